@@ -1,0 +1,1 @@
+"""Query x keys → weights → context; plain tensors only."""

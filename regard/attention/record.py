@@ -1,0 +1,58 @@
+"""Attention made visible: `with record(model) as maps:` takes the weights of whatever runs inside.
+
+Nothing is stored on a module and nothing is computed when nobody records: the recorder hangs a
+hook on each attention for as long as the block lasts.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.reach import Attention
+
+
+class Maps:
+    """The weights of every attention of a model, in the order of its layers."""
+
+    def __init__(self, num_layers: int) -> None:
+        self._pieces: list[list[Tensor]] = [[] for _ in range(num_layers)]
+
+    def add(self, layer: int, weights: Tensor) -> None:
+        """Keep the weights of one call, (B, Q, S) or (B, H, Q, S)."""
+        with_heads = weights if weights.dim() == 4 else weights[:, None]  # (B, H, Q, S)
+        self._pieces[layer].append(with_heads.detach())
+
+    @property
+    def num_layers(self) -> int:
+        """Number of attentions in the model."""
+        return len(self._pieces)
+
+    def stack(self) -> Tensor:
+        """Return what one teacher-forced pass left, (B, N, H, T, S).
+
+        A recurrent decoder attends once a step; its steps are joined along the target.
+        """
+        layers = [torch.cat(pieces, dim=2) for pieces in self._pieces if pieces]
+        if not layers:
+            raise ValueError("Nothing was recorded: no attention ran inside the block.")
+        return torch.stack(layers, dim=1)  # (B, N, H, T, S)
+
+
+@contextmanager
+def record(model: nn.Module) -> Iterator[Maps]:
+    """Collect the attention weights of everything that `model` computes inside the block."""
+    attentions = [module for module in model.modules() if isinstance(module, Attention)]
+    maps = Maps(len(attentions))
+    handles = [
+        attention.register_forward_hook(
+            lambda _module, _inputs, output, layer=layer: maps.add(layer, output[1])
+        )
+        for layer, attention in enumerate(attentions)
+    ]
+    try:
+        yield maps
+    finally:
+        for handle in handles:
+            handle.remove()

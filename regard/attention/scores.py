@@ -1,0 +1,185 @@
+"""How well a query fits a key: the score functions, all with one signature.
+
+Each has two halves: `prepare(keys)` does once per sentence what does not depend on the query,
+and `forward(queries, prepared)` scores every query against every key. The table of Luong et al.
+2015, section 3.1, and the additive score of Bahdanau et al. 2015, appendix A.1.2.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.attend import weigh
+from regard.core.errors import ConfigError
+
+
+class Score(nn.Module, ABC):
+    """What every score function offers.
+
+    Args:
+        query_dim: Width of the queries.
+        key_dim: Width of the keys.
+        dim: Width of the hidden layer, where there is one.
+        max_source: Most keys that can be scored, where the function must know.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__()
+        self.query_dim = query_dim
+        self.key_dim = key_dim
+        self.dim = dim or key_dim
+        self.max_source = max_source
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Do once per sentence what does not depend on the query.
+
+        Args:
+            keys: (..., K, D).
+
+        Returns:
+            What `forward` takes as `prepared`, (..., K, any width).
+        """
+        return keys
+
+    @abstractmethod
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key.
+
+        Args:
+            queries: (..., Q, D).
+            prepared: What `prepare` made of the keys.
+
+        Returns:
+            (..., Q, K).
+        """
+
+
+class DotScore(Score):
+    """q · k; nothing to learn, so both must have one width."""
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        if query_dim != key_dim:
+            raise ConfigError(
+                f"`score` 'dot' needs queries and keys of one width, but they are {query_dim} and "
+                f"{key_dim} wide. Use 'general', which learns a map between them."
+            )
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        return queries @ prepared.transpose(-2, -1)
+
+
+class ScaledDotScore(DotScore):
+    """q · k / √d (Vaswani et al. 2017, eq. 1): the variance stays one however wide they are."""
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        return super().forward(queries, prepared) / math.sqrt(self.key_dim)
+
+
+class GeneralScore(Score):
+    """q · W k: a bilinear form."""
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        self.key_map = nn.Linear(key_dim, query_dim, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Map the keys to the queries' width, once per sentence."""
+        mapped: Tensor = self.key_map(keys)
+        return mapped
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        return queries @ prepared.transpose(-2, -1)
+
+
+class AdditiveScore(Score):
+    """v · tanh(W q + U k) (Bahdanau et al. 2015): a small network looks at both."""
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        self.query_map = nn.Linear(query_dim, self.dim, bias=False)
+        self.key_map = nn.Linear(key_dim, self.dim)
+        self.weight = nn.Linear(self.dim, 1, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Compute U k, once per sentence."""
+        mapped: Tensor = self.key_map(keys)
+        return mapped
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        hidden = self.query_map(queries)[..., :, None, :] + prepared[..., None, :, :]
+        scores: Tensor = self.weight(hidden.tanh())  # (..., Q, K, 1)
+        return scores.squeeze(-1)  # (..., Q, K)
+
+
+class ConcatScore(Score):
+    """v · tanh(W [q; k]) (Luong et al. 2015): additive, with one matrix over both.
+
+    The matrix is applied to the two halves apart, so that the keys' half is done once.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        self.joint_map = nn.Linear(query_dim + key_dim, self.dim, bias=False)
+        self.weight = nn.Linear(self.dim, 1, bias=False)
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Apply the keys' half of W, once per sentence."""
+        return nn.functional.linear(keys, self.joint_map.weight[:, self.query_dim :])
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        mapped = nn.functional.linear(queries, self.joint_map.weight[:, : self.query_dim])
+        hidden = mapped[..., :, None, :] + prepared[..., None, :, :]
+        scores: Tensor = self.weight(hidden.tanh())  # (..., Q, K, 1)
+        return scores.squeeze(-1)  # (..., Q, K)
+
+
+class LocationScore(Score):
+    """W q, one number a source position: it never looks at the keys (Luong et al. 2015, eq. 8)."""
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        if max_source < 1:
+            raise ConfigError(
+                f"`score` 'location' needs `max_source`, the longest source there will be, "
+                f"but it is {max_source}."
+            )
+        self.place_map = nn.Linear(query_dim, max_source, bias=False)
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        num_keys = prepared.shape[-2]
+        if num_keys > self.max_source:
+            raise ConfigError(
+                f"`max_source` must be at least the length of the source ({num_keys}) with the "
+                f"'location' score, but is {self.max_source}. Train with a larger one or "
+                "shorten the source."
+            )
+        scores: Tensor = self.place_map(queries)
+        return scores[..., :num_keys]  # (..., Q, K)
+
+
+SCORES: dict[str, type[Score]] = {
+    "dot": DotScore,
+    "scaled_dot": ScaledDotScore,
+    "general": GeneralScore,
+    "additive": AdditiveScore,
+    "concat": ConcatScore,
+    "location": LocationScore,
+}
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    keys, query = torch.randn(4, 8), torch.randn(1, 8)
+    for name, score_class in SCORES.items():
+        score = score_class(8, 8, max_source=4)
+        weights = weigh(score(query, score.prepare(keys)))[0]
+        print(f"{name:>10}", *(f"{weight:.3f}" for weight in weights))

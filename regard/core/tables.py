@@ -1,0 +1,33 @@
+"""The one lookup by name, and its one message."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from regard.core.errors import ConfigError
+
+Value = TypeVar("Value")
+
+
+def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
+    """Return the row called `name`, or say which names there are.
+
+    Args:
+        table: A literal table of parts.
+        name: The row asked for.
+        what: What the rows are, as a setting's name: `score`, `tokenizer`.
+    """
+    if name not in table:
+        raise ConfigError(f"`{what}` must be {one_of(table)}, but is '{name}'.{near(name, table)}")
+    return table[name]
+
+
+def one_of(names: Iterable[str]) -> str:
+    """Write the allowed names as `one of 'a', 'b'`."""
+    return "one of " + ", ".join(f"'{name}'" for name in names)
+
+
+def near(name: str, names: Iterable[str]) -> str:
+    """Write ` Did you mean 'x'?` for the nearest name, or nothing."""
+    matches = difflib.get_close_matches(name, list(names), n=1)
+    return f" Did you mean '{matches[0]}'?" if matches else ""

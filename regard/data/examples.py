@@ -1,0 +1,23 @@
+"""One raw item, as it stands in a file."""
+
+from dataclasses import dataclass
+from typing import Any
+
+Alignment = tuple[tuple[int, int], ...]
+"""Links between words, `(source position, target position)`, both counted from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One raw item as it stands in a file."""
+
+    source: Any
+    """What goes in: a sentence; later also an image or a recording."""
+    target: str = ""
+    """What should come out; empty where it is not known."""
+    references: tuple[str, ...] = ()
+    """Further right answers beside `target`."""
+    alignment: Alignment | None = None
+    """Gold links between the blank-separated words of both sides, where somebody knows them."""
+    tags: tuple[str, ...] = ()
+    """Names of the phenomena in this example, for error analysis."""

@@ -1,0 +1,1 @@
+"""Strings in, Result out; no torch."""

@@ -1,0 +1,67 @@
+"""What a metric returns, and the check at the door of every metric."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Result:
+    """A measured number with all that is needed to measure it again."""
+
+    name: str
+    """What papers call it: BLEU, chrF2, WER."""
+    value: float
+    """In the unit papers use: percent, except lecture BLEU and AER, which run from 0 to 1."""
+    signature: str
+    """How it was measured, as `key:value` pairs joined by `|`."""
+    interval: tuple[float, float] | None = None
+    """95 % confidence interval, where one was asked for."""
+    detail: dict[str, float] = field(default_factory=dict)
+    """The numbers behind the value."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold; what is absent is left out."""
+        values: dict[str, Any] = {
+            "name": self.name,
+            "value": self.value,
+            "signature": self.signature,
+        }
+        if self.interval is not None:
+            values["interval"] = list(self.interval)
+        if self.detail:
+            values["detail"] = dict(self.detail)
+        return values
+
+    def __str__(self) -> str:
+        spread = ""
+        if self.interval is not None:
+            low, high = self.interval
+            spread = f" ± {(high - low) / 2:.2g}"
+        # Four significant digits suit percentages (37.92) and shares (0.6814) alike.
+        return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
+
+
+Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Result]
+"""Hypotheses and, for each of them, its references → Result."""
+
+
+def check_references(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+    """Raise a `DataError` unless there are hypotheses and each has a list of references."""
+    if not hypotheses:
+        raise DataError("`hypotheses` must hold at least one sentence, but is empty.")
+    if len(hypotheses) != len(references):
+        raise DataError(
+            "`hypotheses` and `references` must have equal length, "
+            f"but there are {len(hypotheses):,} and {len(references):,}."
+        )
+    for position, sentences in enumerate(references):
+        if isinstance(sentences, str):
+            raise DataError(
+                f"`references[{position}]` must be a list of sentences, but is the sentence "
+                f"{sentences!r}. Put it into a list, even if it is the only one."
+            )
+        if not sentences:
+            raise DataError(f"`references[{position}]` must hold at least one sentence.")

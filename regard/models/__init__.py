@@ -1,0 +1,1 @@
+"""Tensors → Memory → logits."""

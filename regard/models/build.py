@@ -1,0 +1,63 @@
+"""Settings → model."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.core.errors import ConfigError
+from regard.models.decoders import DECODERS, BahdanauDecoderConfig, DecoderConfig, RecurrentDecoder
+from regard.models.encoders import EncoderConfig, RnnEncoder, RnnEncoderConfig
+from regard.models.init import InitConfig, initialise
+from regard.models.seq2seq import EncoderDecoder
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """An encoder–decoder."""
+
+    encoder: EncoderConfig = field(default_factory=RnnEncoderConfig)
+    """What reads the source."""
+    decoder: DecoderConfig = field(default_factory=BahdanauDecoderConfig)
+    """What writes the target."""
+    ties: Literal["none", "output", "all"] = "none"
+    """Share one matrix: the target embedding with the output layer, or with the source's too."""
+    init: InitConfig = field(default_factory=InitConfig)
+    """How the weights start."""
+
+
+def build_model(
+    config: ModelConfig, *, source_vocab_size: int, target_vocab_size: int
+) -> EncoderDecoder:
+    """Build the model that the settings describe, with fresh weights."""
+    encoder = RnnEncoder(config.encoder, source_vocab_size)
+    decoder = DECODERS[type(config.decoder)](
+        config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
+    )
+    model = EncoderDecoder(encoder, decoder)
+    initialise(model, config.init)
+    if config.ties != "none":
+        _tie_output(decoder)
+    if config.ties == "all":
+        _tie_source(encoder, decoder)
+    return model
+
+
+def _tie_output(decoder: RecurrentDecoder) -> None:
+    output, embedding = decoder.output.weight, decoder.embedding.weight
+    if output.shape != embedding.shape:
+        raise ConfigError(
+            "`ties` needs a decoder whose last layer is as wide as its embeddings "
+            f"({embedding.shape[1]}), but it is {output.shape[1]} wide. "
+            "Set `decoder.embedding_dim` equal to `decoder.dim`, or `ties` to 'none'."
+        )
+    decoder.output.weight = embedding
+
+
+def _tie_source(encoder: RnnEncoder, decoder: RecurrentDecoder) -> None:
+    source, target = encoder.embedding.weight, decoder.embedding.weight
+    if source.shape != target.shape:
+        raise ConfigError(
+            "`ties` 'all' needs one joint vocabulary and one embedding width, but the embeddings "
+            f"are {tuple(source.shape)} and {tuple(target.shape)}. "
+            "Set `data.is_joint` to true and both `embedding_dim` alike, or `ties` to 'output'."
+        )
+    encoder.embedding.weight = target

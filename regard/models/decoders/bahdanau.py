@@ -1,0 +1,89 @@
+"""The decoder of Bahdanau et al. 2015: it aligns, then translates."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.attention.reach import Attention
+from regard.attention.scores import SCORES
+from regard.core.config import at_least
+from regard.core.tables import pick
+from regard.models.decoders.parts import (
+    MaxoutReadout,
+    RecurrentDecoder,
+    RecurrentDecoderConfig,
+    SummaryBridge,
+)
+from regard.models.interfaces import Memory, State, by_sentence, repeat_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class BahdanauDecoderConfig(RecurrentDecoderConfig):
+    """Attends with its last state, then moves."""
+
+    kind: Literal["bahdanau"] = "bahdanau"
+    """What kind of decoder this is."""
+    score: Literal["dot", "scaled_dot", "general", "additive", "concat", "location"] = "additive"
+    """How well the last state fits a source position; the paper's is additive."""
+    attention_dim: int = 256
+    """Width of the hidden layer of the additive and concat scores."""
+    max_source: int = 256
+    """Longest source in tokens; only the location score has to know."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("attention_dim", self.attention_dim, 1)
+
+
+class BahdanauDecoder(RecurrentDecoder):
+    """c_i = Σ_j α_ij h_j with α_ij from a(s_{i-1}, h_j), then s_i = f(s_{i-1}, y_{i-1}, c_i).
+
+    Bahdanau et al. 2015, eq. 4-6. The first state comes from the whole summary, of which the
+    paper takes the backward half.
+    """
+
+    def __init__(self, config: BahdanauDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
+        super().__init__(
+            config,
+            vocab_size,
+            input_dim=config.embedding_dim + memory_dim,
+            readout_dim=config.embedding_dim,
+        )
+        score = pick(SCORES, config.score, "score")(
+            config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
+        )
+        self.attention = Attention(score)
+        self.bridge = SummaryBridge(config, memory_dim)
+        self.readout = MaxoutReadout(
+            state_dim=config.dim,
+            embedding_dim=config.embedding_dim,
+            context_dim=memory_dim,
+            dim=config.embedding_dim,
+        )
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        prepared = self.attention.prepare(memory.states, memory.mask)
+        layers = repeat_rows(self.bridge(memory), beams)
+        first = torch.zeros_like(layers[0][0][:, 0], dtype=torch.long)
+        return State(fixed=prepared, moving={"layers": layers, "position": first})
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        batch = state.fixed["mask"].shape[0]
+        layers, position = state.moving["layers"], state.moving["position"]
+        outputs, contexts = [], []
+        for word in embedded.unbind(1):  # (B·W, D)
+            query = by_sentence(layers[-1][0][:, None], batch)  # (B, W, D)
+            answer, _ = self.attention(query, state.fixed, by_sentence(position[:, None], batch))
+            context = answer.flatten(0, 1)  # (B·W, D)
+            output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
+            outputs.append(output)
+            contexts.append(context)
+            position = position + 1
+        readout = self.readout(torch.stack(outputs, 1), embedded, torch.stack(contexts, 1))
+        moving = {"layers": layers, "position": position}
+        return self.output(self.dropout(readout)), State(state.fixed, moving)

@@ -1,0 +1,59 @@
+"""The decoder of Cho et al. 2014: one fixed context, shown again at every step."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard.models.decoders.parts import (
+    MaxoutReadout,
+    RecurrentDecoder,
+    RecurrentDecoderConfig,
+    SummaryBridge,
+)
+from regard.models.interfaces import Memory, State, repeat_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoDecoderConfig(RecurrentDecoderConfig):
+    """Sees the same fixed context at every step."""
+
+    kind: Literal["cho"] = "cho"
+    """What kind of decoder this is."""
+
+
+class ChoDecoder(RecurrentDecoder):
+    """s_0 = tanh(W c), and the context c joins the input at every step."""
+
+    def __init__(self, config: ChoDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
+        super().__init__(
+            config,
+            vocab_size,
+            input_dim=config.embedding_dim + memory_dim,
+            readout_dim=config.embedding_dim,
+        )
+        self.bridge = SummaryBridge(config, memory_dim)
+        self.readout = MaxoutReadout(
+            state_dim=config.dim,
+            embedding_dim=config.embedding_dim,
+            context_dim=memory_dim,
+            dim=config.embedding_dim,
+        )
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        return State(
+            fixed={"context": memory.summary}, moving=repeat_rows(self.bridge(memory), beams)
+        )
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        summary: Tensor = state.fixed["context"]
+        beams = tokens.shape[0] // summary.shape[0]
+        context = repeat_rows(summary, beams)[:, None].expand(-1, tokens.shape[1], -1)
+        inputs = torch.cat([embedded, context.to(embedded.dtype)], dim=-1)
+        states, layers = self.recurrence(inputs, state.moving)
+        readout = self.readout(states, embedded, context)
+        return self.output(self.dropout(readout)), State(state.fixed, layers)

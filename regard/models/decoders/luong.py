@@ -1,0 +1,126 @@
+"""The decoder of Luong et al. 2015: it moves, then attends."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.reach import Attention, LocalMonotonicAttention, LocalPredictiveAttention
+from regard.attention.scores import SCORES, Score
+from regard.core.config import at_least
+from regard.core.tables import pick
+from regard.models.decoders.parts import (
+    FinalStateBridge,
+    RecurrentDecoder,
+    RecurrentDecoderConfig,
+)
+from regard.models.interfaces import Memory, State, by_sentence, repeat_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class LuongDecoderConfig(RecurrentDecoderConfig):
+    """Moves, then attends with its new state."""
+
+    kind: Literal["luong"] = "luong"
+    """What kind of decoder this is."""
+    score: Literal["dot", "scaled_dot", "general", "additive", "concat", "location"] = "general"
+    """How well the new state fits a source position."""
+    attention_dim: int = 256
+    """Width of the hidden layer of the additive and concat scores."""
+    max_source: int = 256
+    """Longest source in tokens; only the location score has to know."""
+    reach: Literal["global", "local_m", "local_p"] = "global"
+    """Look everywhere, in a window that walks along, or in one that the state asks for."""
+    window: int = 10
+    """Half the width of a local window, the paper's D."""
+    is_input_fed: bool = True
+    """Feed the last attentional vector in again, so that past choices are known."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("attention_dim", self.attention_dim, 1)
+        at_least("window", self.window, 1)
+
+
+class LuongDecoder(RecurrentDecoder):
+    """h̃_t = tanh(W_c [c_t; h_t]) speaks, with c_t attended from h_t.
+
+    Luong et al. 2015, eq. 5-7, and section 3.3 for input feeding. Without input feeding a whole
+    target runs through the recurrence and the attention at once.
+    """
+
+    def __init__(self, config: LuongDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
+        fed_dim = config.dim if config.is_input_fed else 0
+        super().__init__(
+            config,
+            vocab_size,
+            input_dim=config.embedding_dim + fed_dim,
+            readout_dim=config.dim,
+        )
+        self.is_input_fed = config.is_input_fed
+        self.attention = _build_attention(config, memory_dim)
+        self.bridge = FinalStateBridge(config, memory_dim)
+        self.attentional_map = nn.Linear(memory_dim + config.dim, config.dim, bias=False)
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        layers = repeat_rows(self.bridge(memory), beams)
+        top = layers[-1][0]
+        moving = {
+            "layers": layers,
+            "fed": torch.zeros_like(top),
+            "position": torch.zeros_like(top[:, 0], dtype=torch.long),
+        }
+        return State(fixed=self.attention.prepare(memory.states, memory.mask), moving=moving)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        run = self._run_fed if self.is_input_fed else self._run_at_once
+        vectors, moving = run(embedded, state)
+        return self.output(self.dropout(vectors)), State(state.fixed, moving)
+
+    def _run_at_once(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
+        states, layers = self.recurrence(embedded, state.moving["layers"])
+        position = state.moving["position"]
+        steps = torch.arange(embedded.shape[1], device=embedded.device)
+        vectors = self._attend(states, state.fixed, position[:, None] + steps)
+        moving = {
+            "layers": layers,
+            "fed": state.moving["fed"],
+            "position": position + embedded.shape[1],
+        }
+        return vectors, moving
+
+    def _run_fed(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
+        layers, fed, position = (state.moving[key] for key in ("layers", "fed", "position"))
+        vectors = []
+        for word in embedded.unbind(1):  # (B·W, D)
+            hidden, layers = self.recurrence.step(torch.cat([word, fed], dim=-1), layers)
+            fed = self._attend(hidden[:, None], state.fixed, position[:, None]).squeeze(1)
+            vectors.append(fed)
+            position = position + 1
+        moving = {"layers": layers, "fed": fed, "position": position}
+        return torch.stack(vectors, dim=1), moving
+
+    def _attend(self, states: Tensor, prepared: dict[str, Tensor], positions: Tensor) -> Tensor:
+        """Turn states (B·W, T, D) into attentional vectors (B·W, T, D)."""
+        batch = prepared["mask"].shape[0]
+        contexts, _ = self.attention(
+            by_sentence(states, batch), prepared, by_sentence(positions, batch)
+        )
+        contexts = contexts.reshape(*states.shape[:2], -1)  # (B·W, T, D)
+        vectors: Tensor = self.attentional_map(torch.cat([contexts, states], dim=-1))
+        return vectors.tanh()
+
+
+def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> Attention:
+    score: Score = pick(SCORES, config.score, "score")(
+        config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
+    )
+    if config.reach == "local_m":
+        return LocalMonotonicAttention(score, reach=config.window)
+    if config.reach == "local_p":
+        return LocalPredictiveAttention(score, reach=config.window)
+    return Attention(score)

@@ -1,0 +1,135 @@
+"""What the recurrent decoders share: settings, how they start, how they speak."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least, within
+from regard.models.interfaces import Decoder, LayerStates, Memory
+from regard.models.recurrence import Cell, Recurrence, num_tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentDecoderConfig:
+    """What every recurrent decoder can be told."""
+
+    cell: Cell = "gru"
+    """The recurrent cell."""
+    embedding_dim: int = 256
+    """Width of the target embeddings."""
+    dim: int = 256
+    """Width of a layer's states."""
+    num_layers: int = 1
+    """Number of recurrent layers."""
+    dropout: float = 0.0
+    """Dropout on the embeddings, between the layers and before the output."""
+
+    def __post_init__(self) -> None:
+        for name in ("embedding_dim", "dim", "num_layers"):
+            at_least(name, getattr(self, name), 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class RecurrentDecoder(Decoder):
+    """Embedding, recurrent stack and output layer; `start` and `step` say how they are joined."""
+
+    def __init__(
+        self,
+        config: RecurrentDecoderConfig,
+        vocab_size: int,
+        *,
+        input_dim: int,
+        readout_dim: int,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.recurrence = Recurrence(
+            cell=config.cell,
+            input_dim=input_dim,
+            dim=config.dim,
+            num_layers=config.num_layers,
+            dropout=config.dropout,
+        )
+        self.output = nn.Linear(readout_dim, vocab_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+
+class FinalStateBridge(nn.Module):
+    """Starts a decoder from the encoder's last states (Sutskever et al. 2014).
+
+    Where both stacks have one shape the states are handed over as they are; otherwise each
+    tensor goes through a dense layer with tanh. Without recurrent states, the summary stands in.
+    """
+
+    def __init__(self, config: RecurrentDecoderConfig, memory_dim: int) -> None:
+        super().__init__()
+        self.num_layers = config.num_layers
+        self.num_tensors = num_tensors(config.cell)
+        self.dim = config.dim
+        self.maps = (
+            nn.ModuleList()
+            if memory_dim == config.dim
+            else nn.ModuleList(
+                nn.Linear(memory_dim, config.dim) for _ in range(self.num_layers * self.num_tensors)
+            )
+        )
+
+    def forward(self, memory: Memory) -> LayerStates:
+        """Return where each layer of the decoder starts."""
+        final = memory.final if memory.final is not None else ((memory.summary,),)
+        layers = []
+        for layer in range(self.num_layers):
+            # A deeper decoder starts its lower layers from the encoder's lowest state, and its
+            # top from the top.
+            source = final[max(0, len(final) - self.num_layers + layer)]
+            layers.append(
+                tuple(self._bridge(layer, part, source) for part in range(self.num_tensors))
+            )
+        return tuple(layers)
+
+    def _bridge(self, layer: int, part: int, source: tuple[Tensor, ...]) -> Tensor:
+        # A GRU encoder under an LSTM decoder has no c to give: h stands in for it.
+        tensor = source[min(part, len(source) - 1)]
+        if not self.maps:
+            return tensor
+        mapped: Tensor = self.maps[layer * self.num_tensors + part](tensor)
+        return mapped.tanh()
+
+
+class SummaryBridge(nn.Module):
+    """Starts a decoder from the fixed context: s_0 = tanh(W c) (Cho et al. 2014)."""
+
+    def __init__(self, config: RecurrentDecoderConfig, memory_dim: int) -> None:
+        super().__init__()
+        self.num_tensors = num_tensors(config.cell)
+        self.maps = nn.ModuleList(
+            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers)
+        )
+
+    def forward(self, memory: Memory) -> LayerStates:
+        """Return where each layer of the decoder starts; an LSTM's c starts at zero."""
+        layers = []
+        for bridge in self.maps:
+            hidden = bridge(memory.summary).tanh()
+            rest = (torch.zeros_like(hidden),) * (self.num_tensors - 1)
+            layers.append((hidden, *rest))
+        return tuple(layers)
+
+
+class MaxoutReadout(nn.Module):
+    """The deep output g(s, y, c): a maxout layer over state, last word and context.
+
+    Cho et al. 2014, appendix; Bahdanau et al. 2015, appendix A.2.2. It reads the new state s_i,
+    as later implementations do, where the paper writes s_{i-1}.
+    """
+
+    def __init__(self, *, state_dim: int, embedding_dim: int, context_dim: int, dim: int) -> None:
+        super().__init__()
+        self.joint_map = nn.Linear(state_dim + embedding_dim + context_dim, 2 * dim)
+
+    def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
+        """Join three (..., D) tensors into one readout, (..., D)."""
+        joined: Tensor = self.joint_map(torch.cat([states, embedded, contexts], dim=-1))
+        pairs = joined.view(*joined.shape[:-1], -1, 2)
+        return pairs.amax(-1)  # (..., D)

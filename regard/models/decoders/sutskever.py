@@ -1,0 +1,39 @@
+"""The decoder of Sutskever et al. 2014: everything it knows of the source is its first state."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from regard.models.decoders.parts import (
+    FinalStateBridge,
+    RecurrentDecoder,
+    RecurrentDecoderConfig,
+)
+from regard.models.interfaces import Memory, State, repeat_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class SutskeverDecoderConfig(RecurrentDecoderConfig):
+    """Starts from the encoder's final states and never looks back."""
+
+    kind: Literal["sutskever"] = "sutskever"
+    """What kind of decoder this is."""
+
+
+class SutskeverDecoder(RecurrentDecoder):
+    """A recurrent language model that starts from the encoder's final states."""
+
+    def __init__(self, config: SutskeverDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
+        super().__init__(config, vocab_size, input_dim=config.embedding_dim, readout_dim=config.dim)
+        self.bridge = FinalStateBridge(config, memory_dim)
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        return State(fixed={}, moving=repeat_rows(self.bridge(memory), beams))
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        states, layers = self.recurrence(embedded, state.moving)
+        return self.output(self.dropout(states)), State(state.fixed, layers)

@@ -1,0 +1,116 @@
+"""The recurrent encoder: vanilla, GRU or LSTM cells, in one direction or both."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from regard.core.config import at_least, within
+from regard.models.interfaces import Encoder, LayerStates, Memory, masked_max, masked_mean
+from regard.models.recurrence import SEQUENCES, Cell, num_tensors
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnEncoderConfig:
+    """A recurrent encoder."""
+
+    kind: Literal["rnn"] = "rnn"
+    """What kind of encoder this is."""
+    cell: Cell = "gru"
+    """The recurrent cell."""
+    embedding_dim: int = 256
+    """Width of the source embeddings."""
+    dim: int = 256
+    """Width of a layer's states in each direction."""
+    num_layers: int = 1
+    """Number of recurrent layers."""
+    is_bidirectional: bool = False
+    """Read the source in both directions; states are then twice as wide."""
+    is_reversed: bool = False
+    """Feed the source words last to first, as Sutskever et al. 2014 do."""
+    context: Literal["last", "mean", "max"] = "last"
+    """The fixed context c = q(h_1 … h_S): the last state, or the mean or maximum of all."""
+    dropout: float = 0.0
+    """Dropout on the embeddings, between the layers and on the states."""
+
+    def __post_init__(self) -> None:
+        for name in ("embedding_dim", "dim", "num_layers"):
+            at_least(name, getattr(self, name), 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class RnnEncoder(Encoder):
+    """Reads the source with a recurrent network (Cho et al. 2014; Sutskever et al. 2014).
+
+    In both directions the annotations are [h→; h←] as in Bahdanau et al. 2015, eq. 7.
+    """
+
+    def __init__(self, config: RnnEncoderConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        self.memory_dim = config.dim * (2 if config.is_bidirectional else 1)
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.recurrence = SEQUENCES[config.cell](
+            config.embedding_dim,
+            config.dim,
+            config.num_layers,
+            batch_first=True,
+            bidirectional=config.is_bidirectional,
+            dropout=config.dropout if config.num_layers > 1 else 0.0,
+        )
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read the whole source, token ids (B, S), and return its `Memory`."""
+        lengths = mask.sum(1)
+        order = _reading_order(lengths, values.shape[1]).to(values.device)  # (B, S)
+        read = values.gather(1, order) if self.config.is_reversed else values
+        embedded = self.dropout(self.embedding(read))
+        # Packing keeps padding out of both directions, so a sentence's states do not depend on
+        # the sentences beside it. It wants the lengths on the host, where the mask already is.
+        packed = pack_padded_sequence(
+            embedded, lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        outputs, last = self.recurrence(packed)
+        states, _ = pad_packed_sequence(
+            outputs, batch_first=True, total_length=values.shape[1]
+        )  # (B, S, D)
+        if self.config.is_reversed:
+            states = states.gather(1, order[..., None].expand_as(states))
+        final = self._layers(last)
+        device_mask = mask.to(values.device, non_blocking=True)
+        return Memory(
+            states=self.dropout(states),
+            mask=device_mask,
+            summary=self._summarise(states, device_mask, final),
+            final=final,
+            tokens=values,
+        )
+
+    def _layers(self, last: Tensor | tuple[Tensor, Tensor]) -> LayerStates:
+        parts = last if isinstance(last, tuple) else (last,)
+        assert len(parts) == num_tensors(self.config.cell)
+        joined = [
+            part.view(self.config.num_layers, -1, *part.shape[1:]).transpose(1, 2).flatten(2)
+            for part in parts
+        ]  # (N, B, D) each, both directions side by side
+        return tuple(zip(*joined, strict=True))
+
+    def _summarise(self, states: Tensor, mask: Tensor, final: LayerStates) -> Tensor:
+        if self.config.context == "mean":
+            return masked_mean(states, mask)
+        if self.config.context == "max":
+            return masked_max(states, mask)
+        return final[-1][0]
+
+
+def _reading_order(lengths: Tensor, length: int) -> Tensor:
+    """Return the positions of each sentence last to first, (B, S); its end token stays last.
+
+    The order is its own inverse, so that gathering twice restores the sentence.
+    """
+    places = torch.arange(length, device=lengths.device)
+    last_word = lengths[:, None] - 2
+    return torch.where(places <= last_word, last_word - places, places)  # (B, S)

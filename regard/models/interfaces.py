@@ -1,0 +1,131 @@
+"""The waist: what every encoder ends in and every decoder starts from."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+Nested: TypeAlias = "Tensor | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
+"""Tensors in any arrangement of tuples, lists and dicts."""
+
+LayerStates: TypeAlias = tuple[tuple[Tensor, ...], ...]
+"""What a recurrent stack remembers: for each layer (h,) or, with LSTM cells, (h, c); (B, D)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What every encoder ends in."""
+
+    states: Tensor
+    """(B, S, D), the annotations h_1 … h_S."""
+    mask: Tensor
+    """(B, S), True = a real position."""
+    summary: Tensor
+    """(B, D), the fixed context c = q(h_1 … h_S)."""
+    final: LayerStates | None = None
+    """What a recurrent decoder may start from, layer by layer."""
+    tokens: Tensor | None = None
+    """(B, S), the source ids, for copying."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where a decoder stands."""
+
+    fixed: Any
+    """Per sentence (a `Nested`): projected keys, values, masks. Never tiled, never reordered."""
+    moving: Any
+    """Per hypothesis (a `Nested`), the batch first: what search reorders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a decoder says about a whole target."""
+
+    logits: Tensor
+    """(B, T, V)."""
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    """Further terms of the loss, by name."""
+
+
+class Encoder(nn.Module, ABC):
+    """Turns values into a `Memory`."""
+
+    memory_dim: int
+    """Width of the states that a decoder sees."""
+
+    @abstractmethod
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read the whole source.
+
+        Args:
+            values: (B, S) token ids.
+            mask: (B, S), True = a real position; it may still lie on the host.
+        """
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class Decoder(nn.Module, ABC):
+    """Continues a target, token by token or all at once."""
+
+    @abstractmethod
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+
+    def forward(self, targets: Tensor, memory: Memory) -> Output:
+        """Read a whole target, token ids (B, T) from the start token on: one long step."""
+        logits, _ = self.step(targets, self.start(memory))
+        return Output(logits)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+def map_tensors(nested: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """Apply `change` to every tensor of a nested arrangement."""
+    if isinstance(nested, Tensor):
+        return change(nested)
+    if isinstance(nested, dict):
+        return {key: map_tensors(value, change) for key, value in nested.items()}
+    return type(nested)(map_tensors(value, change) for value in nested)
+
+
+def reorder(state: State, rows: Tensor) -> State:
+    """Return the state whose hypothesis i is the old hypothesis `rows[i]`."""
+    return State(state.fixed, map_tensors(state.moving, lambda tensor: tensor[rows]))
+
+
+def repeat_rows(nested: Any, times: int) -> Any:
+    """Repeat every row of every tensor, so that a sentence has `times` hypotheses."""
+    if times == 1:
+        return nested
+    return map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
+
+
+def by_sentence(tensor: Tensor, batch: int) -> Tensor:
+    """Group hypotheses by their sentence: (B·W, T, ...) → (B, W·T, ...).
+
+    Beams and target positions are then queries of one sentence, and its keys need no copy.
+    """
+    return tensor.reshape(batch, -1, *tensor.shape[2:])  # (B, W·T, ...)
+
+
+def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Average the real positions: (B, S, D) → (B, D)."""
+    kept = mask[..., None].to(states.dtype)
+    return (states * kept).sum(1) / kept.sum(1).clamp(min=1)  # (B, D)
+
+
+def masked_max(states: Tensor, mask: Tensor) -> Tensor:
+    """Take the largest value over the real positions: (B, S, D) → (B, D)."""
+    lowest = torch.finfo(states.dtype).min
+    return states.masked_fill(~mask[..., None], lowest).amax(1)  # (B, D)

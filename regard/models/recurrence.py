@@ -1,0 +1,98 @@
+"""Stacked recurrent cells, over a whole sequence or one step at a time with the same weights."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.interfaces import LayerStates
+
+Cell = Literal["vanilla", "gru", "lstm"]
+
+SEQUENCES: dict[Cell, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {
+    "vanilla": nn.RNN,
+    "gru": nn.GRU,
+    "lstm": nn.LSTM,
+}
+STEPS: dict[Cell, Callable[..., Any]] = {
+    "vanilla": torch.rnn_tanh_cell,
+    "gru": torch.gru_cell,
+    "lstm": torch.lstm_cell,
+}
+
+
+def num_tensors(cell: Cell) -> int:
+    """Return how many tensors a layer remembers: h, and for an LSTM also c."""
+    return 2 if cell == "lstm" else 1
+
+
+class Recurrence(nn.Module):
+    """A stack of recurrent layers with two roads to one result.
+
+    Calling it runs torch's own fused kernel over a whole sequence; `step` applies the same
+    weights to one position, for decoders whose next input depends on their last output.
+    """
+
+    def __init__(
+        self, *, cell: Cell, input_dim: int, dim: int, num_layers: int, dropout: float
+    ) -> None:
+        super().__init__()
+        self.cell = cell
+        self.dim = dim
+        self.num_layers = num_layers
+        between = dropout if num_layers > 1 else 0.0
+        self.sequence = SEQUENCES[cell](
+            input_dim, dim, num_layers, batch_first=True, dropout=between
+        )
+        self.dropout = nn.Dropout(between)
+
+    def forward(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
+        """Run over a whole sequence.
+
+        Args:
+            inputs: (B, T, D).
+            states: Where each layer starts.
+
+        Returns:
+            The top layer's outputs (B, T, D) and where each layer ends.
+        """
+        # Mixed precision hands over states of several types; the kernels want one.
+        stacked = [
+            torch.stack([layer[part] for layer in states]).to(inputs.dtype)
+            for part in range(num_tensors(self.cell))
+        ]  # (N, B, D) each
+        if self.cell == "lstm":
+            outputs, (hidden, memory) = self.sequence(inputs, (stacked[0], stacked[1]))
+            return outputs, tuple(zip(hidden, memory, strict=True))
+        outputs, hidden = self.sequence(inputs, stacked[0])
+        return outputs, tuple((layer,) for layer in hidden)
+
+    def step(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
+        """Advance by one position.
+
+        Args:
+            inputs: (B, D).
+            states: Where each layer stands.
+
+        Returns:
+            The top layer's output (B, D) and where each layer stands now.
+        """
+        new_states = []
+        hidden = inputs
+        for layer in range(self.num_layers):
+            if layer:
+                hidden = self.dropout(hidden)
+            state = self._advance(layer, hidden, states[layer])
+            new_states.append(state)
+            hidden = state[0]
+        return hidden, tuple(new_states)
+
+    def _advance(self, layer: int, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        weights = [
+            getattr(self.sequence, f"{name}_l{layer}")
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        ]
+        if self.cell == "lstm":
+            return tuple(STEPS[self.cell](inputs, state, *weights))
+        return (STEPS[self.cell](inputs, state[0], *weights),)

@@ -1,0 +1,61 @@
+"""The pattern itself: an encoder reads, a decoder writes."""
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.interfaces import Decoder, Encoder, Memory, Output, State
+
+
+class EncoderDecoder(nn.Module):
+    """Any encoder with any decoder."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+
+    def encode(self, source: Tensor, mask: Tensor) -> Memory:
+        """Read the source (B, S); True in the mask (B, S) = a real position."""
+        return self.encoder(source, mask)
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        return self.decoder.start(memory, beams=beams)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        return self.decoder.step(tokens, state)
+
+    def forward(
+        self, source: Tensor, mask: Tensor, targets: Tensor, *, teacher_forcing: float = 1.0
+    ) -> Output:
+        """Say what each next token would be.
+
+        Args:
+            source: (B, S) token ids.
+            mask: (B, S), True = a real position.
+            targets: (B, T) token ids from the start token on.
+            teacher_forcing: Probability that an input of the decoder is the true token rather
+                than its own guess (Bengio et al. 2015).
+        """
+        memory = self.encode(source, mask)
+        if teacher_forcing < 1.0:
+            return self._forward_sampled(targets, memory, teacher_forcing)
+        return self.decoder(targets, memory)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _forward_sampled(self, targets: Tensor, memory: Memory, ratio: float) -> Output:
+        state = self.start(memory)
+        tokens, pieces = targets[:, :1], []
+        for position in range(1, targets.shape[1]):
+            logits, state = self.step(tokens, state)
+            pieces.append(logits)
+            true = targets[:, position : position + 1]  # (B, 1)
+            is_true = torch.rand(true.shape, device=true.device) < ratio
+            tokens = torch.where(is_true, true, logits.argmax(-1))
+        pieces.append(self.step(tokens, state)[0])
+        return Output(torch.cat(pieces, dim=1))

@@ -1,0 +1,1 @@
+"""Start / step / reorder → Hypothesis."""

@@ -1,0 +1,55 @@
+"""What search asks: log-probabilities of the next token. A model is one answer to it."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.models.interfaces import Memory, State
+from regard.models.seq2seq import EncoderDecoder
+
+
+class Scorer(Protocol):
+    """Gives log-probabilities of the next token for every hypothesis of every sentence."""
+
+    batch: int
+    """Number of sentences."""
+    device: torch.device
+    """Where the tensors lie."""
+
+    def start(self, beams: int) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        ...
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
+        ...
+
+
+class ModelScorer:
+    """One encoder–decoder, over one batch of sentences.
+
+    Args:
+        model: The model, in evaluation mode.
+        memory: What its encoder made of the sentences.
+        banned: Tokens that may never be chosen, such as padding and the start token. Their
+            share is not given to the others, so log-probabilities stay those of the model.
+    """
+
+    def __init__(self, model: EncoderDecoder, memory: Memory, *, banned: tuple[int, ...]) -> None:
+        self.model = model
+        self.memory = memory
+        self.batch = memory.states.shape[0]
+        self.device = memory.states.device
+        self.banned = list(banned)
+
+    def start(self, beams: int) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        return self.model.start(self.memory, beams=beams)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
+        logits, state = self.model.step(tokens[:, None], state)
+        log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
+        log_probs[:, self.banned] = -torch.inf
+        return log_probs, state

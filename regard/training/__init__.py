@@ -1,0 +1,1 @@
+"""A loop that knows losses, not models."""

@@ -1,0 +1,237 @@
+"""Weights and the state of training on disk: safetensors and JSON, never pickle."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from regard.core.errors import CheckpointError
+from regard.core.files import read_json, replacing, write_json
+
+FORMAT_VERSION = 1
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Write the weights of a model; tied weights are stored once, under their first name."""
+    weights = model.state_dict()
+    first_names = [names[0] for names in _tied_names(weights)]
+    _write_tensors(path, {name: weights[name] for name in first_names})
+
+
+def load_weights(model: nn.Module, path: Path) -> None:
+    """Read weights into a model, on whatever device it is."""
+    put_weights(model, read_weights(path), str(path))
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Read the tensors of a file, or say in one line why that is not possible."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            _check_version(path, file.metadata() or {})
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
+    except SafetensorError as error:
+        raise CheckpointError(
+            f"{path} is damaged ({error}). Copy it again, or train again."
+        ) from None
+
+
+def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> None:
+    """Copy weights into a model, all or nothing.
+
+    Args:
+        model: Where to.
+        weights: A tensor for each of the model's weights; one name is enough for tied weights.
+        origin: Where the weights come from, for the message if they do not fit.
+    """
+    own = model.state_dict()
+    faults = [
+        f"{' = '.join(names)} is missing"
+        for names in _tied_names(own)
+        if not any(name in weights for name in names)
+    ]
+    for name, tensor in weights.items():
+        if name not in own:
+            faults.append(f"{name} is unexpected")
+        elif tensor.shape != own[name].shape:
+            faults.append(f"{name} is {_shape(tensor)} but must be {_shape(own[name])}")
+    if faults:
+        raise CheckpointError(
+            f"{origin} does not fit the model: {'; '.join(faults)}. "
+            "Build the model with the settings it was trained with."
+        )
+    with torch.no_grad():
+        for name, tensor in weights.items():
+            own[name].copy_(tensor)
+
+
+def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
+    """Return the mean of the weights in several files."""
+    sums: dict[str, Tensor] = {}
+    weights: dict[str, Tensor] = {}
+    for path in paths:
+        weights = read_weights(path)
+        sums = sums or {name: torch.zeros_like(weights[name]).double() for name in weights}
+        if {n: t.shape for n, t in weights.items()} != {n: t.shape for n, t in sums.items()}:
+            raise CheckpointError(
+                f"{path} and {paths[0]} cannot be averaged: their weights differ in name or shape."
+            )
+        for name, tensor in weights.items():
+            sums[name] += tensor
+    return {name: (total / len(paths)).to(weights[name].dtype) for name, total in sums.items()}
+
+
+class Averages:
+    """The weights of the last few validations, kept to be averaged."""
+
+    def __init__(self, folder: Path, max_kept: int) -> None:
+        self._folder = folder
+        self._max_kept = max_kept
+
+    def keep(self, model: nn.Module, step: int) -> None:
+        """Write the weights of a step and let go of the oldest."""
+        if self._max_kept:
+            save_weights(model, self._folder / f"step-{step:09}.safetensors")
+            for path in self.paths()[: -self._max_kept]:
+                path.unlink()
+
+    def drop(self, after: int) -> None:
+        """Remove the weights of later steps."""
+        for path in self.paths():
+            if int(path.stem.removeprefix("step-")) > after:
+                path.unlink()
+
+    def paths(self) -> list[Path]:
+        """Return the files, oldest first."""
+        return sorted(self._folder.glob("step-*.safetensors"))
+
+
+def save_training(
+    run: Path, model: nn.Module, optimizer: Optimizer, *, state: dict[str, Any]
+) -> None:
+    """Write all that is needed to go on later into `run`/resume, whole or not at all.
+
+    Args:
+        run: The run folder.
+        model: Its present weights are kept, not its best ones.
+        optimizer: Its tensors are kept; its settings belong to the config.
+        state: Whatever else has to be remembered, as plain JSON.
+    """
+    present, part, old = run / "resume", run / "resume.part", run / "resume.old"
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    save_weights(model, part / "model.safetensors")
+    tensors = {
+        f"state.{index}.{name}": value
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+        if isinstance(value, Tensor)
+    }
+    _write_tensors(part / "training.safetensors", tensors | rng_states())
+    kind = type(optimizer).__name__
+    write_json(part / "training.json", {"optimizer": kind, "state": state})
+    if present.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        present.rename(old)
+    part.rename(present)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:
+    """Take up what `save_training` wrote: weights, optimiser, random generators.
+
+    Returns:
+        The `state` that was saved.
+    """
+    folder = find_training(run)
+    saved = read_json(folder / "training.json")
+    tensors = read_weights(folder / "training.safetensors")
+    kind = type(optimizer).__name__
+    if saved["optimizer"] != kind:
+        raise CheckpointError(
+            f"{folder} was written with the optimiser {saved['optimizer']}, but "
+            f"`train.optimizer` is {kind} now. Resume with the optimiser it was started with."
+        )
+    load_weights(model, folder / "model.safetensors")
+    moments: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        if name.startswith("state."):
+            _, index, key = name.split(".", maxsplit=2)
+            moments.setdefault(int(index), {})[key] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    restore_rng(tensors)
+    state: dict[str, Any] = saved["state"]
+    return state
+
+
+def find_training(run: Path) -> Path:
+    """Return the folder to resume from; after a crash while saving it is the one before."""
+    for folder in (run / "resume", run / "resume.old"):
+        if folder.is_dir():
+            return folder
+    raise CheckpointError(f"{run} has no state to resume from. Start without resuming.")
+
+
+def drop_training(run: Path) -> None:
+    """Remove the state of an earlier run from a folder that a new run begins in."""
+    for name in ("resume", "resume.part", "resume.old"):
+        shutil.rmtree(run / name, ignore_errors=True)
+
+
+def rng_states() -> dict[str, Tensor]:
+    """Return the states of torch's random generators."""
+    states = {"rng.cpu": torch.get_rng_state()}
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        for i, state in enumerate(torch.cuda.get_rng_state_all()):
+            states[f"rng.cuda.{i}"] = state
+    return states
+
+
+def restore_rng(states: dict[str, Tensor]) -> None:
+    """Set torch's random generators to what `rng_states` returned."""
+    torch.set_rng_state(states["rng.cpu"])
+    if torch.cuda.is_available():
+        for i in range(torch.cuda.device_count()):
+            if f"rng.cuda.{i}" in states:
+                torch.cuda.set_rng_state(states[f"rng.cuda.{i}"], i)
+
+
+def _tied_names(weights: dict[str, Tensor]) -> list[list[str]]:
+    """Group the names that stand for one and the same tensor."""
+    groups: dict[Any, list[str]] = {}
+    for name, tensor in weights.items():
+        same = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else name
+        groups.setdefault(same, []).append(name)
+    return list(groups.values())
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replacing(path) as temporary:
+        try:
+            save_file(stored, temporary, {"format": "regard", "version": str(FORMAT_VERSION)})
+        except SafetensorError as error:
+            raise CheckpointError(
+                f"{path} could not be written ({error}). Is the disk full? "
+                "What was there before is unharmed."
+            ) from None
+
+
+def _check_version(path: Path, metadata: dict[str, str]) -> None:
+    version = int(metadata.get("version", FORMAT_VERSION))
+    if version > FORMAT_VERSION:
+        raise CheckpointError(
+            f"{path} was saved by format {version}; this version reads 1-{FORMAT_VERSION}. "
+            "Upgrade with `pip install -U regard`."
+        )
+
+
+def _shape(tensor: Tensor) -> str:
+    return " x ".join(map(str, tensor.shape)) or "a single number"

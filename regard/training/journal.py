@@ -1,0 +1,157 @@
+"""The history of a run: one JSON line per event, and the same on the screen."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from regard.core.files import append_json_line, read_json_lines, write_text
+from regard.core.log import is_first_process, logger
+
+Row = dict[str, Any]
+"""`kind` and `step`, and whatever belongs to this kind of event."""
+
+
+class Display(Protocol):
+    """How a person sees the run while it goes on."""
+
+    def start(self, step: int, total_steps: int) -> None:
+        """Begin at a step; `total_steps` is 0 where nobody knows."""
+
+    def advance(self, step: int) -> None:
+        """Note that a step was taken; called at every one, so it must be cheap."""
+
+    def show(self, row: Row) -> None:
+        """Show an event."""
+
+    def stop(self) -> None:
+        """Leave the screen as it should stay."""
+
+
+class BarDisplay:
+    """A progress bar with the latest numbers; other events scroll above it."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            TimeRemainingColumn(),
+        )
+
+    def start(self, step: int, total_steps: int) -> None:
+        """Begin at a step."""
+        total = total_steps or None
+        self._task = self._bar.add_task("Training", total=total, completed=step, numbers="")
+        self._bar.start()
+
+    def advance(self, step: int) -> None:
+        """Move the bar."""
+        self._bar.update(self._task, completed=step)
+
+    def show(self, row: Row) -> None:
+        """Show training numbers beside the bar and other events above it."""
+        if row["kind"] == "train":
+            self._bar.update(self._task, numbers=_describe_numbers(row))
+        else:
+            self._bar.console.print(describe(row), markup=False, highlight=False)
+
+    def stop(self) -> None:
+        """Leave the bar as it is."""
+        self._bar.stop()
+
+
+class LineDisplay:
+    """One plain line per event, through the package's logger."""
+
+    def __init__(self) -> None:
+        self._total_steps = 0
+        self._first: tuple[int, float] | None = None
+
+    def start(self, step: int, total_steps: int) -> None:
+        """Begin at a step."""
+        self._total_steps, self._first = total_steps, None
+
+    def advance(self, step: int) -> None:
+        """Do nothing: lines come with the events."""
+
+    def show(self, row: Row) -> None:
+        """Write a line, with the time left where that can be told."""
+        logger.info("%s%s", describe(row), self._time_left(row) if row["kind"] == "train" else "")
+
+    def stop(self) -> None:
+        """Do nothing: lines stay."""
+
+    def _time_left(self, row: Row) -> str:
+        step, seconds = row["step"], row.get("seconds", 0.0)
+        first_step, first_seconds = self._first or (step, seconds)
+        self._first = first_step, first_seconds
+        if step == first_step or step > self._total_steps:
+            return ""
+        left = (self._total_steps - step) * (seconds - first_seconds) / (step - first_step)
+        return f", {left / 60:.0f} min left"
+
+
+class Journal:
+    """Writes events to a JSON-lines file and shows them."""
+
+    def __init__(self, path: Path, display: Display) -> None:
+        self._path = path
+        self._display = display
+
+    @contextmanager
+    def shown(self, step: int, total_steps: int) -> Iterator[None]:
+        """Keep the display on for the time of the block."""
+        self._display.start(step, total_steps)
+        try:
+            yield
+        finally:
+            self._display.stop()
+
+    def advance(self, step: int) -> None:
+        """Note that a step was taken."""
+        self._display.advance(step)
+
+    def write(self, row: Row) -> None:
+        """Add an event."""
+        append_json_line(self._path, row)
+        self._display.show(row)
+
+    def cut(self, after: int) -> None:
+        """Drop the events of later steps, which are about to happen again."""
+        rows = [row for row in read_json_lines(self._path) if row["step"] <= after]
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        write_text(self._path, "".join(lines))
+
+
+def find_display() -> Display:
+    """Return a progress bar on a terminal, plain lines elsewhere."""
+    return BarDisplay() if sys.stdout.isatty() and is_first_process() else LineDisplay()
+
+
+def describe(row: Row) -> str:
+    """Write an event as one line for people."""
+    numbers = _describe_numbers(row)
+    return f"{row['kind']}: step {row['step']:,}" + (f", {numbers}" if numbers else "")
+
+
+def _describe_numbers(row: Row) -> str:
+    apart = ("kind", "step", "seconds")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {_number(value)}"
+        for name, value in row.items()
+        if name not in apart
+    )
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

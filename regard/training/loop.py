@@ -1,0 +1,401 @@
+"""The training loop: step, accumulate, clip, validate, stop, resume."""
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least, within
+from regard.core.device import Precision
+from regard.core.errors import ConfigError, DataError, RegardError
+from regard.training.checkpoint import (
+    Averages,
+    average_weights,
+    drop_training,
+    load_training,
+    load_weights,
+    put_weights,
+    restore_rng,
+    rng_states,
+    save_training,
+    save_weights,
+)
+from regard.training.interrupts import Interrupts
+from regard.training.journal import Display, Journal, find_display
+from regard.training.loss import Loss
+from regard.training.meter import Meter
+from regard.training.optim import AdamConfig, OptimizerConfig, build_optimizer
+from regard.training.schedule import ConstantConfig, ScheduleConfig, build_schedule, is_better
+
+Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """How a model is trained, whatever the model is."""
+
+    max_steps: int = 0
+    """Updates after which training ends; 0 = no limit."""
+    max_epochs: int = 20
+    """Passes over the data after which training ends; 0 = no limit."""
+    max_minutes: float = 0.0
+    """Minutes after which training ends, time before a resume included; 0 = no limit."""
+    optimizer: OptimizerConfig = field(default_factory=AdamConfig)
+    """How gradients become steps."""
+    schedule: ScheduleConfig = field(default_factory=ConstantConfig)
+    """How the learning rate changes over time."""
+    clip_norm: float = 1.0
+    """Largest norm of the gradient of an update; 0 = not clipped."""
+    label_smoothing: float = 0.0
+    """Share of the target probability given to the whole vocabulary."""
+    teacher_forcing: float = 1.0
+    """Probability that the decoder sees the true previous token, not its own."""
+    accumulate: int = 1
+    """Batches that make up one update."""
+    validate_every: int = 0
+    """Updates between two validations; 0 = after each epoch."""
+    patience: int = 5
+    """Validations without improvement before training ends; 0 = never."""
+    average_last: int = 0
+    """Average the weights of so many last validations at the end, if that is better; 0 = off."""
+    log_every: int = 50
+    """Updates between two lines of the journal."""
+    precision: Precision = "auto"
+    """Type of the matrix products; 'auto' takes bf16 where the hardware has it."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_steps", "max_epochs", "max_minutes", "clip_norm"):
+            at_least(name, getattr(self, name), 0)
+        for name in ("validate_every", "patience", "average_last"):
+            at_least(name, getattr(self, name), 0)
+        for name in ("accumulate", "log_every"):
+            at_least(name, getattr(self, name), 1)
+        for name in ("label_smoothing", "teacher_forcing"):
+            within(name, getattr(self, name), low=0, high=1)
+        if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
+            raise ConfigError(
+                "`max_steps`, `max_epochs`, `max_minutes` and `patience` are all 0, "
+                "so training would never end. Set one of them."
+            )
+
+
+class Batches(Protocol):
+    """Where training data comes from. The order depends on the epoch's number and nothing else."""
+
+    def epoch(self, number: int, skip: int = 0) -> Iterator[Any]:
+        """Yield the batches of an epoch without the first `skip`; each has `num_target_tokens`."""
+
+    def num_batches(self, epoch: int) -> int:
+        """Return the number of batches of an epoch."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a validation found."""
+
+    value: float
+    """What decides which weights are best; larger is better."""
+    numbers: dict[str, float] = field(default_factory=dict)
+    """What else is worth a place in the journal."""
+
+
+@dataclass
+class Progress:
+    """How far training has come: all that is single numbers in the state of a run."""
+
+    step: int = 0
+    """Updates made."""
+    epoch: int = 0
+    """Epochs finished, which is the number of the present one."""
+    position: int = 0
+    """Batches used in the present epoch."""
+    tokens: int = 0
+    """Target tokens seen."""
+    seconds: float = 0.0
+    """Time spent."""
+    validated_step: int = 0
+    """Where the last validation was."""
+    best: float | None = None
+    """The best value of a validation."""
+    best_step: int = 0
+    """Where that was."""
+    bad_validations: int = 0
+    """Validations since then."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a run ended."""
+
+    stopped: Reason
+    """What ended it."""
+    progress: Progress
+    """How far it came."""
+
+
+class Trainer:
+    """Trains a model: the losses come from outside, and so does what a batch is.
+
+    A run folder gets `model.safetensors` (the best weights), `journal.jsonl`, and `resume` (the
+    state to go on from).
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        config: TrainConfig,
+        run: Path,
+        *,
+        batches: Batches,
+        loss: Callable[[Any], Loss],
+        validate: Callable[[], Validation],
+        display: Display | None = None,
+    ) -> None:
+        """Prepare, without touching the folder.
+
+        Args:
+            model: On its device; it holds the best weights after `run`.
+            config: The settings. Those that shape the loss (`label_smoothing`, `teacher_forcing`,
+                `precision`) are for whoever wrote `loss`.
+            run: The run folder.
+            batches: The training data.
+            loss: What a batch costs.
+            validate: How good the model is; called in evaluation mode, without gradients.
+            display: What a person sees; a progress bar or plain lines if not given.
+        """
+        self.progress = Progress()
+        self._model = model
+        self._config = config
+        self._run = run
+        self._batches = batches
+        self._loss = loss
+        self._measure = validate
+        self._optimizer = build_optimizer(config.optimizer, model)
+        self._total_steps = _count_steps(config, batches)
+        self._schedule = build_schedule(config.schedule, self._total_steps)
+        self._journal = Journal(run / "journal.jsonl", display or find_display())
+        self._interrupts = Interrupts()
+        self._averages = Averages(run / "averages", config.average_last)
+        self._device = next(model.parameters()).device
+        self._meter = Meter(self._device)
+
+    def resume(self) -> None:
+        """Take up the state that the last run in this folder left."""
+        state = load_training(self._run, self._model, self._optimizer)
+        self.progress = Progress(**state["progress"])
+        self._meter.restore(state["meter"])
+        self._schedule.restore(state["schedule"])
+
+    def run(self) -> Summary:
+        """Train until something ends it; Ctrl-C is a good end, too."""
+        self._clear_what_comes_again()
+        self._started = time.perf_counter() - self.progress.seconds
+        stopped: Reason
+        with self._interrupts, self._journal.shown(self.progress.step, self._total_steps):
+            try:
+                stopped = self._train()
+                self._try_average()
+            except KeyboardInterrupt:
+                stopped = "interrupted"
+            self._interrupts.ignore()
+            self._save()
+            if self.progress.best is None:
+                save_weights(self._model, self._run / "model.safetensors")
+            self._write("stop", {"reason": stopped})
+        load_weights(self._model, self._run / "model.safetensors")
+        return Summary(stopped, self.progress)
+
+    def _train(self) -> Reason:
+        groups = self._groups()
+        while True:
+            if self._is_validation_due():
+                self._validate()
+            if stopped := self._reason_to_stop():
+                break
+            if group := next(groups, None):
+                self._step(group)
+            else:
+                self.progress.epoch += 1
+                self.progress.position = 0
+                groups = self._groups()
+        if self.progress.validated_step != self.progress.step:
+            self._validate()
+        return stopped
+
+    def _groups(self) -> Iterator[list[Any]]:
+        """Yield what is left of the present epoch, as many batches at once as make an update."""
+        batches = iter(self._batches.epoch(self.progress.epoch, skip=self.progress.position))
+        while group := list(itertools.islice(batches, self._config.accumulate)):
+            yield group
+
+    def _step(self, group: list[Any]) -> None:
+        num_tokens = sum(batch.num_target_tokens for batch in group)
+        rng = rng_states()
+        try:
+            sums = self._backward(group)
+        except KeyboardInterrupt:
+            restore_rng(rng)  # as if the step had never begun
+            raise
+        with self._interrupts.held():
+            self._set_learning_rate()
+            norm = self._scale_gradients(count=sums[2])
+            self._optimizer.step()
+            self._meter.add(sums, norm, num_tokens=num_tokens)
+            self.progress.step += 1
+            self.progress.position += len(group)
+            self.progress.tokens += num_tokens
+            self._journal.advance(self.progress.step)
+            if self.progress.step % self._config.log_every == 0:
+                self._log()
+
+    def _backward(self, group: list[Any]) -> Tensor:
+        self._model.train()
+        self._optimizer.zero_grad()
+        sums = torch.zeros(3, dtype=torch.float64, device=self._device)
+        for batch in group:
+            loss = self._loss(batch)
+            loss.total.backward()  # type: ignore[no-untyped-call]
+            sums += torch.stack([loss.total.detach().double(), loss.nll.double(), loss.count])
+        return sums
+
+    def _set_learning_rate(self) -> None:
+        factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self._config.optimizer.learning_rate * factor
+
+    def _scale_gradients(self, count: Tensor) -> Tensor:
+        """Make sums of gradients the clipped mean per token; return the norm before clipping."""
+        gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
+        count = count.clamp(min=1).float()
+        norm = torch.nn.utils.get_total_norm(gradients) / count
+        scale = 1 / count
+        if self._config.clip_norm:
+            scale = scale * (self._config.clip_norm / (norm + 1e-6)).clamp(max=1)
+        torch._foreach_mul_(gradients, scale)
+        return norm
+
+    def _log(self) -> None:
+        numbers = self._read_meter()
+        self._meter.reset()
+        rate = self._optimizer.param_groups[0]["lr"]
+        self._write("train", {"epoch": self.progress.epoch + 1, **numbers, "learning_rate": rate})
+
+    def _read_meter(self) -> dict[str, float]:
+        """Return what the meter shows, or say that training has gone wrong."""
+        numbers = self._meter.read()
+        for name in ("loss", "gradient_norm"):
+            if not math.isfinite(numbers[name]):
+                first, last = self.progress.step - self._meter.num_steps + 1, self.progress.step
+                what = "NaN" if math.isnan(numbers[name]) else "infinite"
+                raise RegardError(
+                    f"The {name.replace('_', ' ')} became {what} between steps {first:,} and "
+                    f"{last:,}. Lower `train.optimizer.learning_rate` "
+                    f"(now {self._config.optimizer.learning_rate:g}), give the schedule a longer "
+                    f"warm-up or set `train.clip_norm` (now {self._config.clip_norm:g}). "
+                    f"What was saved before in {self._run} is unharmed."
+                )
+        return numbers
+
+    def _is_validation_due(self) -> bool:
+        progress, every = self.progress, self._config.validate_every
+        if progress.step == progress.validated_step:
+            return False
+        return progress.step % every == 0 if every else progress.position == 0
+
+    def _validate(self) -> None:
+        self._read_meter()
+        found = self._look()
+        with self._interrupts.held():
+            self._schedule.observe(found.value)
+            self.progress.bad_validations += 1
+            self.progress.validated_step = self.progress.step
+            self._judge("validation", found)
+            self._averages.keep(self._model, self.progress.step)
+            self._save()
+
+    def _look(self) -> Validation:
+        """Validate, and leave no trace in the model, the generators or the pace."""
+        rng = rng_states()
+        self._model.eval()
+        try:
+            with torch.no_grad(), self._meter.paused():
+                return self._measure()
+        finally:
+            self._model.train()
+            restore_rng(rng)
+
+    def _judge(self, kind: str, found: Validation) -> None:
+        is_best = is_better(found.value, self.progress.best)
+        if is_best:
+            save_weights(self._model, self._run / "model.safetensors")
+            self.progress.best, self.progress.best_step = found.value, self.progress.step
+            self.progress.bad_validations = 0
+        self._write(kind, {"value": found.value, **found.numbers, "is_best": is_best})
+
+    def _try_average(self) -> None:
+        paths = self._averages.paths()
+        if not self._config.average_last or len(paths) < 2:
+            return
+        present = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
+        put_weights(self._model, average_weights(paths), str(paths[0].parent))
+        try:
+            found = self._look()
+            with self._interrupts.held():
+                self._judge("average", found)
+        finally:
+            put_weights(self._model, present, "the model")
+
+    def _reason_to_stop(self) -> Reason | None:
+        progress, config = self.progress, self._config
+        if 0 < config.patience <= progress.bad_validations:
+            return "patience"
+        if 0 < config.max_steps <= progress.step:
+            return "steps"
+        if 0 < config.max_epochs <= progress.epoch:
+            return "epochs"
+        if 0 < config.max_minutes <= self._seconds() / 60:
+            return "minutes"
+        return None
+
+    def _save(self) -> None:
+        self._read_meter()
+        self.progress.seconds = self._seconds()
+        state = {
+            "progress": asdict(self.progress),
+            "meter": self._meter.state(),
+            "schedule": self._schedule.state(),
+        }
+        save_training(self._run, self._model, self._optimizer, state=state)
+
+    def _clear_what_comes_again(self) -> None:
+        """Drop what an earlier run left of steps that are still to come."""
+        self._run.mkdir(parents=True, exist_ok=True)
+        self._journal.cut(after=self.progress.step or -1)
+        self._averages.drop(after=self.progress.step)
+        if self.progress.step == 0:
+            drop_training(self._run)
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._started
+
+    def _write(self, kind: str, values: dict[str, Any]) -> None:
+        row = {"kind": kind, "step": self.progress.step, "seconds": round(self._seconds(), 3)}
+        self._journal.write({**row, **values})
+
+
+def _count_steps(config: TrainConfig, batches: Batches) -> int:
+    """Return the number of updates until the end, 0 where it is not known."""
+    num_batches = batches.num_batches(0)
+    if not num_batches:
+        raise DataError(
+            "The training data has no batch. Is the file empty, or every line too long?"
+        )
+    per_epoch = math.ceil(num_batches / config.accumulate)
+    limits = (config.max_steps, config.max_epochs * per_epoch)
+    return min((limit for limit in limits if limit), default=0)

@@ -1,0 +1,1 @@
+"""Arrays and labels in, SVG, PNG, HTML and terminal text out; no models."""

@@ -1,0 +1,37 @@
+"""Words as labels: safe to print, safe in markup, not too long."""
+
+import html
+import unicodedata
+from typing import NewType
+
+from rich.cells import cell_len, set_cell_size
+
+Markup = NewType("Markup", str)
+"""HTML or SVG that is safe to put into a page: all foreign text in it is escaped."""
+
+
+def clean(text: object) -> str:
+    """Write a value as text that no terminal and no XML reader stumbles over.
+
+    Control characters could move the cursor or break the page, and lone surrogates cannot be
+    saved; each becomes a replacement mark. Line breaks and tabs become blanks.
+    """
+    return "".join(
+        " " if character in "\n\t\r" else "\N{REPLACEMENT CHARACTER}"
+        # Cc: control, Cs: surrogate, Cn: among others U+FFFE, which XML forbids.
+        if unicodedata.category(character) in ("Cc", "Cs", "Cn")
+        else character
+        for character in str(text)
+    )
+
+
+def escape(text: object) -> Markup:
+    """Write a value as text inside HTML or SVG, attributes included."""
+    return Markup(html.escape(clean(text)))
+
+
+def shorten(word: str, width: int) -> str:
+    """Cut a word to a number of terminal cells; an ellipsis marks the cut."""
+    if cell_len(word) <= width:
+        return word
+    return set_cell_size(word, width - 1).rstrip() + "…"
