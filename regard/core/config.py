@@ -5,6 +5,7 @@ field. Alternatives are a union of such classes told apart by a field `kind`.
 """
 
 import ast
+import copy
 import dataclasses
 import inspect
 import json
@@ -71,7 +72,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path} does not exist.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
 
 
@@ -81,7 +82,7 @@ def override(values: Mapping[str, Any], words: Iterable[str]) -> dict[str, Any]:
     A word that changes a `kind` also drops the settings of the kind that was there before,
     because they belong to another class.
     """
-    changed: dict[str, Any] = json.loads(json.dumps(values))
+    changed: dict[str, Any] = copy.deepcopy(dict(values))
     pairs = [_parse_word(word) for word in words]
     # Kinds first, so that the order of the words does not matter.
     for key, value in sorted(pairs, key=lambda pair: not pair[0].endswith("kind")):
@@ -138,7 +139,7 @@ def field_docs(cls: type) -> dict[str, str]:
 
 def at_least(name: str, value: float, least: float) -> None:
     """Raise a `ConfigError` if a setting is below its least value."""
-    if value < least:
+    if not value >= least:  # Unlike `value < least`, this also catches NaN.
         raise ConfigError(f"`{name}` must be at least {least}, but is {value}.")
 
 
@@ -255,7 +256,8 @@ def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
+        # What JSON escapes TOML can read; DEL is the one character that only TOML escapes.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
     return repr(value)

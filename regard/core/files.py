@@ -75,12 +75,14 @@ def read_json_lines(path: Path) -> list[Any]:
     """Read a JSON-lines file; a last line cut short by a killed process is left out."""
     if not path.exists():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    # Bytes, because the last line may end inside a character, and because only a newline ends a
+    # line: JSON may hold what `str.splitlines` also takes for an end of line.
+    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):
         try:
             values.append(json.loads(line))
-        except json.JSONDecodeError:
+        except ValueError:
             if number < len(lines):
                 raise CheckpointError(f"{path}, line {number}, is not valid JSON.") from None
     return values

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from regard.core.config import at_least
 from regard.core.tables import pick
 
-Kind = Literal[
+Rule = Literal[
     "default",
     "uniform",
     "normal",
@@ -29,17 +29,17 @@ Kind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class InitConfig:
-    """How weights start; biases of every kind but 'default' start at zero."""
+    """How weights start; with any `rule` but 'default' biases start at zero."""
 
-    kind: Kind = "default"
+    rule: Rule = "default"
     """Rule for weight matrices; 'default' keeps what each torch layer does by itself."""
     gain: float = 0.0
     """Factor on the deviation; 0 = the rule's own: √2 for kaiming, 1 for xavier and orthogonal."""
     scale: float = 0.08
     """Half width of 'uniform', deviation of 'normal'."""
-    recurrent: Kind = "orthogonal"
+    recurrent: Rule = "orthogonal"
     """Rule for the state-to-state matrices of recurrent layers, one gate at a time."""
-    embedding: Kind = "default"
+    embedding: Rule = "default"
     """Rule for embeddings."""
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ def initialise(model: nn.Module, config: InitConfig) -> None:
     """Give every parameter of a model its first value, by what its name says it is."""
     for name, parameter in model.named_parameters():
         if parameter.dim() < 2:
-            if config.kind != "default":
+            if config.rule != "default":
                 nn.init.zeros_(parameter)
         elif "weight_hh" in name:
             # A recurrent matrix holds one square block a gate; each is a map of its own.
@@ -84,4 +84,4 @@ def initialise(model: nn.Module, config: InitConfig) -> None:
         elif "embedding" in name:
             pick(INITIALISERS, config.embedding, "embedding")(parameter.data, config)
         else:
-            pick(INITIALISERS, config.kind, "kind")(parameter.data, config)
+            pick(INITIALISERS, config.rule, "rule")(parameter.data, config)

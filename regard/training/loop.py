@@ -193,7 +193,10 @@ class Trainer:
         self._schedule.restore(state["schedule"])
 
     def run(self) -> Summary:
-        """Train until something ends it; Ctrl-C is a good end, too."""
+        """Train until something ends it; Ctrl-C is a good end, too.
+
+        To go on afterwards, build a new trainer and call its `resume` before its `run`.
+        """
         self._clear_what_comes_again()
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
@@ -284,7 +287,7 @@ class Trainer:
         numbers = self._read_meter()
         self._meter.reset()
         rate = self._optimizer.param_groups[0]["lr"]
-        self._write("train", {"epoch": self.progress.epoch + 1, **numbers, "learning_rate": rate})
+        self._write("train", {**numbers, "learning_rate": rate})
 
     def _read_meter(self) -> dict[str, float]:
         """Return what the meter shows, or say that training has gone wrong."""
@@ -315,7 +318,7 @@ class Trainer:
             self._schedule.observe(found.value)
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
-            self._judge("validation", found)
+            self._judge("valid", found)
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
@@ -385,8 +388,13 @@ class Trainer:
         return time.perf_counter() - self._started
 
     def _write(self, kind: str, values: dict[str, Any]) -> None:
-        row = {"kind": kind, "step": self.progress.step, "seconds": round(self._seconds(), 3)}
-        self._journal.write({**row, **values})
+        place = {
+            "kind": kind,
+            "step": self.progress.step,
+            "epoch": self.progress.epoch + (self.progress.position > 0),  # the one begun last
+            "seconds": round(self._seconds(), 3),
+        }
+        self._journal.write({**place, **values})
 
 
 def _count_steps(config: TrainConfig, batches: Batches) -> int:

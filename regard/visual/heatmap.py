@@ -1,107 +1,37 @@
-"""One map of weights between words, for the terminal and as SVG."""
+"""One map of weights between words, as SVG, HTML and PNG."""
 
 import math
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from rich.cells import cell_len
-from rich.color import Color
-from rich.console import Console
-from rich.style import Style
-from rich.text import Text
 
-from regard.core.errors import DataError
-from regard.visual.labels import Markup, clean, escape, shorten
+from regard.core.errors import ConfigError
+from regard.core.files import write_text
+from regard.visual.labels import MAX_WIDTH, Markup, clean, escape, shorten
+from regard.visual.picture import save_png, style
+from regard.visual.report import Section, figure, report
+from regard.visual.weights import check_weights, greatest
 
-_MAX_LABEL = 24
-_SHADES = ((0.75, "█"), (0.5, "▓"), (0.25, "▒"), (0.05, "░"))
-# Dark to bright, evenly in lightness: a picture of its own on light and dark terminals alike.
-_RAMP = ((0.0, (18, 26, 38)), (0.35, (29, 84, 128)), (0.7, (78, 167, 214)), (1.0, (240, 250, 255)))
-
+_SLOPE = 50
 _STYLE = """\
-.regard-map{background:#fff;color:#1f2933;font:13px system-ui,-apple-system,"Segoe UI",\
-Roboto,"Noto Sans",sans-serif}
+.regard-map{background:#fff;color:#1f2933;font:13px system-ui,-apple-system,"Segoe UI",Roboto,\
+"Noto Sans",sans-serif}
 .regard-map text{fill:currentColor}
-.regard-map .quiet{opacity:.6;font-size:11px}
 .regard-map .title{font-size:15px;font-weight:600}
-.regard-map .ground{fill:none;stroke:currentColor;stroke-opacity:.18}
+.regard-map .quiet{font-size:11px;opacity:.65}
+.regard-map .frame{fill:none;stroke:currentColor;stroke-opacity:.2}
 .regard-map .cell{fill:#0b4f8a}
-.regard-map .cell:hover{stroke:#d9822b;stroke-width:2}
+.regard-map .cell:hover{stroke:#d9822b;stroke-width:2;fill-opacity:1}
 .regard-map .value{font-size:10px;text-anchor:middle;pointer-events:none}
 .regard-map .over{fill:#fff}
 @media(prefers-color-scheme:dark){.regard-map{background:#161b22;color:#e6edf3}
 .regard-map .cell{fill:#79c0ff}.regard-map .over{fill:#0d1117}}"""
-
-
-def check_weights(
-    weights: ArrayLike, rows: Sequence[str], columns: Sequence[str]
-) -> NDArray[Any]:
-    """Return the weights as an array, or raise a `DataError` if the labels do not fit them.
-
-    Args:
-        weights: (T, S), finite numbers.
-        rows: Target words.
-        columns: Source words.
-    """
-    array = np.asarray(weights, dtype=float)
-    if not rows or not columns:
-        raise DataError(
-            "A map needs at least one target word and one source word, "
-            f"but there are {len(rows)} and {len(columns)}."
-        )
-    if array.shape != (len(rows), len(columns)):
-        raise DataError(
-            "`weights` must have one row per target word and one column per source word, "
-            f"{(len(rows), len(columns))}, but has the shape {array.shape}."
-        )
-    if not np.isfinite(array).all():
-        raise DataError("`weights` must be finite numbers, but some are infinite or NaN.")
-    return array
-
-
-def terminal(
-    weights: ArrayLike,
-    rows: Sequence[str],
-    columns: Sequence[str],
-    *,
-    width: int | None = None,
-    has_values: bool = False,
-) -> Text:
-    """Draw a map for the terminal: coloured blocks, or shades where there is no colour.
-
-    Each source word stands on a line of its own, joined to its column; a map wider than the
-    terminal continues below. `terminal(...).plain` is the map as plain text.
-
-    Args:
-        weights: (T, S).
-        rows: Target words.
-        columns: Source words.
-        width: Cells of a line; the terminal's own width if not given.
-        has_values: Whether cells show their weight in hundredths instead of a shade.
-    """
-    array = check_weights(weights, rows, columns)
-    top = _top(array)
-    heads = [shorten(clean(word), _MAX_LABEL) for word in columns]
-    names = [shorten(clean(word), _MAX_LABEL) for word in rows]
-    margin = max(map(cell_len, names)) + 1
-    cell_width = 3 if has_values else 2
-    width = width or shutil.get_terminal_size((100, 24)).columns
-    widest_head = max(map(cell_len, heads)) + 3
-    per_part = max(1, (width - margin - widest_head) // cell_width)
-    text = Text(no_wrap=True, overflow="ignore")
-    for start in range(0, len(columns), per_part):
-        part = slice(start, start + per_part)
-        text.append(_staircase(heads[part], margin, cell_width))
-        for name, values in zip(names, array[:, part], strict=True):
-            text.append(" " * (margin - 1 - cell_len(name)) + name + " ")
-            for value in values:
-                text.append_text(_block(value, top, has_values=has_values))
-            text.append("\n")
-        text.append("\n")
-    return text.append_text(_shade_legend(top, margin))
 
 
 def svg(
@@ -115,6 +45,7 @@ def svg(
     """Draw a map as a self-contained SVG: source words on top, target words on the left.
 
     It follows the reader's light or dark scheme, and each cell tells its weight when pointed at.
+    The darkest cell is the greatest weight; a legend says how great.
 
     Args:
         weights: (T, S).
@@ -124,28 +55,178 @@ def svg(
         has_values: Whether cells show their weight.
     """
     array = check_weights(weights, rows, columns)
-    heads = [shorten(clean(word), _MAX_LABEL) for word in columns]
-    names = [shorten(clean(word), _MAX_LABEL) for word in rows]
-    size = 26 if len(columns) <= 24 else 20
-    left = max(76, max(map(_text_width, names)) + 22)
-    top = max(map(_text_width, heads)) * math.sin(_SLOPE) + 28 + (30 if title else 0)
-    overhang = max(
-        (column + 0.5) * size + _text_width(head) * math.cos(_SLOPE)
-        for column, head in enumerate(heads)
-    )
-    width = left + max(len(columns) * size, overhang, 200.0, _text_width(title) * 1.2 - left) + 16
-    height = top + len(rows) * size + 52
-    body = [
-        _axes(heads, names, left=left, top=top, size=size),
-        *_cells(array, rows, columns, has_values=has_values, left=left, top=top, size=size),
-        _ramp_legend(_top(array), left=left, top=top + len(rows) * size + 20),
+    place = _Place.of(rows, columns, title)
+    parts = [
+        f'<text class="title" x="16" y="28">{escape(title)}</text>' if title else "",
+        *_source_labels(columns, place),
+        *_target_labels(rows, place),
+        *_cells(array, rows, columns, place=place),
+        *(_values(array, place) if has_values else ()),
+        _frame(array, place),
+        *_legend(array, place),
     ]
-    if title:
-        body.insert(0, f'<text class="title" x="16" y="28">{escape(title)}</text>')
-    # `direction` keeps the anchors of labels where they are on a page that runs right to left.
+    # `direction` keeps the labels at their places on a page that runs from right to left.
     return Markup(
-        f'<svg class="regard-map" xmlns="http://www.w3.org/2000/svg" direction="ltr" role="img" '
-        f'aria-label="{escape(title or "attention map")}" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
-        f"<style>{_STYLE}</style>\n" + "\n".join(body) + "\n</svg>\n"
+        f'<svg class="regard-map" xmlns="http://www.w3.org/2000/svg" direction="ltr" role="img"'
+        f' aria-label="{escape(title or "Attention weights")}" width="{place.width}"'
+        f' height="{place.height}" viewBox="0 0 {place.width} {place.height}">\n'
+        f"<style>{_STYLE}</style>\n" + "\n".join(filter(None, parts)) + "\n</svg>\n"
     )
+
+
+def save(
+    path: Path,
+    weights: ArrayLike,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str = "",
+) -> None:
+    """Save a map in the format that the file name ends in: `.png`, `.svg` or `.html`.
+
+    SVG and HTML show every script the reader's machine can show; a PNG shows a box for a letter
+    that no font of this machine has.
+
+    Args:
+        path: The file to write.
+        weights: (T, S).
+        rows: Target words.
+        columns: Source words.
+        title: A line above the map.
+    """
+    if path.suffix not in (".png", ".svg", ".html"):
+        raise ConfigError(f"`path` must end in .png, .svg or .html, but is '{path}'.")
+    if path.suffix == ".png":
+        with style():
+            save_png(path, _draw(check_weights(weights, rows, columns), rows, columns, title=title))
+        return
+    drawing = svg(weights, rows, columns, title=title)
+    if path.suffix == ".html":
+        drawing = report(title or "Attention weights", [Section("", figure(drawing))])
+    write_text(path, drawing)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where things stand on the canvas, in pixels."""
+
+    left: int
+    top: int
+    cell: int
+    width: int
+    height: int
+
+    @classmethod
+    def of(cls, rows: Sequence[str], columns: Sequence[str], title: str) -> "_Place":
+        cell = 26 if len(columns) <= 24 else 20
+        left = max(80, max(map(_label_width, rows)) + 26)
+        lean = max(map(_label_width, columns))
+        top = round(lean * math.sin(math.radians(_SLOPE))) + (62 if title else 34)
+        right = max(
+            column * cell + cell + _label_width(word) * math.cos(math.radians(_SLOPE))
+            for column, word in enumerate(columns)
+        )
+        title_width = 9.5 * cell_len(title)
+        width = max(left + right, left + 190, 16 + title_width) + 16
+        return cls(left, top, cell, round(width), top + len(rows) * cell + 52)
+
+
+def _label(word: str) -> str:
+    return shorten(clean(word), MAX_WIDTH)
+
+
+def _label_width(word: str) -> int:
+    return math.ceil(7.3 * cell_len(_label(word)))
+
+
+def _source_labels(words: Sequence[str], place: _Place) -> Iterator[str]:
+    x, y = place.left - 12, place.top - 8
+    yield f'<text class="quiet" x="{x}" y="{y - 16}" text-anchor="end">source →</text>'
+    for column, word in enumerate(words):
+        turn = f"translate({place.left + (column + 0.5) * place.cell + 3:g} {y}) rotate(-{_SLOPE})"
+        yield f'<text transform="{turn}">{escape(_label(word))}</text>'
+
+
+def _target_labels(words: Sequence[str], place: _Place) -> Iterator[str]:
+    x = place.left - 12
+    yield f'<text class="quiet" x="{x}" y="{place.top - 8}" text-anchor="end">target ↓</text>'
+    for row, word in enumerate(words):
+        y = place.top + row * place.cell + place.cell / 2 + 4.5
+        yield f'<text x="{x}" y="{y:g}" text-anchor="end">{escape(_label(word))}</text>'
+
+
+def _cells(
+    weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, place: _Place
+) -> Iterator[str]:
+    most = greatest(weights)
+    for (row, column), weight in np.ndenumerate(weights):
+        x, y = place.left + column * place.cell, place.top + row * place.cell
+        # Isolated, so that the arrow stands between the words whichever way they run.
+        words = f"\u2068{escape(rows[row])}\u2069 ← \u2068{escape(columns[column])}\u2069"
+        yield (
+            f'<rect class="cell" x="{x}" y="{y}" width="{place.cell}" height="{place.cell}"'
+            f' fill-opacity="{_strength(weight, most):.3g}">'
+            f"<title>{words}: {weight:.2f}</title></rect>"
+        )
+
+
+def _values(weights: NDArray[Any], place: _Place) -> Iterator[str]:
+    most = greatest(weights)
+    for (row, column), weight in np.ndenumerate(weights):
+        x = place.left + (column + 0.5) * place.cell
+        y = place.top + (row + 0.5) * place.cell + 3.5
+        side = "value over" if _strength(weight, most) > 0.62 else "value"
+        digits = f"{weight:.2f}".removeprefix("0")
+        yield f'<text class="{side}" x="{x:g}" y="{y:g}">{digits}</text>'
+
+
+def _frame(weights: NDArray[Any], place: _Place) -> str:
+    height, width = (place.cell * count for count in weights.shape)
+    return (
+        f'<rect class="frame" x="{place.left - 0.5}" y="{place.top - 0.5}"'
+        f' width="{width + 1}" height="{height + 1}" pointer-events="none"/>'
+    )
+
+
+def _legend(weights: NDArray[Any], place: _Place) -> Iterator[str]:
+    y = place.height - 28
+    for step in range(10):
+        x = place.left + 16 + step * 12
+        yield (
+            f'<rect class="cell" x="{x}" y="{y}" width="12" height="10" pointer-events="none"'
+            f' fill-opacity="{(step + 0.5) / 10:.2f}"/>'
+        )
+    yield f'<text class="quiet" x="{place.left}" y="{y + 9}">0</text>'
+    most = f"{greatest(weights):.2f}"
+    yield f'<text class="quiet" x="{place.left + 144}" y="{y + 9}">{most}</text>'
+
+
+def _draw(
+    weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, title: str
+) -> Figure:
+    num_rows, num_columns = weights.shape
+    canvas = Figure(figsize=(min(40, 0.3 * num_columns + 1), min(40, 0.3 * num_rows + 1)))
+    axes = canvas.add_subplot()
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=greatest(weights), aspect="equal")
+    axes.set_xticks(range(num_columns), [_label(word) for word in columns])
+    axes.set_yticks(range(num_rows), [_label(word) for word in rows])
+    axes.tick_params(top=False, left=False, labeltop=True, bottom=False, labelbottom=False)
+    for label in axes.get_xticklabels():
+        label.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
+    axes.spines[:].set(visible=True, color="#d5dbe1")
+    axes.set_title(clean(title), loc="left", fontweight="bold", pad=12)
+    canvas.colorbar(image, ax=axes, shrink=0.6, aspect=16, pad=0.03).outline.set_visible(False)
+    return canvas
+
+
+def _strength(weight: float, most: float) -> float:
+    return max(0.0, weight / most)
+
+
+if __name__ == "__main__":
+    source = "the green house stands by the river .".split()
+    target = "das grüne Haus steht am Fluss .".split()
+    positions = np.linspace(0, len(source) - 1, len(target))
+    distances = positions[:, None] - np.arange(len(source))
+    demo = np.exp(-(distances**2))
+    print(svg(demo / demo.sum(axis=1, keepdims=True), target, source, title="A straight line"))

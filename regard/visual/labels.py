@@ -9,6 +9,9 @@ from rich.cells import cell_len, set_cell_size
 Markup = NewType("Markup", str)
 """HTML or SVG that is safe to put into a page: all foreign text in it is escaped."""
 
+MAX_WIDTH = 24
+"""Terminal cells of the longest label; what is longer is cut."""
+
 
 def clean(text: object) -> str:
     """Write a value as text that no terminal and no XML reader stumbles over.
@@ -17,7 +20,9 @@ def clean(text: object) -> str:
     saved; each becomes a replacement mark. Line breaks and tabs become blanks.
     """
     return "".join(
-        " " if character in "\n\t\r" else "\N{REPLACEMENT CHARACTER}"
+        " "
+        if character in "\n\t\r"
+        else "\N{REPLACEMENT CHARACTER}"
         # Cc: control, Cs: surrogate, Cn: among others U+FFFE, which XML forbids.
         if unicodedata.category(character) in ("Cc", "Cs", "Cn")
         else character
@@ -35,3 +40,8 @@ def shorten(word: str, width: int) -> str:
     if cell_len(word) <= width:
         return word
     return set_cell_size(word, width - 1).rstrip() + "…"
+
+
+if __name__ == "__main__":
+    print(shorten("Donaudampfschifffahrtsgesellschaft", MAX_WIDTH))
+    print(escape("<b> \x1b[2J & co."))

@@ -1,0 +1,186 @@
+"""Train what the result pages show, several runs side by side, and gather one JSON file.
+
+    python benchmarks/experiments.py multi30k --jobs 4 --out docs/results
+
+The pages are drawn from the JSON files by `benchmarks/pages.py`.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.core.files import read_json, read_json_lines, write_json
+from regard.data.datasets import find_data
+from regard.data.examples import Example
+from regard.data.joining import join_neighbours
+from regard.data.readers import read_examples, write_examples
+from regard.data.splitting import Splits
+from regard.metrics.grouping import by_length
+from regard.metrics.text import bleu
+from regard.tasks import runs
+
+EDGES = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60)
+LONG = 20
+"""A sentence of more source words than this is long."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train."""
+
+    name: str
+    recipe: str
+    data: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    seed: int = 1
+
+    @property
+    def folder(self) -> str:
+        """The name of its run folder."""
+        return f"{self.name}-seed{self.seed}"
+
+
+def _multi30k(_folder: Path) -> list[Run]:
+    data = ("multi30k",)
+    no_feed = ("model.decoder.is_input_fed=false",)
+    return [
+        Run("sutskever2014", "sutskever2014", data),
+        Run("cho2014", "cho2014", data),
+        Run("bahdanau2015", "bahdanau2015", data),
+        Run("luong2015 general", "luong2015", data),
+        Run("luong2015 dot", "luong2015", data, ("model.decoder.score=dot",)),
+        Run("luong2015 concat", "luong2015", data, ("model.decoder.score=concat",)),
+        Run("luong2015 location", "luong2015", data, ("model.decoder.score=location",)),
+        Run("luong2015 local-m", "luong2015", data, ("model.decoder.reach=local_m",)),
+        Run("luong2015 local-p", "luong2015", data, ("model.decoder.reach=local_p",)),
+        Run("luong2015 general, no input feeding", "luong2015", data, no_feed),
+    ]
+
+
+def _phrasebook(_folder: Path) -> list[Run]:
+    recipes = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")
+    return [
+        Run(recipe, f"{recipe}-laptop", ("phrasebook",), seed=seed)
+        for seed in (1, 2, 3)
+        for recipe in recipes
+    ]
+
+
+def _lengths(data: str, folder: Path) -> list[Run]:
+    """Train a fixed context and attention up to 30 and 50 words; test up to 60."""
+    splits = find_data(data)
+    if not isinstance(splits, Splits):
+        sys.exit(f"{data} is not a data set with a name.")
+    for side in ("valid", "test"):
+        # Several cuts of the same sentences: long tests from few of them.
+        pairs: list[Example] = getattr(splits, side)
+        joined = [
+            example
+            for seed in range(3 if side == "test" else 1)
+            for example in join_neighbours(pairs, most_words=60, seed=seed, most_joined=6)
+        ]
+        write_examples(folder / f"{side}.jsonl", joined[:3000])
+    found = []
+    for limit in (30, 50):
+        path = folder / f"train-{limit}.jsonl"
+        write_examples(path, join_neighbours(splits.train, most_words=limit))
+        options = (
+            "--valid", str(folder / "valid.jsonl"), "--test", str(folder / "test.jsonl"),
+        )  # fmt: skip
+        for name, recipe in (("RNNencdec", "cho2014"), ("RNNsearch", "bahdanau2015")):
+            found.append(Run(f"{name}-{limit}", recipe, (str(path), *options)))
+    return found
+
+
+EXPERIMENTS = {
+    "multi30k": _multi30k,
+    "phrasebook": _phrasebook,
+    "lengths-multi30k": lambda folder: _lengths("multi30k", folder),
+    "lengths-tatoeba": lambda folder: _lengths("tatoeba:deu", folder),
+}
+
+
+def main() -> None:
+    """Train the runs of an experiment and gather what they measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="+", choices=list(EXPERIMENTS))
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument("--threads", type=int, default=2, help="processor threads of a run")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
+    parser.add_argument("--only", default="", help="names of runs, separated by commas")
+    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
+    arguments, words = parser.parse_known_args()
+    planned = []
+    for name in arguments.experiments:
+        folder = arguments.runs / name
+        folder.mkdir(parents=True, exist_ok=True)
+        only = arguments.only.split(",") if arguments.only else []
+        planned += [
+            (name, run, folder / run.folder.replace(" ", "-").replace(",", ""))
+            for run in EXPERIMENTS[name](folder)
+            if not only or run.name in only
+        ]
+    started = time.perf_counter()
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda plan: _train(plan[1], plan[2], words, arguments.threads), planned))
+    print(f"all runs took {time.perf_counter() - started:.0f} s")
+    for name in arguments.experiments:
+        rows = [_gather(run, folder) for owner, run, folder in planned if owner == name]
+        made = {"command": " ".join(["python", *sys.argv]), "jobs_side_by_side": arguments.jobs}
+        value = {"experiment": name, **made, "runs": [row for row in rows if row]}
+        write_json(arguments.out / f"{name}.json", value)
+
+
+def _train(run: Run, folder: Path, words: list[str], threads: int) -> None:
+    if (folder / runs.METRICS).exists():
+        return
+    command = [sys.executable, "-m", "regard", "train", *run.data, "--recipe", run.recipe]
+    command += ["--out", str(folder), "--force", f"seed={run.seed}", *run.words, *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "log.txt").open("w") as log:
+        done = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
+    tail = (folder / "log.txt").read_text().strip().splitlines()[-8:]
+    print(f"== {run.folder}: exit {done.returncode}", *tail, sep="\n   ", flush=True)
+
+
+def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
+    if not (folder / runs.METRICS).exists():
+        return None
+    metrics = read_json(folder / runs.METRICS)
+    examples = read_examples(folder / runs.TEST)
+    outputs = json.loads((folder / runs.PREDICTIONS).read_text(encoding="utf-8"))
+    sources = [example.source for example in examples]
+    references = [[example.target, *example.references] for example in examples]
+    groups = by_length(sources, outputs, references, edges=EDGES)
+    metrics["test"]["by_length"] = [
+        {"name": g.name, "count": g.count, "bleu": round(g.results["bleu"].value, 2)}
+        for g in groups
+    ]
+    is_long = [len(source.split()) > LONG for source in sources]
+    if any(is_long):
+        kept = [row for row, long in enumerate(is_long) if long]
+        found = bleu([outputs[row] for row in kept], [references[row] for row in kept])
+        metrics["test"][f"bleu_above_{LONG}_words"] = found.to_dict() | {"count": len(kept)}
+    lowered = bleu(outputs, references, is_lower_cased=True)
+    metrics["test"]["scores"]["bleu_lower_cased"] = lowered.to_dict()
+    samples = list(zip(sources, [r[0] for r in references], outputs, strict=True))[:20]
+    journal = [
+        {key: row[key] for key in ("kind", "step", "loss", "bleu", "seconds") if key in row}
+        for row in read_json_lines(folder / runs.JOURNAL)
+        if row["kind"] == "validation"
+    ]
+    named = {"name": run.name, "recipe": run.recipe, "words": list(run.words)}
+    return {**named, **metrics, "samples": samples, "journal": journal}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The command line: one short file per verb; torch is imported inside a verb."""

@@ -1,0 +1,55 @@
+"""`regard data`: what data sets there are, what is in them, and getting them."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(help="List, look at and fetch data sets.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_() -> None:
+    """List the data sets that have a name."""
+    from regard.data.datasets import DATASETS
+
+    for name, dataset in DATASETS.items():
+        print(f"{name:<12} {dataset.description}")
+
+
+@app.command("show")
+def show(
+    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
+    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    num: Annotated[int, typer.Option(help="How many pairs.")] = 10,
+) -> None:
+    """Print some pairs, with their alignment and tags where they are known."""
+    from regard.data.datasets import find_data
+    from regard.data.splitting import Splits
+
+    found = find_data(data, data2)
+    examples = found.train if isinstance(found, Splits) else found
+    if isinstance(found, Splits):
+        print(f"# {found.note}")
+    for example in examples[:num]:
+        print(f"{example.source}\t{example.target}")
+        if example.alignment is not None:
+            links = " ".join(f"{source}-{target}" for source, target in example.alignment)
+            print(f"#   {links}")
+        if example.tags:
+            print(f"#   {', '.join(example.tags)}")
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="A data set's name, such as multi30k.")],
+) -> None:
+    """Fetch a data set, if need be, and say what is in it."""
+    from regard.core.errors import DataError
+    from regard.data.datasets import find_data
+    from regard.data.splitting import Splits
+
+    found = find_data(name)
+    if not isinstance(found, Splits):
+        raise DataError(f"'{name}' is a file, not a data set's name; there is nothing to fetch.")
+    sizes = f"{len(found.train):,} train, {len(found.valid):,} valid, {len(found.test):,} test"
+    print(f"{name}: {sizes}. {found.note}")

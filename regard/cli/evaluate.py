@@ -1,0 +1,41 @@
+"""`regard evaluate`: every score with its signature."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    run: Annotated[str, typer.Argument(help="A run folder.")],
+    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
+    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Translate a test set and measure the answers; of a named data set, its test part."""
+    import dataclasses
+
+    from regard.tasks.evaluation import evaluate as measure
+    from regard.tasks.request import read_side
+    from regard.tasks.runs import describe_making, load
+
+    predictor = load(run, device)
+    paths = (data,) if data2 is None else (data, data2)
+    examples = read_side(paths, "test", seed=predictor.recipe.seed)
+    search = predictor.recipe.search
+    search = search if beam is None else dataclasses.replace(search, beams=beam)
+    evaluation = measure(predictor, examples, search=search, num_bootstrap=1000)
+    if as_json:
+        making = describe_making(predictor.device)
+        print(json.dumps({**making, **evaluation.to_dict()}, ensure_ascii=False, indent=2))
+        return
+    for result in evaluation.results.values():
+        print(result)
+    for title, groups in (("By length", evaluation.by_length), ("By tag", evaluation.by_tag)):
+        if groups:
+            print(f"\n{title}:")
+        for group in groups:
+            values = "  ".join(f"{name} {r.value:6.2f}" for name, r in group.results.items())
+            print(f"  {group.name:<14} {group.count:>6,} sentences  {values}")

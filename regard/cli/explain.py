@@ -1,0 +1,25 @@
+"""`regard explain`: the whole commented configuration."""
+
+from typing import Annotated
+
+import typer
+
+
+def explain(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name or a TOML file.")],
+    settings: Annotated[
+        list[str] | None, typer.Argument(metavar="[section.key=value ...]", help="Changes.")
+    ] = None,
+) -> None:
+    """Print every setting of a recipe with its meaning, as TOML that can be edited and used."""
+    from regard.core.config import explain as write
+    from regard.tasks.recipe import load_recipe, recipe_path
+
+    path = recipe_path(recipe)
+    loaded = load_recipe(recipe, settings or [])
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        print(line)
+    print()
+    print(write(loaded), end="")

@@ -1,0 +1,60 @@
+"""`regard VERB …`: every verb is a function; an error for people is one line."""
+
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+import regard
+from regard.cli import data, demo, evaluate, explain, predict, score, show, train
+from regard.core.errors import RegardError
+from regard.core.log import speak_through
+
+app = typer.Typer(
+    name="regard",
+    help="Encoder–decoders with attention: train one on your own pairs, see it think, ship it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("train")(train.train)
+app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("score")(score.score)
+app.command("show")(show.show)
+app.command("explain")(explain.explain)
+app.add_typer(data.app, name="data")
+app.command("demo")(demo.demo)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say more on the way.")] = False,
+) -> None:
+    """Encoder–decoders with attention: train one on your own pairs, see it think, ship it."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    speak_through(handler, logging.DEBUG if verbose else logging.INFO)
+    if version:
+        print(regard.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; errors for people are one line on standard error and exit code 2."""
+    try:
+        app()
+    except RegardError as error:
+        print(f"regard: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("regard: interrupted.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `head` does; that is no error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,49 @@
+"""`regard predict`: one line in, one line out, order kept."""
+
+import json
+from typing import Annotated
+
+import typer
+
+CHUNK = 2_000
+"""Lines translated together; what has been read before is already printed."""
+
+
+def predict(
+    run: Annotated[str, typer.Argument(help="A run folder.")],
+    file: Annotated[str, typer.Argument(help="A file, or - for standard input.")] = "-",
+    beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
+    nbest: Annotated[int, typer.Option(help="Answers a line.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Translate every line of a file.
+
+    With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
+    """
+    import dataclasses
+    from itertools import islice
+
+    from regard.data.readers import read_sources
+    from regard.tasks.runs import load
+
+    predictor = load(run, device)
+    search = predictor.recipe.search
+    # Asking for more answers than the recipe has beams means asking for more beams.
+    beams = beam if beam is not None else max(search.beams, nbest)
+    search = dataclasses.replace(search, beams=beams)
+    lines = iter(read_sources(file))
+    number = 0
+    while chunk := list(islice(lines, CHUNK)):
+        for source, found in zip(
+            chunk, predictor.predict(chunk, search=search, num_best=nbest), strict=True
+        ):
+            number += 1
+            if as_json:
+                answers = [dataclasses.asdict(prediction) for prediction in found]
+                print(json.dumps({"source": source, "predictions": answers}, ensure_ascii=False))
+            elif nbest == 1:
+                print(found[0].text)
+            else:
+                for prediction in found:
+                    print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")

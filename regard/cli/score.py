@@ -1,0 +1,30 @@
+"""`regard score`: the log-probability of given targets."""
+
+import json
+from typing import Annotated
+
+import typer
+
+
+def score(
+    run: Annotated[str, typer.Argument(help="A run folder.")],
+    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
+    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With every piece's own share.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Print the log-probability of each pair's target, one line a pair, order kept."""
+    import dataclasses
+
+    from regard.tasks.request import read_side
+    from regard.tasks.runs import load
+
+    predictor = load(run, device)
+    paths = (data,) if data2 is None else (data, data2)
+    examples = read_side(paths, "test", seed=predictor.recipe.seed)
+    for example, scored in zip(examples, predictor.score(examples), strict=True):
+        if as_json:
+            values = {"source": example.source, **dataclasses.asdict(scored)}
+            print(json.dumps(values, ensure_ascii=False))
+        else:
+            print(f"{scored.log_prob:.4f}")

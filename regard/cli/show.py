@@ -1,0 +1,42 @@
+"""`regard show`: where the model looks while it translates a sentence."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def show(
+    run: Annotated[str, typer.Argument(help="A run folder.")],
+    sentence: Annotated[str, typer.Argument(help="A source sentence.")],
+    target: Annotated[
+        str | None, typer.Option(help="A target to look at instead of the model's own.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Draw the attention of one sentence, in the terminal or into a file."""
+    from rich.console import Console
+
+    from regard.core.errors import ConfigError
+    from regard.data.examples import Example
+    from regard.tasks.runs import load
+    from regard.visual import heatmap, terminal
+
+    if not sentence.strip():
+        raise ConfigError("The sentence must have at least one word, but is empty.")
+    predictor = load(run, device)
+    written = predictor.translate([sentence])[0] if target is None else target
+    (found,) = predictor.attend([Example(sentence, written)])
+    if not found.weights.shape[0]:
+        raise ConfigError(
+            f"{run} holds a model without attention ({predictor.recipe.model.decoder.kind}), "
+            f"so there is no map to show. It translates: {written}"
+        )
+    weights = found.mean().numpy()
+    print(written)
+    if out is None:
+        Console().print(terminal.heatmap(weights, found.target, found.source))
+        return
+    heatmap.save(out, weights, found.target, columns=found.source, title=f"{sentence} → {written}")
+    print(out)

@@ -1,0 +1,63 @@
+"""`regard train`: a file of pairs → a run folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.words import split_words
+
+
+def train(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA [DATA2] [section.key=value ...]",
+            help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
+        ),
+    ],
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(help="Validation data; give it twice for two line-aligned files."),
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Test data; give it twice for two line-aligned files.")
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="A recipe's name or a TOML file; chosen for you without it.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+) -> None:
+    """Train a model on pairs and score it on held-out ones."""
+    from regard.core.log import logger
+    from regard.tasks.learning import train as learn
+    from regard.tasks.request import Request
+
+    paths, settings = split_words(data, most_paths=2)
+    request = Request(
+        data=tuple(paths),
+        valid=tuple(valid or ()),
+        test=tuple(test or ()),
+        recipe=recipe,
+        settings=tuple(settings),
+        out=out or Path("runs") / _folder_name(paths, recipe),
+        device=device,
+        is_resumed=resume,
+        is_forced=force,
+    )
+    trained = learn(request)
+    if trained.evaluation is None:
+        again = f"regard train {' '.join(paths)} --out {request.out} --resume"
+        logger.info("Stopped; nothing is lost. Go on with: %s", again)
+        raise typer.Exit(130)
+    for result in trained.evaluation.results.values():
+        print(result)
+    print(f"Run folder: {request.out}")
+
+
+def _folder_name(paths: list[str], recipe: str | None) -> str:
+    stem = Path(paths[0]).name.split(".")[0].replace(":", "-") or "run"
+    return f"{stem}-{Path(recipe).stem}" if recipe else stem

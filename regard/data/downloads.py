@@ -1,0 +1,108 @@
+"""Files from the network, kept in a cache folder and checked at every use."""
+
+import os
+import sys
+import urllib.request
+from collections.abc import Iterator
+from http.client import HTTPException
+from pathlib import Path, PurePosixPath
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+
+from rich.console import Console
+from rich.progress import Progress
+
+from regard.core.errors import DataError
+from regard.core.files import replacing, sha256, write_text
+from regard.core.log import logger
+
+BLOCK_BYTES = 1 << 16
+TIMEOUT_SECONDS = 30
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads go to: `REGARD_CACHE`, or `.cache/regard` at home."""
+    folder = os.environ.get("REGARD_CACHE")
+    return Path(folder) if folder else Path.home() / ".cache" / "regard"
+
+
+def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Path:
+    """Return the local copy of a file, downloading it the first time.
+
+    The checksum is written down at the first download and compared at every later use.
+
+    Args:
+        url: Where the file is.
+        cache: The folder to keep it in; `cache_folder()` if not given.
+        name: What to call it there; the last part of the URL if not given.
+    """
+    path = (cache or cache_folder()) / (name or _last_part(url))
+    record = path.with_name(path.name + ".sha256")
+    if path.exists() and record.exists():
+        _check(path, record.read_text(encoding="utf-8").strip())
+        return path
+    try:
+        if not path.exists():
+            _download(url, path)
+        write_text(record, sha256(path) + "\n")
+    except OSError as error:
+        raise DataError(
+            f"{path} could not be written: {error.strerror}. Set REGARD_CACHE to another folder."
+        ) from None
+    return path
+
+
+def _last_part(url: str) -> str:
+    return PurePosixPath(unquote(urlsplit(url).path)).name or "download"
+
+
+def _check(path: Path, expected: str) -> None:
+    found = sha256(path)
+    if found != expected:
+        raise DataError(
+            f"{path} is not the file that was downloaded: its SHA-256 must be {expected}, "
+            f"but is {found}. Delete it to download it again."
+        )
+
+
+def _download(url: str, path: Path) -> None:
+    logger.info("downloading %s", url)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for block in _read_blocks(url):
+            file.write(block)
+
+
+def _read_blocks(url: str) -> Iterator[bytes]:
+    expected, received = None, 0
+    try:
+        # Some servers turn away the name that urllib gives itself.
+        request = urllib.request.Request(url, headers={"User-Agent": "Mozilla/5.0 (regard)"})
+        with (
+            urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response,
+            Progress(
+                console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True
+            ) as progress,
+        ):
+            if length := response.headers.get("Content-Length"):
+                expected = int(length)
+            bar = progress.add_task(_last_part(url), total=expected)
+            while block := response.read(BLOCK_BYTES):
+                received += len(block)
+                progress.advance(bar, len(block))
+                yield block
+    except HTTPError as error:
+        error.close()
+        raise _failed(url, f"the server answers {error.code} {error.reason}") from None
+    except URLError as error:
+        raise _failed(url, str(error.reason)) from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise _failed(url, str(error) or type(error).__name__) from None
+    if expected is not None and received != expected:
+        raise _failed(url, f"the transfer broke off after {received:,} of {expected:,} bytes")
+
+
+def _failed(url: str, reason: str) -> DataError:
+    return DataError(
+        f"{url} could not be downloaded: {reason}. Check the network and try again; "
+        "nothing was kept."
+    )

@@ -1,0 +1,323 @@
+"""The words of the phrasebook and their forms, read from `lexicon.toml`."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.core.config import read_toml
+
+GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preposition:
+    """A preposition in both languages."""
+
+    english: tuple[str, ...]
+    german: str
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """A noun; one without plural is a mass noun or a name."""
+
+    kind: str
+    english: str
+    english_plural: str
+    german: str
+    german_plural: str
+    german_oblique: str
+    """The singular in accusative and dative."""
+    gender: str
+    at: Preposition | None = None
+    """How one is there."""
+    to: Preposition | None = None
+    """How one gets there."""
+
+    @property
+    def is_proper(self) -> bool:
+        """Whether it is a name, which takes no article."""
+        return self.kind in {"name", "town"}
+
+
+@dataclass(frozen=True, slots=True)
+class Adjective:
+    """An adjective; the German stem is what endings are put on."""
+
+    english: str
+    german: str
+    german_stem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Determiner:
+    """An article, a possessive, a demonstrative or a number."""
+
+    name: str
+    english: str
+    english_plural: str
+    german: str
+    declension: str
+    """Which endings the word itself takes."""
+    adjectives: str
+    """Which endings adjectives take after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pronoun:
+    """A personal pronoun."""
+
+    name: str
+    english: str
+    english_object: str
+    german: Mapping[str, str]
+    """The form of each case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A full verb: its forms, and what it goes together with."""
+
+    english: tuple[str, ...]
+    """The base form; its first word is the one that changes."""
+    english_third: str
+    english_past: str
+    """Empty if the verb is used in the present only."""
+    prefix: str
+    """The separable prefix, or empty."""
+    infinitive: str
+    """Without the prefix."""
+    present: tuple[str, ...]
+    """ich, du, er, wir; without the prefix."""
+    preterite: tuple[str, ...]
+    """Empty for a verb that speaks of the past in the perfect."""
+    participle: str
+    auxiliary: str
+    """The verb of the perfect, haben or sein."""
+    subject: tuple[str, ...]
+    """Kinds of nouns that can be its subject; here and below groups are resolved."""
+    object: tuple[str, ...]
+    object_case: str
+    about: tuple[str, ...]
+    """Kinds of nouns after its own preposition."""
+    preposition: Preposition | None
+    place: str
+    manner: tuple[str, ...]
+    complements: tuple[str, ...]
+    """Names of the conjunctions of its object clauses."""
+    has_recipient: bool
+    needs_place: bool
+    is_stative: bool
+    """A state has no time and no frequency."""
+    is_copula: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Modal:
+    """A verb that takes an infinitive."""
+
+    english: tuple[str, str]
+    """Base form and third person."""
+    english_past: str
+    rest: tuple[str, ...]
+    """English words between it and the infinitive."""
+    present: tuple[str, ...]
+    preterite: tuple[str, ...]
+    needs_do: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """A subordinating conjunction."""
+
+    name: str
+    english: tuple[str, ...]
+    german: str
+    german_past: str
+    """Its form before a clause in the past: "when" is "wenn", but "als" then."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPhrase:
+    """A phrase that never changes, as groups of words that mean each other."""
+
+    english: tuple[tuple[str, ...], ...]
+    german: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """All words, ready to draw from."""
+
+    nouns: Mapping[str, Sequence[Noun]]
+    adjectives: Mapping[str, Sequence[Adjective]]
+    determiners: Mapping[str, Determiner]
+    pronouns: Mapping[str, Pronoun]
+    verbs: Sequence[Verb]
+    modals: Mapping[str, Modal]
+    conjunctions: Mapping[str, Conjunction]
+    prepositions: Mapping[str, Preposition]
+    surfaces: Sequence[Preposition]
+    phrases: Mapping[str, Sequence[FixedPhrase]]
+    _drawn: dict[tuple[str, ...], list[Noun]] = field(default_factory=dict)
+
+    def nouns_of(self, kinds: tuple[str, ...]) -> list[Noun]:
+        """All nouns of some kinds, in the order of the lexicon."""
+        if kinds not in self._drawn:
+            self._drawn[kinds] = [noun for kind in kinds for noun in self.nouns.get(kind, ())]
+        return self._drawn[kinds]
+
+    def noun(self, english: str) -> Noun:
+        """The noun with this English singular."""
+        return next(n for nouns in self.nouns.values() for n in nouns if n.english == english)
+
+    def verb(self, german: str) -> Verb:
+        """The verb with this German infinitive, prefix joined."""
+        return next(verb for verb in self.verbs if verb.prefix + verb.infinitive == german)
+
+
+@functools.cache
+def load_lexicon() -> Lexicon:
+    """Read the lexicon that is shipped beside this file."""
+    raw = read_toml(Path(__file__).with_name("lexicon.toml"))
+    groups: dict[str, list[str]] = raw["groups"]
+    return Lexicon(
+        nouns={
+            kind: [_read_noun(kind, row) for row in rows] for kind, rows in raw["nouns"].items()
+        },
+        adjectives={
+            kind: [_read_adjective(*row) for row in table["words"]]
+            for table in raw["adjectives"]
+            for kind in table["kinds"]
+        },
+        determiners={name: _read_determiner(name, r) for name, r in raw["determiners"].items()},
+        pronouns={name: _read_pronoun(name, *row) for name, row in raw["pronouns"].items()},
+        verbs=[_read_verb(row, groups) for row in raw["verbs"]],
+        modals={name: _read_modal(row) for name, row in raw["modals"].items()},
+        conjunctions={
+            name: Conjunction(name, tuple(row[0].split()), row[1], row[-1])
+            for name, row in raw["conjunctions"].items()
+        },
+        prepositions={
+            name: _read_preposition(row)
+            for name, row in raw["prepositions"].items()
+            if name != "surface"
+        },
+        surfaces=[_read_preposition(row) for row in raw["prepositions"]["surface"]],
+        phrases={
+            name: [FixedPhrase(_groups(row[0]), _groups(row[1])) for row in rows]
+            for name, rows in raw["phrases"].items()
+        },
+    )
+
+
+def _forms(text: str) -> list[str]:
+    return ["" if form == "-" else form for form in text.split(", ")]
+
+
+def _groups(text: str) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(group.split()) for group in text.split("|"))
+
+
+def _resolve(kinds: Iterable[str], groups: Mapping[str, list[str]]) -> tuple[str, ...]:
+    resolved: list[str] = []
+    for kind in kinds:
+        resolved += _resolve(groups[kind], groups) if kind in groups else [kind]
+    return tuple(resolved)
+
+
+def _read_preposition(text: str) -> Preposition:
+    english, german = _forms(text)
+    return Preposition(tuple(english.split()), german)
+
+
+def _read_noun(kind: str, row: list[str]) -> Noun:
+    english, english_plural, *_ = [*_forms(row[0]), ""]
+    article, singular = _forms(row[1])[0].split()
+    plural, oblique, *_ = [*_forms(row[1])[1:], "", ""]
+    at, to = map(_read_preposition, row[2:]) if len(row) > 2 else (None, None)
+    return Noun(
+        kind=kind,
+        english=english,
+        english_plural=english_plural,
+        german=singular,
+        german_plural=plural,
+        german_oblique=oblique or singular,
+        gender=GENDERS[article],
+        at=at,
+        to=to,
+    )
+
+
+def _read_adjective(english: str, german: str) -> Adjective:
+    forms = _forms(german)
+    return Adjective(english, forms[0], forms[-1])
+
+
+def _read_determiner(name: str, row: Mapping[str, str]) -> Determiner:
+    english, english_plural = _forms(row["english"])
+    return Determiner(
+        name=name,
+        english=english,
+        english_plural=english_plural,
+        german=row["german"],
+        declension=row["declension"],
+        adjectives=row["adjectives"],
+    )
+
+
+def _read_pronoun(name: str, english: str, german: str) -> Pronoun:
+    subject, other = _forms(english)
+    cases = zip(("nominative", "accusative", "dative"), _forms(german), strict=True)
+    return Pronoun(name, subject, other, dict(cases))
+
+
+def _read_verb(row: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Verb:
+    base, third, past, *_ = [*_forms(row["english"]), ""]
+    whole, er, perfect = _forms(row["german"])
+    prefix, _, infinitive = whole.rpartition("|")
+    auxiliary, participle = perfect.split()
+    about: Mapping[str, Any] = row.get("about", {})
+    return Verb(
+        english=tuple(base.split()),
+        english_third=third.split()[0],
+        english_past=past.split()[0] if past else "",
+        prefix=prefix,
+        infinitive=infinitive,
+        present=tuple(_forms(row["present"])) if "present" in row else _present(infinitive, er),
+        preterite=tuple(_forms(row["preterite"])) if "preterite" in row else (),
+        participle=participle,
+        auxiliary={"hat": "haben", "ist": "sein"}[auxiliary],
+        subject=_resolve(row.get("subject", ["anyone"]), groups),
+        object=_resolve(row.get("object", []), groups),
+        object_case=row.get("object_case", "accusative"),
+        about=_resolve(about.get("kinds", []), groups),
+        preposition=_read_preposition(about["preposition"]) if about else None,
+        place=row.get("place", ""),
+        manner=tuple(row.get("manner", [])),
+        complements=tuple(row.get("complements", [])),
+        has_recipient=row.get("has_recipient", False),
+        needs_place=row.get("needs_place", False),
+        is_stative=row.get("is_stative", False),
+        is_copula=row.get("is_copula", False),
+    )
+
+
+def _present(infinitive: str, er: str) -> tuple[str, ...]:
+    stem = er.removesuffix("t")
+    du = er if stem.endswith(("s", "ß", "z")) else stem + "st"
+    return infinitive.removesuffix("n"), du, er, infinitive
+
+
+def _read_modal(row: Mapping[str, Any]) -> Modal:
+    base, third, past, *_ = [*_forms(row["english"]), ""]
+    return Modal(
+        english=(base, third),
+        english_past=past,
+        rest=tuple(row.get("rest", "").split()),
+        present=tuple(_forms(row["german"])),
+        preterite=tuple(_forms(row.get("preterite", ""))) if "preterite" in row else (),
+        needs_do=row.get("needs_do", False),
+    )

@@ -1,0 +1,306 @@
+"""Pair files, TSV, CSV and JSON lines → examples, and back."""
+
+import csv
+import gzip
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from regard.core.errors import DataError
+from regard.core.files import write_text
+from regard.core.log import logger
+from regard.data.examples import Alignment, Example
+
+MAX_LINE_BYTES = 1_000_000
+"""No sentence is longer; a file with such a line is hardly text."""
+
+STANDARD_INPUT = "-"
+
+Numbered = Iterator[tuple[int, Example]]
+
+
+def read_examples(path: str | Path, second: str | Path | None = None) -> list[Example]:
+    """Read all pairs of a file, or of two files of which line n belongs to line n.
+
+    A name ending in `.csv` or `.jsonl` says the format, with or without `.gz`; any other file is
+    taken as TSV. `-` is standard input: JSON lines if it starts with `{`, else TSV. Pairs with an
+    empty side are skipped and counted in a warning.
+
+    Args:
+        path: The file of pairs, or the source side where there is a second file.
+        second: The target side.
+    """
+    name, lines = _name(path), list(_read_lines(path))
+    if not lines:
+        raise DataError(f"{name} is empty.")
+    if second is None:
+        return _keep_usable(name, _find_format(path, lines)(name, lines))
+    return _keep_usable(name, _read_aligned((name, lines), (_name(second), _read_lines(second))))
+
+
+def read_sources(path: str | Path) -> Iterator[str]:
+    """Read sentences to predict from: one line in, one sentence out, empty lines kept.
+
+    Args:
+        path: A text file, plain or `.gz`, or `-` for standard input.
+    """
+    return _read_lines(path)
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> None:
+    """Write examples as JSON lines with all they carry, so that `read_examples` restores them."""
+    write_text(path, "".join(_to_json(example) + "\n" for example in examples))
+
+
+def _name(path: str | Path) -> str:
+    return "Standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def _read_lines(path: str | Path) -> Iterator[str]:
+    name = _name(path)
+    with _open(path) as file:
+        number = 0
+        while raw := _read_line(file, name):
+            number += 1
+            place = f"{name}, line {number:,},"
+            if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
+                raise _too_long(place, len(raw) + _count_rest(file, name))
+            # Some editors open a file with this mark; it is no part of the text.
+            yield _decode(raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, place)
+
+
+def _open(path: str | Path) -> AbstractContextManager[BinaryIO]:
+    if str(path) == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder. Name a file inside it.")
+    try:
+        if path.suffix.lower() == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _read_line(file: BinaryIO, name: str) -> bytes:
+    try:
+        return file.readline(MAX_LINE_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{name} is a damaged gzip file ({error}). Pack it again.") from None
+
+
+def _count_rest(file: BinaryIO, name: str) -> int:
+    size = 0
+    while raw := _read_line(file, name):
+        size += len(raw)
+        if raw.endswith(b"\n"):
+            break
+    return size
+
+
+def _too_long(place: str, size: int) -> DataError:
+    return DataError(
+        f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
+        "Put one sentence on each line."
+    )
+
+
+def _decode(raw: bytes, place: str) -> str:
+    if b"\0" in raw:
+        raise DataError(
+            f"{place} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
+            "`iconv -f utf-16 -t utf-8 OLD > NEW`."
+        )
+    try:
+        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1}). "
+            "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
+        ) from None
+
+
+def _keep_usable(name: str, numbered: Numbered) -> list[Example]:
+    examples: list[Example] = []
+    skipped: list[int] = []
+    for number, example in numbered:
+        if example.source and example.target:
+            examples.append(example)
+        else:
+            skipped.append(number)
+    if not examples:
+        raise DataError(f"{name} holds no pair in which both sides have text.")
+    if skipped:
+        pairs = "1 pair" if len(skipped) == 1 else f"{len(skipped):,} pairs"
+        logger.warning(
+            "skipped %s with an empty side (first: %s, line %s)", pairs, name, f"{skipped[0]:,}"
+        )
+    return examples
+
+
+def _read_aligned(
+    source_side: tuple[str, list[str]], target_side: tuple[str, Iterator[str]]
+) -> Numbered:
+    (source_name, sources), (target_name, targets) = source_side, (target_side[0], [*target_side[1]])
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
+            "Pair files must have equal length."
+        )
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
+        yield number, Example(source.strip(), target.strip())
+
+
+def _find_format(path: str | Path, lines: list[str]) -> Callable[[str, list[str]], Numbered]:
+    if str(path) == STANDARD_INPUT:
+        first = next((line for line in lines if line.strip()), "")
+        return _read_json_lines if first.lstrip().startswith("{") else _read_tsv
+    return FORMATS.get(Path(str(path).lower().removesuffix(".gz")).suffix, _read_tsv)
+
+
+def _read_tsv(name: str, lines: list[str]) -> Numbered:
+    without = [n for n, line in enumerate(lines, start=1) if line.strip() and "\t" not in line]
+    if without:
+        more = f" (nor have {len(without) - 1:,} more lines)" if len(without) > 1 else ""
+        raise DataError(
+            f"{name}, line {without[0]:,}, has no tab{more}. "
+            "A line holds the source, a tab and the target."
+        )
+    for number, line in enumerate(lines, start=1):
+        # Exports from Tatoeba name the authors in a third column.
+        source, target, *_ = [*line.split("\t"), ""]
+        yield number, Example(source.strip(), target.strip())
+
+
+def _read_csv(name: str, lines: list[str]) -> Numbered:
+    rows = csv.reader((line + "\n" for line in lines), strict=True)
+    try:
+        columns = _find_columns(name, [title.strip() for title in next(rows)])
+        for row in rows:
+            if row and len(row) <= max(columns):
+                raise DataError(
+                    f"{name}, line {rows.line_num:,}, has no column {max(columns) + 1}: "
+                    f"it has {len(row)}."
+                )
+            source, target = (_one_line(row[column]) if row else "" for column in columns)
+            yield rows.line_num, Example(source, target)
+    except csv.Error as error:
+        raise DataError(f"{name}, line {rows.line_num:,}, is not valid CSV: {error}.") from None
+
+
+def _find_columns(name: str, header: list[str]) -> tuple[int, int]:
+    for title, other in (("source", "target"), ("target", "source")):
+        if title in header and other not in header:
+            raise DataError(f"{name} has a column '{title}' but no column '{other}'.")
+    if "source" in header:
+        return header.index("source"), header.index("target")
+    if len(header) < 2:
+        raise DataError(
+            f"{name} has {len(header)} columns in its first line, but a pair needs two. "
+            "Separate the columns by commas and name them source,target."
+        )
+    logger.info("%s: taking '%s' as source and '%s' as target", name, *header[:2])
+    return 0, 1
+
+
+def _read_json_lines(name: str, lines: list[str]) -> Numbered:
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, _from_json(line, f"{name}, line {number:,},")
+
+
+def _from_json(line: str, place: str) -> Example:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{place} is not valid JSON: {error.msg} at position {error.pos + 1}."
+        ) from None
+    except RecursionError:
+        raise DataError(f"{place} is not usable JSON: it is nested too deeply.") from None
+    if not isinstance(value, dict):
+        raise DataError(
+            f"{place} must be an object with `source` and `target`, "
+            f"but is {type(value).__name__}."
+        )
+    source_key, target_key = _find_keys(value, place)
+    target, *references = [*_texts(value[target_key], place, target_key), ""]
+    return Example(
+        source=" ".join(_texts(value[source_key], place, source_key)),
+        target=target,
+        references=tuple(filter(None, references)),
+        alignment=_read_alignment(value.get("alignment"), place),
+        tags=tuple(_texts(value.get("tags", []), place, "tags")),
+    )
+
+
+def _find_keys(value: dict[str, Any], place: str) -> tuple[str, str]:
+    for pair in (("source", "target"), ("src", "tgt")):
+        missing = [key for key in pair if key not in value]
+        if len(missing) == 1:
+            raise DataError(f"{place} has no key `{missing[0]}`.")
+        if not missing:
+            return pair
+    if len(value) == 2:
+        source, target = value
+        return source, target
+    known = ", ".join(f"`{key}`" for key in value) or "none"
+    raise DataError(f"{place} has no keys `source` and `target`. Its keys are: {known}.")
+
+
+def _texts(value: Any, place: str, key: str) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(
+                f"{place} must have text or a list of texts as `{key}`, "
+                f"but has {json.dumps(text)[:80]}."
+            )
+        # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise DataError(f"{place} holds half a character (a lone surrogate) in `{key}`.")
+    return [_one_line(text) for text in texts]
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\r\n]+", " ", text).strip()
+
+
+def _read_alignment(value: Any, place: str) -> Alignment | None:
+    if value is None:
+        return None
+    try:
+        links = [link.split("-") for link in value.split()] if isinstance(value, str) else value
+        return tuple((int(source), int(target)) for source, target in links)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{place} must have links such as [[0, 0], [1, 2]] or '0-0 1-2' as `alignment`, "
+            f"but has {json.dumps(value)[:80]}."
+        ) from None
+
+
+def _to_json(example: Example) -> str:
+    value: dict[str, Any] = {"source": example.source, "target": example.target}
+    if example.references:
+        value["target"] = [example.target, *example.references]
+    if example.alignment is not None:
+        value["alignment"] = example.alignment
+    if example.tags:
+        value["tags"] = example.tags
+    return json.dumps(value, ensure_ascii=False)
+
+
+FORMATS: dict[str, Callable[[str, list[str]], Numbered]] = {
+    ".csv": _read_csv,
+    ".jsonl": _read_json_lines,
+    ".ndjson": _read_json_lines,
+    ".tsv": _read_tsv,
+}

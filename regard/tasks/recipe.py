@@ -1,0 +1,103 @@
+"""A recipe: everything that decides what a run does, in one settings object."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.core.config import at_least, from_dict, override, read_toml
+from regard.core.errors import ConfigError
+from regard.core.tables import near
+from regard.data.batching import BatchConfig
+from regard.data.tokenizers import TokenizerConfig
+from regard.models.build import ModelConfig
+from regard.search.beam import SearchConfig
+from regard.training.loop import TrainConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """How text becomes batches."""
+
+    source: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """The source's tokeniser."""
+    target: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """The target's tokeniser; a joint vocabulary takes the source's settings."""
+    is_joint: bool = False
+    """Train one tokeniser on both sides and share its vocabulary."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """How batches are cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationConfig:
+    """What decides which weights are best."""
+
+    metric: Literal["bleu", "loss"] = "bleu"
+    """BLEU of greedy translations, or the loss."""
+    max_examples: int = 500
+    """Validation pairs that are translated; the loss is always taken over all."""
+
+    def __post_init__(self) -> None:
+        at_least("max_examples", self.max_examples, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A whole run."""
+
+    seed: int = 1
+    """Seed of the weights, the order of the data and dropout."""
+    data: DataConfig = field(default_factory=DataConfig)
+    """How text becomes batches."""
+    model: ModelConfig = field(default_factory=ModelConfig)
+    """The model."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """How it is trained."""
+    validation: ValidationConfig = field(default_factory=ValidationConfig)
+    """How the best weights are told."""
+    search: SearchConfig = field(default_factory=SearchConfig)
+    """How targets are searched for."""
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with the package."""
+    folder = resources.files("regard") / "recipes"
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def recipe_path(name: str) -> Path:
+    """Return the file of a recipe, given as a name or as a path to a TOML file."""
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    names = recipe_names()
+    if name not in names:
+        known = ", ".join(f"'{known}'" for known in names)
+        raise ConfigError(
+            f"`--recipe` must be a TOML file or one of {known}, but is '{name}'.{near(name, names)}"
+        )
+    return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
+
+
+def load_recipe(
+    name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
+) -> Recipe:
+    """Read a recipe and change it by words such as `train.max_steps=200`.
+
+    Args:
+        name: A recipe's name, or a path to a TOML file.
+        words: Changes a person asked for; they come last.
+        defaults: Changes the data asked for, as dotted keys and values.
+    """
+    values = read_toml(recipe_path(name))
+    asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
+    return from_dict(Recipe, override(override(values, asked), words))
+
+
+def _literal(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

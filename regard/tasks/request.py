@@ -1,0 +1,98 @@
+"""What a person asks of training: which data, which recipe, where to."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.core.config import from_dict, override
+from regard.core.device import find_device
+from regard.core.errors import CheckpointError, ConfigError
+from regard.core.log import logger
+from regard.data.datasets import find_data
+from regard.data.examples import Example
+from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.tasks import runs
+from regard.tasks.choice import choose
+from regard.tasks.recipe import Recipe, load_recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a person asks of training."""
+
+    data: tuple[str, ...]
+    """A data set's name, a file of pairs, or two line-aligned files."""
+    valid: tuple[str, ...] = ()
+    """Validation data, likewise; split off the training data if not given."""
+    test: tuple[str, ...] = ()
+    """Test data, likewise."""
+    recipe: str | None = None
+    """A recipe's name or a TOML file; chosen by data and machine if not given."""
+    settings: tuple[str, ...] = ()
+    """Changes to the recipe, such as `train.max_epochs=3`."""
+    out: Path = field(default_factory=lambda: Path("runs/latest"))
+    """The run folder."""
+    device: str = "auto"
+    """Where to train."""
+    is_resumed: bool = False
+    """Go on with what is in the run folder."""
+    is_forced: bool = False
+    """Replace what is in the run folder."""
+
+    def check_folder(self) -> None:
+        """Raise before anything is done if the run folder cannot be used as asked."""
+        is_used = (self.out / runs.CONFIG).exists()
+        if self.is_resumed and not is_used:
+            raise CheckpointError(f"{self.out} holds no run to go on with. Leave out --resume.")
+        if is_used and not (self.is_resumed or self.is_forced):
+            raise ConfigError(
+                f"{self.out} already holds a run. Go on with it (--resume), replace it (--force) "
+                "or name another folder (--out)."
+            )
+        if self.out.exists() and not self.out.is_dir():
+            raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
+
+    def resolve(self) -> tuple[Recipe, Splits]:
+        """Read the data and settle the recipe; without one, choose and say why."""
+        if self.is_resumed:
+            saved = runs.read_config(self.out)["recipe"]
+            recipe = from_dict(Recipe, override(saved, self.settings))
+            return recipe, self.read_splits(seed=recipe.seed)
+        if self.recipe is not None:
+            recipe = load_recipe(self.recipe, self.settings)
+            return recipe, self.read_splits(seed=recipe.seed)
+        splits = self.read_splits(seed=Recipe().seed)
+        choice = choose(splits.train, find_device(self.device))
+        logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
+        return load_recipe(choice.recipe, self.settings, defaults=choice.settings), splits
+
+    def read_splits(self, *, seed: int) -> Splits:
+        """Read training, validation and test data so that no source is on two sides."""
+        found = find_data(*self.data, seed=seed)
+        valid = read_side(self.valid, "valid", seed=seed)
+        test = read_side(self.test, "test", seed=seed)
+        if isinstance(found, Splits):
+            train, note = found.train, found.note
+            valid, test = valid or found.valid, test or found.test
+        elif valid and test:
+            train, note = found, "validation and test data as given"
+        else:
+            split = split_by_source(found, seed=seed)
+            note = split.note
+            # What is not needed for a side that was given goes back to training.
+            train = split.train + (split.valid if valid else []) + (split.test if test else [])
+            valid, test = valid or split.valid, test or split.test
+        train, num_dropped = drop_overlap(train, [*valid, *test])
+        if num_dropped:
+            note += f"; {num_dropped:,} training pairs left out, their source is held out"
+        return Splits(train=train, valid=valid, test=test, note=note)
+
+
+def read_side(paths: tuple[str, ...], side: str, *, seed: int) -> list[Example]:
+    """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
+    if not paths:
+        return []
+    found = find_data(*paths, seed=seed)
+    if isinstance(found, Splits):
+        chosen: list[Example] = getattr(found, side)
+        return chosen
+    return found

@@ -1,0 +1,108 @@
+"""The run folder: complete in itself, and safe to open whoever made it."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import regard
+from regard.core.config import from_dict, to_dict
+from regard.core.device import describe_hardware, find_device
+from regard.core.errors import CheckpointError
+from regard.core.files import read_json, write_json
+from regard.data.tokenizers import Tokenizer
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import Recipe
+from regard.training.checkpoint import load_weights
+
+FORMAT = 1
+"""Version of the folder's layout; raised when an older reader would go wrong."""
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+METRICS = "metrics.json"
+JOURNAL = "journal.jsonl"
+TEST = "test.jsonl"
+PREDICTIONS = "predictions.json"
+REPORT = "report.html"
+SOURCE = "source.tokenizer.json"
+TARGET = "target.tokenizer.json"
+
+
+def save_start(folder: Path, predictor: Predictor, about: dict[str, Any]) -> None:
+    """Write everything but weights: settings, tokenisers, and how the run was made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    predictor.source.tokenizer.save(folder / SOURCE)
+    predictor.target.tokenizer.save(folder / TARGET)
+    write_json(
+        folder / CONFIG,
+        {"format": FORMAT, "recipe": to_dict(predictor.recipe), "about": about},
+    )
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read a run's settings, or say why this is not a run folder."""
+    if not folder.is_dir():
+        raise CheckpointError(
+            f"{folder} is not a folder. Give a run folder made by `regard train`."
+        )
+    config: dict[str, Any] = read_json(folder / CONFIG)
+    version = config.get("format")
+    if version != FORMAT:
+        raise CheckpointError(
+            f"{folder} was saved in format {version}; this version reads format {FORMAT}. "
+            "Upgrade with `pip install -U regard`."
+        )
+    return config
+
+
+def load(folder: str | Path, device: str = "auto") -> Predictor:
+    """Open a run folder for prediction."""
+    path = Path(folder)
+    predictor = load_untrained(path, find_device(device))
+    load_weights(predictor.model, path / WEIGHTS)
+    return predictor
+
+
+def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
+    """Open a run folder and answer every source with its best prediction."""
+    return load(folder, device).translate(sources)
+
+
+def load_untrained(folder: Path, device: torch.device) -> Predictor:
+    """Open a run folder with fresh weights, as it was before training."""
+    recipe = from_dict(Recipe, read_config(folder)["recipe"])
+    source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
+    return Predictor.fresh(recipe, source=source, target=target, device=device)
+
+
+def describe_making(device: torch.device) -> dict[str, Any]:
+    """Say how a number comes about: command, versions, commit and hardware."""
+    return {
+        "command": " ".join(["regard", *sys.argv[1:]]),
+        "regard": regard.__version__,
+        "torch": torch.__version__,
+        "commit": _commit(),
+        "hardware": describe_hardware(device),
+    }
+
+
+def _commit() -> str:
+    """Return the commit of the source tree the package runs from, or an empty string."""
+    folder = Path(regard.__file__).parent.parent
+    if not (folder / ".git").exists():
+        return ""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,152 @@
+"""Curves and bars: loss over steps, scores over lengths, scores per group."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from regard.core.errors import DataError
+from regard.visual.labels import clean
+from regard.visual.picture import COLOURS, style, to_svg
+
+Points = Sequence[tuple[float, float]]
+"""Pairs of x and y."""
+
+_LEGEND_COLUMNS = 4
+_MARKERS = "os^Dv*"
+# Beyond this, marks would hide the line they stand on.
+_MAX_MARKS = 40
+
+
+def loss_curve(
+    journal: Sequence[Mapping[str, Any]], *, score: str = "bleu", title: str = ""
+) -> Figure:
+    """Draw training loss, validation loss and a validation score over steps.
+
+    Args:
+        journal: Rows with `kind` ("train" or "valid"), `step` and values such as `loss`.
+        score: The name of the score in validation rows; without any, only losses are drawn.
+        title: A line above the curves.
+    """
+    losses = {
+        "training loss": _column(journal, "train", "loss"),
+        "validation loss": _column(journal, "valid", "loss"),
+    }
+    scores = {f"validation {score}": _column(journal, "valid", score)}
+    return lines(
+        {name: points for name, points in losses.items() if points},
+        x_label="step",
+        y_label="loss",
+        title=title,
+        right={name: points for name, points in scores.items() if points},
+        right_label=score,
+    )
+
+
+def lines(
+    series: Mapping[str, Points],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    right: Mapping[str, Points] | None = None,
+    right_label: str = "",
+) -> Figure:
+    """Draw one line per series, with a legend if there are several.
+
+    Args:
+        series: Points by name. Points that are not finite are left out.
+        x_label: What x counts.
+        y_label: What y measures.
+        title: A line above the drawing.
+        right: Further series, measured on an axis of their own on the right.
+        right_label: What that axis measures.
+    """
+    right = right or {}
+    if not any(map(_finite, [*series.values(), *right.values()])):
+        raise DataError("There is nothing to draw: `series` must hold at least one finite point.")
+    with style():
+        figure = Figure(figsize=(7.2, 3.6))
+        axes = figure.add_subplot()
+        axes.set(xlabel=clean(x_label), ylabel=clean(y_label))
+        axes.grid(axis="y")
+        handles = [_line(axes, number, points) for number, points in enumerate(series.values())]
+        if right:
+            right_axes = axes.twinx()
+            right_axes.set_ylabel(clean(right_label))
+            numbers = range(len(series), len(series) + len(right))
+            handles += map(_line, [right_axes] * len(right), numbers, right.values())
+        names = [clean(name) for name in (*series, *right)]
+        num_legend_rows = 0
+        if len(names) > 1:
+            axes.legend(
+                handles, names, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=_LEGEND_COLUMNS
+            )
+            num_legend_rows = math.ceil(len(names) / _LEGEND_COLUMNS)
+        _set_title(axes, title, num_legend_rows)
+    return figure
+
+
+def bars(values: Mapping[str, float], *, x_label: str = "", title: str = "") -> Figure:
+    """Draw one horizontal bar per name, the first on top, each with its value.
+
+    Args:
+        values: Lengths by name.
+        x_label: What the lengths measure.
+        title: A line above the drawing.
+    """
+    if not values:
+        raise DataError("There is nothing to draw: `values` must hold at least one bar.")
+    with style():
+        figure = Figure(figsize=(6.4, 0.32 * len(values) + 0.6))
+        axes = figure.add_subplot()
+        drawn = axes.barh(range(len(values)), list(values.values()), 0.62, color=COLOURS[0])
+        axes.bar_label(drawn, fmt="%.1f", padding=4)
+        axes.set_yticks(range(len(values)), [clean(name) for name in values])
+        axes.invert_yaxis()
+        axes.margins(x=0.12, y=0.02)
+        axes.tick_params(left=False)
+        axes.spines["left"].set_visible(False)
+        axes.grid(axis="x")
+        axes.set_xlabel(clean(x_label))
+        _set_title(axes, title)
+    return figure
+
+
+def _column(journal: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
+    return [(row["step"], row[key]) for row in journal if row.get("kind") == kind and key in row]
+
+
+def _finite(points: Points) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
+
+
+def _line(axes: Axes, number: int, points: Points) -> Any:
+    kept = _finite(points)
+    has_marks = len(kept) <= _MAX_MARKS
+    (line,) = axes.plot(
+        [x for x, _ in kept],
+        [y for _, y in kept],
+        color=COLOURS[number % len(COLOURS)],
+        linewidth=1.8,
+        marker=_MARKERS[number % len(_MARKERS)] if has_marks else None,
+        markersize=4,
+    )
+    return line
+
+
+def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:
+    if title:
+        pad = 12 + 17 * num_legend_rows
+        axes.set_title(clean(title), loc="left", fontweight="bold", pad=pad)
+
+
+if __name__ == "__main__":
+    rows = [{"kind": "train", "step": s, "loss": 1 + 4 / (1 + s / 300)} for s in range(0, 5000, 50)]
+    rows += [
+        {"kind": "valid", "step": s, "loss": 1.4 + 4 / (1 + s / 300), "bleu": 40 - 4e4 / (s + 900)}
+        for s in range(500, 5000, 500)
+    ]
+    print(to_svg(loss_curve(rows, title="A made-up training")))

@@ -1,0 +1,324 @@
+import datetime
+import math
+import tomllib
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+
+from regard.core.config import (
+    at_least,
+    explain,
+    field_docs,
+    from_dict,
+    override,
+    read_toml,
+    to_dict,
+    within,
+)
+from regard.core.errors import ConfigError
+from regard.models.build import ModelConfig
+from regard.models.decoders import (
+    BahdanauDecoderConfig,
+    ChoDecoderConfig,
+    LuongDecoderConfig,
+    SutskeverDecoderConfig,
+)
+from regard.models.encoders import RnnEncoderConfig
+from regard.models.init import InitConfig
+from regard.search.beam import SearchConfig
+from regard.training import optim, schedule
+from regard.training.loop import TrainConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoundConfig:
+    kind: Literal["round"] = "round"
+    """What kind of shape this is."""
+    radius: float = 1.0
+    """From the middle to the rim."""
+
+    def __post_init__(self):
+        at_least("radius", self.radius, 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SquareConfig:
+    kind: Literal["square"] = "square"
+    """What kind of shape this is."""
+    side: int = 2
+    """Length of a side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageConfig:
+    title: str
+    """What stands at the top."""
+    shape: RoundConfig | SquareConfig = field(default_factory=RoundConfig)
+    """What is drawn."""
+    paper: SquareConfig = field(default_factory=SquareConfig)
+    """What it is drawn on."""
+    copies: int = 1
+    """How many."""
+    is_framed: bool = False
+    """Draw a line around it."""
+    margins: tuple[float, float] = (0.5, 0.5)
+    """Left and right."""
+    labels: tuple[str, ...] = ()
+    """Words beside the shape."""
+    colour: Literal["red", "green"] = "red"
+    """The ink."""
+    note: str | None = None
+    """What stands below."""
+
+
+def page(**changes):
+    return from_dict(PageConfig, {"title": "A page", **changes})
+
+
+def test_values_become_a_settings_object():
+    made = page(shape={"kind": "square", "side": 3}, margins=[1, 2.5], labels=["a", "b"])
+    assert made == PageConfig(
+        title="A page", shape=SquareConfig(side=3), margins=(1.0, 2.5), labels=("a", "b")
+    )
+
+
+def test_whole_number_is_taken_for_a_float():
+    assert isinstance(page(shape={"kind": "round", "radius": 3}).shape.radius, float)
+
+
+def test_unknown_setting_names_the_nearest_and_all_known():
+    with pytest.raises(ConfigError) as error:
+        page(paper={"sied": 3})
+    assert str(error.value) == (
+        "`paper.sied` is not a setting. Did you mean 'side'? Known here: 'kind', 'side'."
+    )
+
+
+def test_unknown_setting_near_to_nothing_gets_no_guess():
+    with pytest.raises(ConfigError, match=r"^`zzz` is not a setting\. Known here: 'title', "):
+        page(zzz=1)
+
+
+def test_missing_setting_is_named():
+    with pytest.raises(ConfigError, match=r"^`title` must be given; it has no default\.$"):
+        from_dict(PageConfig, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"copies": "3"}, "`copies` must be int, but is '3' (str)."),
+        ({"copies": True}, "`copies` must be int, but is True (bool)."),
+        ({"copies": 1.5}, "`copies` must be int, but is 1.5 (float)."),
+        ({"is_framed": 1}, "`is_framed` must be bool, but is 1 (int)."),
+        ({"title": 7}, "`title` must be str, but is 7 (int)."),
+        ({"note": 7}, "`note` must be str, but is 7 (int)."),
+        ({"labels": "a"}, "`labels` must be a list, but is 'a' (str)."),
+        ({"labels": ["a", 2]}, "`labels[1]` must be str, but is 2 (int)."),
+        ({"margins": [1.0]}, "`margins` must have 2 values, but has 1."),
+        ({"paper": 3}, "`paper` must be a table, but is 3 (int)."),
+        ({"shape": "round"}, "`shape` must be a table with a `kind`, but is 'round' (str)."),
+        (
+            {"colour": "gren"},
+            "`colour` must be one of 'red', 'green', but is 'gren'. Did you mean 'green'?",
+        ),
+        (
+            {"shape": {"kind": "rund"}},
+            "`shape.kind` must be one of 'round', 'square', but is 'rund'. Did you mean 'round'?",
+        ),
+        (
+            {"shape": {"side": 3}},
+            "`shape.kind` must be one of 'round', 'square', but is missing.",
+        ),
+        (
+            {"shape": {"kind": "round", "radius": -1}},
+            "`shape.radius` must be at least 0.0, but is -1.0.",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_value_is_named_with_its_place_and_rule(changes, message):
+    with pytest.raises(ConfigError) as error:
+        page(**changes)
+    assert str(error.value) == message
+
+
+def test_limit_is_inclusive():
+    at_least("copies", 1, 1)
+    with pytest.raises(ConfigError, match=r"^`copies` must be at least 1, but is 0\.$"):
+        at_least("copies", 0, 1)
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1])
+def test_value_outside_its_range_is_an_error(value):
+    within("share", 0.0, low=0.0, high=1.0)
+    within("share", 1.0, low=0.0, high=1.0)
+    with pytest.raises(ConfigError, match=rf"^`share` must be between 0.0 and 1.0, but is {value}"):
+        within("share", value, low=0.0, high=1.0)
+
+
+def test_not_a_number_is_within_no_limit():
+    with pytest.raises(ConfigError, match="but is nan"):
+        at_least("radius", math.nan, 0.0)
+    with pytest.raises(ConfigError, match="but is nan"):
+        within("radius", math.nan, low=0.0, high=1.0)
+
+
+def test_absent_values_are_left_out_of_plain_values():
+    assert "note" not in to_dict(page())
+
+
+def test_plain_values_hold_lists_and_tables_only():
+    assert to_dict(page(labels=["a"]))["labels"] == ["a"]
+    assert to_dict(page())["shape"] == {"kind": "round", "radius": 1.0}
+
+
+def test_toml_file_is_read(tmp_path):
+    path = tmp_path / "page.toml"
+    path.write_text("\ufefftitle = 'Ä'\n[shape]\nkind = 'square'\n", encoding="utf-8")
+    assert read_toml(path) == {"title": "Ä", "shape": {"kind": "square"}}
+
+
+def test_missing_toml_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.toml does not exist\.$"):
+        read_toml(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"title = ", b"title = '\xff'", b"copies = " + b"9" * 5000],
+    ids=["cut", "latin", "long"],
+)
+def test_faulty_toml_file_is_named(tmp_path, content):
+    path = tmp_path / "page.toml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match=r"page\.toml is not valid TOML: .+\.$"):
+        read_toml(path)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("copies=3", 3),
+        ("copies = 3", 3),
+        ("copies=1e-4", 1e-4),
+        ("copies=true", True),
+        ("copies=[1, 2]", [1, 2]),
+        ('copies="3"', "3"),
+        ("copies=plain words", "plain words"),
+        ("copies=a=b", "a=b"),
+        ("copies=", ""),
+    ],
+)
+def test_word_is_read_as_toml_or_else_as_text(word, value):
+    assert override({}, [word]) == {"copies": value}
+
+
+def test_word_makes_the_sections_it_needs():
+    assert override({"a": {"b": 1}}, ["a.c.d=2"]) == {"a": {"b": 1, "c": {"d": 2}}}
+
+
+def test_override_leaves_the_original_alone():
+    values = {"shape": {"kind": "round"}}
+    override(values, ["shape.radius=2"])
+    assert values == {"shape": {"kind": "round"}}
+
+
+def test_override_passes_on_values_it_does_not_understand():
+    day = datetime.date(2024, 2, 29)
+    assert override({"title": day}, ["copies=2"]) == {"title": day, "copies": 2}
+
+
+@pytest.mark.parametrize("word", ["copies", "=3", " =3"])
+def test_word_without_key_or_value_is_an_error(word):
+    with pytest.raises(ConfigError, match=rf"^'{word}' must have the form section\.key=value\.$"):
+        override({}, [word])
+
+
+def test_word_inside_a_single_value_is_an_error():
+    with pytest.raises(
+        ConfigError, match=r"^`title\.size` is not a setting: `title` holds a single value\.$"
+    ):
+        override({"title": "A page"}, ["title.size=3"])
+
+
+def test_new_kind_drops_the_settings_of_the_old_kind():
+    values = {"shape": {"kind": "round", "radius": 2.0}, "copies": 4}
+    assert override(values, ["shape.kind=square"]) == {"shape": {"kind": "square"}, "copies": 4}
+
+
+def test_same_kind_keeps_its_settings():
+    values = {"shape": {"kind": "round", "radius": 2.0}}
+    assert override(values, ["shape.kind=round"]) == values
+
+
+def test_order_of_the_words_does_not_matter():
+    values = {"shape": {"kind": "round", "radius": 2.0}}
+    words = ["shape.side=5", "shape.kind=square"]
+    changed = {"shape": {"kind": "square", "side": 5}}
+    assert override(values, words) == override(values, words[::-1]) == changed
+
+
+def test_changing_how_weights_start_keeps_the_other_rules():
+    values = to_dict(ModelConfig(init=InitConfig(rule="uniform", recurrent="default")))
+    changed = from_dict(ModelConfig, override(values, ["init.rule=xavier_uniform"]))
+    assert changed.init == InitConfig(rule="xavier_uniform", recurrent="default")
+
+
+def test_field_docs_come_from_every_class_of_the_family():
+    notes = field_docs(ChoDecoderConfig)
+    assert notes["cell"] == "The recurrent cell."
+    assert notes["kind"] == "What kind of decoder this is."
+
+
+def test_explain_says_meaning_and_choices():
+    assert '# The ink. One of: red, green.\ncolour = "red"\n' in explain(page())
+    assert "# What is drawn. One of: round, square.\n[shape]\n" in explain(page())
+
+
+def test_explain_shows_an_absent_setting_as_a_comment():
+    assert "# What stands below.\n# note =\n" in explain(page())
+
+
+def test_explain_puts_the_kind_first():
+    assert explain(LuongDecoderConfig()).splitlines()[1] == 'kind = "luong"'
+
+
+ODD_SETTINGS = [
+    PageConfig(
+        title='"quoted" \\ back\tslash\n\r\x00\x1b\x7f\x85\u2028 Ümläut 日本 🦉 # = [x]',
+        shape=SquareConfig(side=-(10**18)),
+        is_framed=True,
+        margins=(1e-300, 1e300),
+        labels=("", "'", "'''", '"""'),
+        note="",
+    ),
+    PageConfig(title="", shape=RoundConfig(radius=math.inf), margins=(-0.0, 1e-05)),
+    ModelConfig(),
+    ModelConfig(
+        encoder=RnnEncoderConfig(
+            cell="lstm", is_bidirectional=True, is_reversed=True, context="max", dropout=0.1 + 0.2
+        ),
+        decoder=LuongDecoderConfig(score="location", reach="local_p", window=3, is_input_fed=False),
+        ties="output",
+        init=InitConfig(rule="kaiming_normal", gain=2**0.5, recurrent="default"),
+    ),
+    ModelConfig(decoder=SutskeverDecoderConfig(num_layers=4, dim=7)),
+    ModelConfig(decoder=ChoDecoderConfig(cell="vanilla", embedding_dim=1)),
+    ModelConfig(decoder=BahdanauDecoderConfig(attention_dim=1, max_source=1)),
+    SearchConfig(beams=12, length_penalty=0.6, max_ratio=1e-7, max_extra=1),
+    TrainConfig(),
+    *(TrainConfig(optimizer=kind()) for kind in optim.OPTIMIZERS),
+    *(TrainConfig(schedule=kind()) for kind in schedule.SCHEDULES),
+]
+
+
+@pytest.mark.parametrize("settings", ODD_SETTINGS, ids=lambda settings: type(settings).__name__)
+def test_explain_round_trips(settings):
+    assert from_dict(type(settings), tomllib.loads(explain(settings))) == settings
+
+
+@pytest.mark.parametrize("settings", ODD_SETTINGS, ids=lambda settings: type(settings).__name__)
+def test_plain_values_round_trip(settings):
+    assert from_dict(type(settings), to_dict(settings)) == settings

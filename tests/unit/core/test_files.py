@@ -1,0 +1,164 @@
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.core.errors import CheckpointError, DataError
+from regard.core.files import (
+    append_json_line,
+    read_json,
+    read_json_lines,
+    replacing,
+    sha256,
+    write_json,
+    write_text,
+)
+
+
+@pytest.fixture
+def old_file(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text("old", encoding="utf-8")
+    return path
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_new_file_takes_the_place_of_the_old(old_file):
+    write_text(old_file, "new ä")
+    assert old_file.read_text(encoding="utf-8") == "new ä"
+
+
+def test_missing_folders_are_made(tmp_path):
+    write_text(tmp_path / "a" / "b" / "file.txt", "new")
+    assert (tmp_path / "a" / "b" / "file.txt").read_text(encoding="utf-8") == "new"
+
+
+def test_old_file_is_there_until_the_block_ends(old_file):
+    with replacing(old_file) as temporary:
+        temporary.write_text("new", encoding="utf-8")
+        assert old_file.read_text(encoding="utf-8") == "old"
+
+
+def test_exception_leaves_the_old_file_and_nothing_else(old_file):
+    with pytest.raises(RuntimeError, match="half way"), replacing(old_file) as temporary:
+        temporary.write_text("half", encoding="utf-8")
+        raise RuntimeError("half way")
+    assert old_file.read_text(encoding="utf-8") == "old"
+    assert names(old_file.parent) == ["file.txt"]
+
+
+def test_success_leaves_no_temporary_file(old_file):
+    write_text(old_file, "new")
+    assert names(old_file.parent) == ["file.txt"]
+
+
+def test_full_disk_is_named_and_leaves_the_old_file(old_file, monkeypatch):
+    def fill(*_arguments, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", fill)
+    with pytest.raises(DataError, match=r"file\.txt could not be written: the disk is full\. Free"):
+        write_text(old_file, "new")
+    assert old_file.read_bytes() == b"old"
+    assert names(old_file.parent) == ["file.txt"]
+
+
+def test_full_disk_at_the_last_moment_leaves_the_old_file(old_file, monkeypatch):
+    def fill(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fill)
+    with pytest.raises(DataError, match="the disk is full"):
+        write_text(old_file, "new")
+    assert old_file.read_bytes() == b"old"
+
+
+def test_other_faults_of_the_disk_pass_through(old_file):
+    with pytest.raises(OSError, match="Input/output error"), replacing(old_file):
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_file_gets_the_usual_permissions(tmp_path):
+    umask = os.umask(0o027)
+    try:
+        write_text(tmp_path / "file.txt", "new")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_json_round_trips(tmp_path):
+    value = {"name": "Ä \u2028", "numbers": [1, 2.5, None, True]}
+    write_json(tmp_path / "file.json", value)
+    assert read_json(tmp_path / "file.json") == value
+
+
+def test_json_ends_with_a_newline_and_keeps_letters(tmp_path):
+    write_json(tmp_path / "file.json", ["ä"])
+    assert (tmp_path / "file.json").read_text(encoding="utf-8") == '[\n  "ä"\n]\n'
+
+
+def test_missing_json_asks_for_a_run_folder(tmp_path):
+    with pytest.raises(CheckpointError, match=r"file\.json is missing\. Is .+ a run folder\?$"):
+        read_json(tmp_path / "file.json")
+
+
+@pytest.mark.parametrize("content", [b'{"a": ', b'"\xff"'], ids=["cut", "not-text"])
+def test_damaged_json_is_named(tmp_path, content):
+    (tmp_path / "file.json").write_bytes(content)
+    with pytest.raises(
+        CheckpointError, match=r"file\.json is not valid JSON \(.+\)\. The file is damaged\.$"
+    ):
+        read_json(tmp_path / "file.json")
+
+
+@pytest.fixture
+def journal(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    for row in ({"step": 1}, {"step": 2, "text": "ä\u2028\x85 \n"}):
+        append_json_line(path, row)
+    return path
+
+
+def test_lines_round_trip_whatever_characters_they_hold(journal):
+    assert read_json_lines(journal) == [{"step": 1}, {"step": 2, "text": "ä\u2028\x85 \n"}]
+
+
+def test_every_row_is_one_line(journal):
+    assert journal.read_bytes().count(b"\n") == 2
+
+
+def test_absent_journal_has_no_rows(tmp_path):
+    assert read_json_lines(tmp_path / "absent.jsonl") == []
+
+
+def test_empty_journal_has_no_rows(tmp_path):
+    (tmp_path / "empty.jsonl").touch()
+    assert read_json_lines(tmp_path / "empty.jsonl") == []
+
+
+def test_last_line_cut_anywhere_is_left_out(journal):
+    whole = journal.read_bytes()
+    start = whole.index(b"\n") + 1
+    # The newline itself may be missing: the row before it is whole.
+    for end in range(start, len(whole) - 1):
+        journal.write_bytes(whole[:end])
+        assert read_json_lines(journal) == [{"step": 1}]
+
+
+def test_damaged_line_in_the_middle_is_named(journal):
+    journal.write_bytes(b"{\n" + journal.read_bytes())
+    with pytest.raises(CheckpointError, match=r"journal\.jsonl, line 1, is not valid JSON\.$"):
+        read_json_lines(journal)
+
+
+def test_checksum_is_that_of_the_standard(tmp_path):
+    content = json.dumps(list(range(1000))).encode() * 300  # more than one block
+    (tmp_path / "file").write_bytes(content)
+    assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()

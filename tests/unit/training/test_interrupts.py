@@ -1,0 +1,52 @@
+import os
+import signal
+import threading
+
+import pytest
+
+from regard.training.interrupts import Interrupts
+
+
+def send(number):
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_raise_keyboard_interrupt(number):
+    with Interrupts(), pytest.raises(KeyboardInterrupt):
+        send(number)
+
+
+def test_held_section_is_finished_before_the_interrupt():
+    done = []
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.held():
+        send(signal.SIGINT)
+        done.append("section")
+    assert done == ["section"]
+
+
+def test_ignored_signals_stay_without_effect():
+    with Interrupts() as interrupts:
+        interrupts.ignore()
+        send(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_handlers_are_put_back():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupts():
+        assert signal.getsignal(signal.SIGINT) != before
+    assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_other_threads_leave_signals_alone():
+    seen = []
+
+    def work():
+        with Interrupts():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [signal.getsignal(signal.SIGINT)]

@@ -1,0 +1,136 @@
+import io
+import logging
+
+import pytest
+
+from regard.core.files import read_json_lines
+from regard.core.log import logger
+from regard.training.journal import BarDisplay, Journal, LineDisplay, describe, find_display
+
+
+class Screen:
+    def __init__(self):
+        self.seen = []
+
+    def start(self, step, total_steps):
+        self.seen.append(("start", step, total_steps))
+
+    def advance(self, step):
+        self.seen.append(("advance", step))
+
+    def show(self, row):
+        self.seen.append(("show", row["step"]))
+
+    def stop(self):
+        self.seen.append(("stop",))
+
+
+@pytest.fixture
+def lines(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(stream)])
+    monkeypatch.setattr(logger, "level", logging.INFO)
+    return lambda: stream.getvalue().splitlines()
+
+
+def train_row(step, seconds):
+    return {"kind": "train", "step": step, "seconds": seconds, "loss": 2.5}
+
+
+def test_rows_are_written_as_json_lines(tmp_path):
+    rows = [{"kind": "train", "step": 1}, {"kind": "stop", "step": 2}]
+    journal = Journal(tmp_path / "journal.jsonl", Screen())
+    for row in rows:
+        journal.write(row)
+    assert read_json_lines(tmp_path / "journal.jsonl") == rows
+
+
+def test_cut_drops_later_steps_only(tmp_path):
+    journal = Journal(tmp_path / "journal.jsonl", Screen())
+    for step in (1, 2, 3):
+        journal.write({"kind": "train", "step": step})
+    journal.cut(after=2)
+    assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
+
+
+def test_cut_mends_a_line_cut_short_by_a_crash(tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"kind": "train", "step": 1}\n{"kind": "tr')
+    journal = Journal(path, Screen())
+    journal.cut(after=5)
+    journal.write({"kind": "train", "step": 2})
+    assert [row["step"] for row in read_json_lines(path)] == [1, 2]
+
+
+def test_display_sees_everything_and_is_stopped_after_an_error(tmp_path):
+    screen = Screen()
+    journal = Journal(tmp_path / "journal.jsonl", screen)
+    with pytest.raises(RuntimeError), journal.shown(3, 10):
+        journal.advance(4)
+        journal.write({"kind": "train", "step": 4})
+        raise RuntimeError
+    assert screen.seen == [("start", 3, 10), ("advance", 4), ("show", 4), ("stop",)]
+
+
+def test_row_is_described_for_people():
+    row = {
+        "kind": "valid",
+        "step": 1200,
+        "seconds": 3.0,
+        "loss": 2.34567,
+        "tokens_per_second": 12345.6,
+        "num_lines": 2000,
+        "is_best": True,
+        "reason": "patience",
+    }
+    assert describe(row) == (
+        "valid: step 1,200, loss 2.346, tokens per second 12,346, num lines 2,000, "
+        "is best yes, reason patience"
+    )
+
+
+def test_plain_lines_tell_the_time_left(lines):
+    display = LineDisplay()
+    display.start(0, 100)
+    display.show(train_row(10, 60.0))
+    display.show(train_row(20, 120.0))
+    assert lines() == [
+        "train: step 10, loss 2.5",
+        "train: step 20, loss 2.5, 8 min left",
+    ]
+
+
+def test_plain_lines_do_not_guess_an_unknown_end(lines):
+    display = LineDisplay()
+    display.start(0, 0)
+    display.show(train_row(10, 60.0))
+    display.show(train_row(20, 120.0))
+    assert lines()[-1] == "train: step 20, loss 2.5"
+
+
+def test_no_terminal_means_plain_lines(monkeypatch):
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert isinstance(find_display(), LineDisplay)
+
+
+def test_terminal_means_a_bar(monkeypatch):
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.delenv("RANK", raising=False)
+    assert isinstance(find_display(), BarDisplay)
+
+
+@pytest.mark.parametrize("total_steps", [10, 0])
+def test_bar_shows_numbers_beside_it_and_events_above(monkeypatch, total_steps):
+    terminal = io.StringIO()
+    monkeypatch.setattr("sys.stdout", terminal)
+    display = BarDisplay()
+    display.start(0, total_steps)
+    display.advance(5)
+    display.show(train_row(5, 1.0))
+    display.show({"kind": "valid", "step": 5, "value": 0.5})
+    display.stop()
+    event, bar = terminal.getvalue().splitlines()[0], terminal.getvalue().splitlines()[-1]
+    assert event == "valid: step 5, value 0.5"
+    assert "loss 2.5" in bar and f"5/{total_steps or '?'}" in bar.replace(" ", "")

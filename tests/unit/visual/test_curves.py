@@ -1,0 +1,81 @@
+import pytest
+from matplotlib.text import Text
+
+from regard.core.errors import DataError
+from regard.visual.curves import bars, lines, loss_curve
+from regard.visual.picture import to_svg
+
+JOURNAL = [
+    {"kind": "train", "step": 1, "loss": 3.0, "tokens_per_second": 9.0},
+    {"kind": "train", "step": 2, "loss": 2.0},
+    {"kind": "valid", "step": 2, "loss": 2.5, "bleu": 11.0},
+    {"kind": "end", "step": 2},
+]
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+
+def test_loss_curve_names_its_three_lines():
+    assert legend(loss_curve(JOURNAL)) == ["training loss", "validation loss", "validation bleu"]
+
+
+def test_loss_curve_draws_the_rows():
+    assert loss_curve(JOURNAL).axes[0].lines[0].get_xydata().tolist() == [[1, 3], [2, 2]]
+
+
+def test_score_has_an_axis_of_its_own():
+    assert loss_curve(JOURNAL).axes[1].lines[0].get_xydata().tolist() == [[2, 11]]
+
+
+def test_without_scores_there_is_one_axis():
+    assert len(loss_curve(JOURNAL[:2]).axes) == 1
+
+
+def test_another_score_can_be_named():
+    rows = [*JOURNAL, {"kind": "valid", "step": 3, "loss": 2.0, "chrf": 30.0}]
+    assert legend(loss_curve(rows, score="chrf"))[-1] == "validation chrf"
+
+
+def test_points_that_are_not_finite_are_left_out():
+    figure = lines({"a": [(0, 1), (1, float("nan")), (2, 3)]}, x_label="x", y_label="y")
+    assert len(figure.axes[0].lines[0].get_xydata()) == 2
+
+
+def test_one_line_needs_no_legend():
+    figure = lines({"a": [(0, 1)]}, x_label="x", y_label="y", title="t")
+    assert figure.axes[0].get_legend() is None
+
+
+def test_title_stands_above_the_legend():
+    series = {name: [(0, 1), (1, 2)] for name in "abcdef"}
+    figure = lines(series, x_label="x", y_label="y", title="Title")
+    figure.draw_without_rendering()
+    (title,) = figure.findobj(lambda part: isinstance(part, Text) and part.get_text() == "Title")
+    # The legend has a margin of its own, so that a few pixels of overlap are none.
+    legend_top = figure.axes[0].get_legend().get_window_extent().y1
+    assert title.get_window_extent().y0 >= legend_top - 5
+
+
+def test_an_empty_journal_is_refused():
+    with pytest.raises(DataError, match="`series` must hold at least one finite point"):
+        loss_curve([])
+
+
+def test_bars_stand_in_the_given_order():
+    axes = bars({"b": 2.0, "a": 1.0}, x_label="BLEU", title="t").axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "a"]
+
+
+def test_bars_show_their_values():
+    assert ">41.2</text>" in to_svg(bars({"negation": 41.23}))
+
+
+def test_dollar_signs_are_no_formulas():
+    assert "costs $5 or $6" in to_svg(bars({"costs $5 or $6": 1.0}))
+
+
+def test_no_bars_are_refused():
+    with pytest.raises(DataError, match="`values` must hold at least one bar"):
+        bars({})
