@@ -41,7 +41,7 @@ def demo(
     if (out / runs.METRICS).exists():
         print(f"{out} holds a trained model; remove the folder to train again.")
         predictor = runs.load(out, device)
-        examples = read_side(("phrasebook",), "test", seed=predictor.recipe.seed)
+        examples = read_side(("phrasebook",), "test", seed=predictor.recipe.data.seed)
         evaluation = evaluate(predictor, examples)
     else:
         trained = train(request)

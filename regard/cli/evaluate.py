@@ -23,7 +23,7 @@ def evaluate(
 
     predictor = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = read_side(paths, "test", seed=predictor.recipe.seed)
+    examples = read_side(paths, "test", seed=predictor.recipe.data.seed)
     search = predictor.recipe.search
     search = search if beam is None else dataclasses.replace(search, beams=beam)
     evaluation = measure(predictor, examples, search=search, num_bootstrap=1000)

@@ -21,7 +21,7 @@ def score(
 
     predictor = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = read_side(paths, "test", seed=predictor.recipe.seed)
+    examples = read_side(paths, "test", seed=predictor.recipe.data.seed)
     for example, scored in zip(examples, predictor.score(examples), strict=True):
         if as_json:
             values = {"source": example.source, **dataclasses.asdict(scored)}

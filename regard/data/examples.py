@@ -18,6 +18,7 @@ class Example:
     references: tuple[str, ...] = ()
     """Further right answers beside `target`."""
     alignment: Alignment | None = None
-    """Gold links between the blank-separated words of both sides, where somebody knows them."""
+    """Gold links between the words of both sides, where somebody knows them; words and
+    punctuation marks count one by one, as `regard.data.phrasebook.split_words` splits them."""
     tags: tuple[str, ...] = ()
     """Names of the phenomena in this example, for error analysis."""

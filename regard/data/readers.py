@@ -149,7 +149,10 @@ def _keep_usable(name: str, numbered: Numbered) -> list[Example]:
 def _read_aligned(
     source_side: tuple[str, list[str]], target_side: tuple[str, Iterator[str]]
 ) -> Numbered:
-    (source_name, sources), (target_name, targets) = source_side, (target_side[0], [*target_side[1]])
+    (source_name, sources), (target_name, targets) = (
+        source_side,
+        (target_side[0], [*target_side[1]]),
+    )
     if len(sources) != len(targets):
         raise DataError(
             f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
@@ -228,8 +231,7 @@ def _from_json(line: str, place: str) -> Example:
         raise DataError(f"{place} is not usable JSON: it is nested too deeply.") from None
     if not isinstance(value, dict):
         raise DataError(
-            f"{place} must be an object with `source` and `target`, "
-            f"but is {type(value).__name__}."
+            f"{place} must be an object with `source` and `target`, but is {type(value).__name__}."
         )
     source_key, target_key = _find_keys(value, place)
     target, *references = [*_texts(value[target_key], place, target_key), ""]

@@ -48,8 +48,8 @@ def split_by_source(
         test_share: Share of the examples held out for the test.
         most: Number of examples held out at most, for each of both.
     """
-    within("valid_share", valid_share, 0.0, MAX_SHARE)
-    within("test_share", test_share, 0.0, MAX_SHARE)
+    within("valid_share", valid_share, low=0.0, high=MAX_SHARE)
+    within("test_share", test_share, low=0.0, high=MAX_SHARE)
     at_least("most", most, 1)
     sources = [_plain(example.source) for example in examples]
     sizes = Counter(sources)

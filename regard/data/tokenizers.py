@@ -114,7 +114,7 @@ class Tokenizer:
             if index not in hidden
         ]
         assert self._trained.decoder is not None
-        return self._trained.decoder.decode(pieces)
+        return str(self._trained.decoder.decode(pieces))
 
     def tokens(self, text: str) -> list[str]:
         """Return the pieces of a text as a person can read them."""
@@ -250,9 +250,7 @@ def _build_wordpiece(config: TokenizerConfig, texts: list[str]) -> library.Token
     return _train(model, trainer, _without_rare_characters(config, texts))
 
 
-def _train(
-    model: models.Model, trainer: trainers.Trainer, texts: list[str]
-) -> library.Tokenizer:
+def _train(model: models.Model, trainer: trainers.Trainer, texts: list[str]) -> library.Tokenizer:
     trained = library.Tokenizer(model)
     trained.pre_tokenizer = pre_tokenizers.Sequence(
         [

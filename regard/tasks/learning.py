@@ -160,7 +160,7 @@ def _introduce(predictor: Predictor, batches: Batches) -> None:
         f"{predictor.num_parameters:,}",
         f"{predictor.source.tokenizer.vocab_size:,}",
         f"{predictor.target.tokenizer.vocab_size:,}",
-        100 * batches.padded_share,
+        100 * batches.padded_share(),
     )
 
 
@@ -208,17 +208,16 @@ def _train_tokenizers(
 
 def _training_batches(predictor: Predictor, examples: Sequence[Example]) -> Batches:
     config = predictor.recipe.data.batch
-    sources, targets = limit_lengths(
+    sources, targets, _ = limit_lengths(
         predictor.source.read_all([example.source for example in examples]),
         predictor.target.read_all([example.target for example in examples]),
-        config=config,
+        config,
     )
     return Batches(
         sources,
         targets,
-        config=config,
-        stack_source=predictor.source.stack,
-        stack_target=predictor.target.stack,
+        config,
+        fields=(predictor.source, predictor.target),
         seed=predictor.recipe.seed,
         is_pinned=predictor.device.type == "cuda",
     )

@@ -168,9 +168,8 @@ class Predictor:
         batches = Batches(
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
-            config=limits,
-            stack_source=self.source.stack,
-            stack_target=self.target.stack,
+            limits,
+            fields=(self.source, self.target),
             is_shuffled=False,
         )
         return list(batches.epoch(0))

@@ -20,6 +20,8 @@ from regard.training.loop import TrainConfig
 class DataConfig:
     """How text becomes batches."""
 
+    seed: int = 0
+    """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
     source: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The source's tokeniser."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)

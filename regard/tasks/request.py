@@ -12,7 +12,7 @@ from regard.data.examples import Example
 from regard.data.splitting import Splits, drop_overlap, split_by_source
 from regard.tasks import runs
 from regard.tasks.choice import choose
-from regard.tasks.recipe import Recipe, load_recipe
+from regard.tasks.recipe import DataConfig, Recipe, load_recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +56,19 @@ class Request:
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]
             recipe = from_dict(Recipe, override(saved, self.settings))
-            return recipe, self.read_splits(seed=recipe.seed)
+            return recipe, self.read_splits(seed=recipe.data.seed)
         if self.recipe is not None:
             recipe = load_recipe(self.recipe, self.settings)
-            return recipe, self.read_splits(seed=recipe.seed)
-        splits = self.read_splits(seed=Recipe().seed)
+            return recipe, self.read_splits(seed=recipe.data.seed)
+        splits = self.read_splits(seed=self._seed())
         choice = choose(splits.train, find_device(self.device))
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         return load_recipe(choice.recipe, self.settings, defaults=choice.settings), splits
+
+    def _seed(self) -> int:
+        """Return the seed of the data before there is a recipe to ask."""
+        asked = override({}, [word for word in self.settings if word.startswith("data.seed=")])
+        return from_dict(DataConfig, asked.get("data", {}), "data").seed
 
     def read_splits(self, *, seed: int) -> Splits:
         """Read training, validation and test data so that no source is on two sides."""

@@ -88,10 +88,10 @@ class TrainConfig:
 class Batches(Protocol):
     """Where training data comes from. The order depends on the epoch's number and nothing else."""
 
-    def epoch(self, number: int, skip: int = 0) -> Iterator[Any]:
+    def epoch(self, number: int, *, skip: int = 0) -> Iterator[Any]:
         """Yield the batches of an epoch without the first `skip`; each has `num_target_tokens`."""
 
-    def num_batches(self, epoch: int) -> int:
+    def num_batches(self, number: int) -> int:
         """Return the number of batches of an epoch."""
 
 

@@ -77,8 +77,8 @@ def svg(
 def save(
     path: Path,
     weights: ArrayLike,
-    *,
     rows: Sequence[str],
+    *,
     columns: Sequence[str],
     title: str = "",
 ) -> None:

@@ -19,15 +19,7 @@ def clean(text: object) -> str:
     Control characters could move the cursor or break the page, and lone surrogates cannot be
     saved; each becomes a replacement mark. Line breaks and tabs become blanks.
     """
-    return "".join(
-        " "
-        if character in "\n\t\r"
-        else "\N{REPLACEMENT CHARACTER}"
-        # Cc: control, Cs: surrogate, Cn: among others U+FFFE, which XML forbids.
-        if unicodedata.category(character) in ("Cc", "Cs", "Cn")
-        else character
-        for character in str(text)
-    )
+    return "".join(map(_clean_character, str(text)))
 
 
 def escape(text: object) -> Markup:
@@ -40,6 +32,14 @@ def shorten(word: str, width: int) -> str:
     if cell_len(word) <= width:
         return word
     return set_cell_size(word, width - 1).rstrip() + "…"
+
+
+def _clean_character(character: str) -> str:
+    if character in "\n\t\r":
+        return " "
+    # Cc: control; Cs: surrogate; Cn: unassigned, with U+FFFE and U+FFFF, which XML forbids.
+    is_harmful = unicodedata.category(character) in ("Cc", "Cs", "Cn")
+    return "\N{REPLACEMENT CHARACTER}" if is_harmful else character
 
 
 if __name__ == "__main__":

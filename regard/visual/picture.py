@@ -60,7 +60,7 @@ def style() -> Iterator[None]:
         "ytick.color": _INK,
     }
     with matplotlib.rc_context(look), warnings.catch_warnings():
-        0 and warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
 

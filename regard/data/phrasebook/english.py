@@ -24,9 +24,7 @@ def write_english(sentence: Sentence) -> list[Word]:
     if isinstance(sentence, Question):
         return [*_question(sentence), Word("?", ((sentence, "end"),))]
     words = _statement(sentence.statements[0])
-    for connective, statement in zip(
-        sentence.connectives, sentence.statements[1:], strict=True
-    ):
+    for connective, statement in zip(sentence.connectives, sentence.statements[1:], strict=True):
         words.append(Word(",", ((statement, "join comma"),)))
         words.append(Word(connective, ((statement, "connective"),)))
         words += _statement(statement)
@@ -97,13 +95,16 @@ def _subject(clause: Clause) -> list[Word]:
 
 
 def _dependents(clause: Clause) -> list[Word]:
+    place = _phrase(clause, "place", clause.place)
+    is_goal = clause.verb.place in {"goal", "journey", "surface"}
     return [
         *_nominal(clause.recipient),
         *_nominal(clause.object),
         *_predicate(clause),
         *_phrase(clause, "about", clause.about),
+        *(place if is_goal else ()),
         *_phrase(clause, "manner", clause.manner),
-        *_phrase(clause, "place", clause.place),
+        *(() if is_goal else place),
         *(() if clause.has_time_first else _phrase(clause, "time", clause.time)),
         *_subordinate(clause.complement),
     ]

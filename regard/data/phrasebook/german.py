@@ -3,6 +3,7 @@
 from regard.data.phrasebook.lexicon import Adjective, FixedPhrase
 from regard.data.phrasebook.trees import (
     Clause,
+    Marks,
     Nominal,
     NounPair,
     NounPhrase,
@@ -185,30 +186,29 @@ class GermanWriter:
 
     def _middle(self, clause: Clause) -> list[Word]:
         """Write what stands between the two halves of the verb: what is known comes first."""
-        negation = ((clause, "not"),) if clause.is_negated else ()
-        has_kein = clause.is_negated and (
-            _takes_kein(clause.object) or _takes_kein(clause.predicate)
-        )
-        if clause.is_negated:
+        negation: Marks = ((clause, "not"),) if clause.is_negated else ()
+        has_kein = _takes_kein(clause.object) or _takes_kein(clause.predicate)
+        nicht, kein = ((), negation) if has_kein else (negation, ())
+        if negation:
             self.tags.add("negation")
-        items = (clause.object, clause.verb.object_case), (clause.recipient, "dative")
-        pronouns = [item for item in items if isinstance(item[0], PronounPhrase)]
-        known = [item for item in reversed(items) if _is_known(item[0])]
-        others = [item for item in items if item not in pronouns and item not in known]
-        is_goal = isinstance(clause.place, PrepositionalPhrase) and clause.place.is_goal
+        objects = (clause.object, clause.verb.object_case), (clause.recipient, "dative")
+        pronouns = [item for item in objects if isinstance(item[0], PronounPhrase)]
+        known = [item for item in reversed(objects) if _is_known(item[0])]
+        others = [item for item in objects if item not in pronouns and item not in known]
+        time = [] if clause.has_time_first else self._phrase(clause, "time", clause.time)
+        known_words = [word for item in known for word in self._core(*item)]
         place = self._phrase(clause, "place", clause.place)
-        kein = negation if has_kein else ()
+        is_goal = isinstance(clause.place, PrepositionalPhrase) and clause.place.is_goal
         return [
-            *(word for item in pronouns for word in self._nominal(*item)),
-            *([] if clause.has_time_first else self._phrase(clause, "time", clause.time)),
+            *(word for item in pronouns for word in self._core(*item)),
+            *(known_words + time if nicht else time + known_words),
             *self._phrase(clause, "frequency", clause.frequency),
-            *(word for item in known for word in self._core(*item)),
-            *([Word("nicht", negation)] if clause.is_negated and not has_kein else []),
+            *([Word("nicht", nicht)] if nicht else ()),
             *self._phrase(clause, "manner", clause.manner),
-            *([] if is_goal else place),
+            *(() if is_goal else place),
             *(word for item in others for word in self._core(*item, kein)),
             *self._phrase(clause, "about", clause.about),
-            *(place if is_goal else []),
+            *(place if is_goal else ()),
             *self._predicate(clause, kein),
         ]
 
@@ -228,7 +228,7 @@ class GermanWriter:
         pronoun = Word(text, ((clause, "relative"),))
         return [COMMA, *self._verb_last(clause, [pronoun]), COMMA]
 
-    def _predicate(self, clause: Clause, negation: tuple[tuple[object, str], ...]) -> list[Word]:
+    def _predicate(self, clause: Clause, negation: Marks) -> list[Word]:
         predicate = clause.predicate
         if isinstance(predicate, Adjective):
             return [Word(predicate.german, ((clause, "predicate"),))]
@@ -267,9 +267,7 @@ class GermanWriter:
             words += self._relative(nominal)
         return words
 
-    def _core(
-        self, nominal: Nominal | None, case: str, negation: tuple[tuple[object, str], ...] = ()
-    ) -> list[Word]:
+    def _core(self, nominal: Nominal | None, case: str, negation: Marks = ()) -> list[Word]:
         """Write a noun phrase without its relative clause."""
         if nominal is None:
             return []
@@ -284,9 +282,7 @@ class GermanWriter:
             return [*self._core(nominal.first, case), joint, *self._core(nominal.second, case)]
         return self._noun_phrase(nominal, case, negation)
 
-    def _noun_phrase(
-        self, phrase: NounPhrase, case: str, negation: tuple[tuple[object, str], ...]
-    ) -> list[Word]:
+    def _noun_phrase(self, phrase: NounPhrase, case: str, negation: Marks) -> list[Word]:
         column = _column(phrase)
         determiner = phrase.determiner
         words: list[Word] = []

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,11 @@ class Determiner:
     """Which endings the word itself takes."""
     adjectives: str
     """Which endings adjectives take after it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a relative clause may be needed to know which one is meant."""
+        return self.name in {"the", "a", "many"} or self.declension == "number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,34 +160,20 @@ class Lexicon:
     adjectives: Mapping[str, Sequence[Adjective]]
     determiners: Mapping[str, Determiner]
     pronouns: Mapping[str, Pronoun]
-    verbs: Sequence[Verb]
+    verbs: Mapping[str, Verb]
+    """By German infinitive, prefix joined."""
     modals: Mapping[str, Modal]
     conjunctions: Mapping[str, Conjunction]
     prepositions: Mapping[str, Preposition]
     surfaces: Sequence[Preposition]
     phrases: Mapping[str, Sequence[FixedPhrase]]
-    _drawn: dict[tuple[str, ...], list[Noun]] = field(default_factory=dict)
-
-    def nouns_of(self, kinds: tuple[str, ...]) -> list[Noun]:
-        """All nouns of some kinds, in the order of the lexicon."""
-        if kinds not in self._drawn:
-            self._drawn[kinds] = [noun for kind in kinds for noun in self.nouns.get(kind, ())]
-        return self._drawn[kinds]
-
-    def noun(self, english: str) -> Noun:
-        """The noun with this English singular."""
-        return next(n for nouns in self.nouns.values() for n in nouns if n.english == english)
-
-    def verb(self, german: str) -> Verb:
-        """The verb with this German infinitive, prefix joined."""
-        return next(verb for verb in self.verbs if verb.prefix + verb.infinitive == german)
 
 
 @functools.cache
 def load_lexicon() -> Lexicon:
     """Read the lexicon that is shipped beside this file."""
     raw = read_toml(Path(__file__).with_name("lexicon.toml"))
-    groups: dict[str, list[str]] = raw["groups"]
+    verbs = [_read_verb(row, raw["groups"]) for row in raw["verbs"]]
     return Lexicon(
         nouns={
             kind: [_read_noun(kind, row) for row in rows] for kind, rows in raw["nouns"].items()
@@ -194,7 +185,7 @@ def load_lexicon() -> Lexicon:
         },
         determiners={name: _read_determiner(name, r) for name, r in raw["determiners"].items()},
         pronouns={name: _read_pronoun(name, *row) for name, row in raw["pronouns"].items()},
-        verbs=[_read_verb(row, groups) for row in raw["verbs"]],
+        verbs={verb.prefix + verb.infinitive: verb for verb in verbs},
         modals={name: _read_modal(row) for name, row in raw["modals"].items()},
         conjunctions={
             name: Conjunction(name, tuple(row[0].split()), row[1], row[-1])

@@ -24,12 +24,14 @@ from regard.data.phrasebook.lexicon import (
 Mark = tuple[object, str]
 """A node of the tree and the part of it that is meant."""
 
+Marks = tuple[Mark, ...]
+
 
 class Word(NamedTuple):
     """A word of a sentence and what it speaks for."""
 
     text: str
-    marks: tuple[Mark, ...] = ()
+    marks: Marks = ()
 
 
 # Nodes are told apart by identity: two equal noun phrases of a sentence are still two.
@@ -64,7 +66,7 @@ class NounPhrase:
     @property
     def is_human(self) -> bool:
         """Whether one asks "who" and not "what"."""
-        return self.noun.kind in {"person", "profession", "relative", "name"}
+        return self.noun.kind in {"person", "acquaintance", "profession", "relative", "name"}
 
     @property
     def is_definite(self) -> bool:
@@ -184,9 +186,6 @@ def align(english: Sequence[Word], german: Sequence[Word]) -> Alignment:
         for mark in word.marks:
             places.setdefault(mark, []).append(i)
     links = {
-        (i, j)
-        for j, word in enumerate(german)
-        for mark in word.marks
-        for i in places.get(mark, ())
+        (i, j) for j, word in enumerate(german) for mark in word.marks for i in places.get(mark, ())
     }
     return tuple(sorted(links))

@@ -16,9 +16,10 @@ class Listener(logging.Handler):
 
 @pytest.fixture
 def listener():
-    before = (logger.handlers[:], logger.level, logger.propagate)
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
     yield Listener()
-    logger.handlers[:], logger.level, logger.propagate = before
+    logger.handlers[:], logger.propagate = handlers, propagate
+    logger.setLevel(level)
 
 
 def test_first_process_speaks(monkeypatch, listener):

@@ -1,0 +1,226 @@
+"""Batches of similar length under a token budget, in an order that can be resumed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from torch import Tensor
+
+from regard.core.config import at_least
+from regard.core.errors import ConfigError, DataError
+from regard.core.log import logger
+from regard.data.batches import Batch
+from regard.data.fields import TextField
+
+Sequences = list[list[int]]
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchConfig:
+    """How examples are put together."""
+
+    max_tokens: int = 4096
+    """Positions in a batch at most, padding included; the larger side, source or target, counts."""
+    max_sentences: int = 0
+    """Examples in a batch at most; 0 sets no limit."""
+    max_length: int = 200
+    """Tokens in a source or a target at most, start and end token included."""
+    too_long: Literal["drop", "truncate"] = "drop"
+    """What becomes of a training pair beyond `max_length`."""
+    pool: int = 100
+    """How many batches' worth of examples are sorted by length together; more means less padding,
+    fewer means more chance."""
+
+    def __post_init__(self) -> None:
+        at_least("max_sentences", self.max_sentences, 0)
+        at_least("max_length", self.max_length, 3)
+        at_least("pool", self.pool, 1)
+        if self.max_tokens < self.max_length:
+            raise ConfigError(
+                f"`max_tokens` must be at least `max_length` ({self.max_length}), "
+                f"but is {self.max_tokens}."
+            )
+
+
+class Batches:
+    """Encoded pairs as batches; the order hangs on the seed and the number of the epoch alone.
+
+    Shuffled: the examples are shuffled, sorted by length within pools, cut into batches by the
+    budget, and the batches are shuffled. Not shuffled: all are sorted together, the longest
+    first, so that a batch too large for the memory shows at once; `Batch.rows` tells where each
+    example belongs.
+    """
+
+    def __init__(
+        self,
+        sources: Sequences,
+        targets: Sequences,
+        config: BatchConfig,
+        *,
+        fields: tuple[TextField, TextField],
+        seed: int = 0,
+        is_shuffled: bool = True,
+        share: tuple[int, int] = (0, 1),
+        is_pinned: bool = False,
+    ) -> None:
+        """Prepare batches.
+
+        Args:
+            sources: Token ids of each source.
+            targets: Token ids of each target, in the same order.
+            config: Budget and limits.
+            fields: Of source and target; they pad.
+            seed: Another seed is another order.
+            is_shuffled: Whether every epoch has an order of its own.
+            share: Rank of this process and number of processes. Shuffled, all have equally many
+                batches, and the few beyond that are left out; not shuffled, none is left out.
+            is_pinned: Whether tensors are put where a GPU fetches them without waiting.
+        """
+        if not sources or len(sources) != len(targets):
+            raise DataError(
+                "Batches need equally many sources and targets, and one at least, "
+                f"but there are {len(sources):,} and {len(targets):,}."
+            )
+        at_least("seed", seed, 0)
+        self._sources, self._targets = sources, targets
+        self._config = config
+        self._fields = fields
+        self._seed = seed
+        self._is_shuffled = is_shuffled
+        self._rank, self._num_ranks = share
+        self._is_pinned = is_pinned
+        self._source_lengths = np.array([len(ids) for ids in sources])
+        self._target_lengths = np.array([len(ids) for ids in targets])
+        self._longer = np.maximum(self._source_lengths, self._target_lengths)
+        self._planned: tuple[int, list[Rows]] = (-1, [])
+
+    def epoch(self, number: int, *, skip: int = 0) -> Iterator[Batch]:
+        """Give the batches of an epoch.
+
+        Args:
+            number: Epochs are counted from 0.
+            skip: How many batches were seen before an interruption; they are not built again.
+        """
+        for rows in self._plan(number)[skip:]:
+            yield self._stack(rows)
+
+    def num_batches(self, number: int) -> int:
+        """Return how many batches an epoch has for this process."""
+        return len(self._plan(number))
+
+    def padded_share(self, number: int = 0) -> float:
+        """Return the share of positions, source and target, that hold only padding."""
+        real = padded = 0
+        for rows in self._plan(number):
+            for lengths in (self._source_lengths[rows], self._target_lengths[rows]):
+                real += int(lengths.sum())
+                padded += int(lengths.max()) * len(rows)
+        return 1 - real / padded
+
+    def _plan(self, number: int) -> list[Rows]:
+        if self._planned[0] != number:
+            batches = self._shuffle(number) if self._is_shuffled else self._sort()
+            self._planned = (number, self._take_share(batches))
+        return self._planned[1]
+
+    def _shuffle(self, number: int) -> list[Rows]:
+        generator = np.random.default_rng([self._seed, number])
+        order = generator.permutation(len(self._sources))
+        size = self._pool_size()
+        batches = [
+            batch
+            for start in range(0, len(order), size)
+            for batch in self._cut(self._by_length(order[start : start + size]))
+        ]
+        return [batches[index] for index in generator.permutation(len(batches))]
+
+    def _sort(self) -> list[Rows]:
+        return self._cut(self._by_length(np.arange(len(self._sources)))[::-1])
+
+    def _pool_size(self) -> int:
+        per_batch = self._config.max_tokens / float(self._longer.mean())
+        if self._config.max_sentences:
+            per_batch = min(per_batch, self._config.max_sentences)
+        return max(1, round(self._config.pool * per_batch))
+
+    def _by_length(self, rows: Rows) -> Rows:
+        # By the longer side, because the budget counts that one; it also pads least.
+        return rows[np.lexsort((self._source_lengths[rows], self._longer[rows]))]
+
+    def _cut(self, rows: Rows) -> list[Rows]:
+        most = self._config.max_sentences or len(rows)
+        batches: list[Rows] = []
+        start = longest = 0
+        for position, length in enumerate(self._longer[rows].tolist()):
+            longest = max(longest, length)
+            size = position - start + 1
+            # One example alone is a batch, whatever its length.
+            if size > 1 and (size > most or size * longest > self._config.max_tokens):
+                batches.append(rows[start:position])
+                start, longest = position, length
+        return [*batches, rows[start:]]
+
+    def _take_share(self, batches: list[Rows]) -> list[Rows]:
+        end = len(batches)
+        if self._is_shuffled:
+            end -= end % self._num_ranks
+            if not end:
+                raise DataError(
+                    f"The {len(self._sources):,} examples make {len(batches)} batches, too few "
+                    f"for {self._num_ranks} processes. Lower `max_tokens` or use fewer processes."
+                )
+        return batches[self._rank : end : self._num_ranks]
+
+    def _stack(self, rows: Rows) -> Batch:
+        indexes = tuple(rows.tolist())
+        source_field, target_field = self._fields
+        source, source_mask = source_field.stack([self._sources[row] for row in indexes])
+        target, target_mask = target_field.stack([self._targets[row] for row in indexes])
+        return Batch(
+            source=self._pin(source),
+            source_mask=source_mask,
+            target=self._pin(target),
+            target_mask=self._pin(target_mask),
+            rows=indexes,
+        )
+
+    def _pin(self, tensor: Tensor) -> Tensor:
+        return tensor.pin_memory() if self._is_pinned else tensor
+
+
+def limit_lengths(
+    sources: Sequences, targets: Sequences, config: BatchConfig
+) -> tuple[Sequences, Sequences, list[int]]:
+    """Drop or shorten pairs with a side longer than `max_length`, and say how many.
+
+    Returns:
+        The sources and the targets that remain, and which of the given ones they are. What is
+        shortened keeps its last token, the end.
+    """
+    most = config.max_length
+    pairs = list(zip(sources, targets, strict=True))
+    fits = [len(source) <= most and len(target) <= most for source, target in pairs]
+    num_long = fits.count(False)
+    if num_long:
+        logger.warning(
+            "%s %s of %s pairs with a side of over %d tokens (`max_length`)",
+            "dropped" if config.too_long == "drop" else "truncated",
+            f"{num_long:,}",
+            f"{len(pairs):,}",
+            most,
+        )
+    if config.too_long == "truncate":
+        return _shorten(sources, most), _shorten(targets, most), list(range(len(pairs)))
+    rows = [row for row, does_fit in enumerate(fits) if does_fit]
+    if not rows:
+        raise DataError(
+            f"Every one of the {len(pairs):,} pairs has a side of over {most} tokens. "
+            "Raise `max_length`, or set `too_long` to 'truncate'."
+        )
+    return [sources[row] for row in rows], [targets[row] for row in rows], rows
+
+
+def _shorten(sequences: Sequences, most: int) -> Sequences:
+    return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in sequences]

@@ -1,0 +1,100 @@
+import pytest
+import torch
+from torch import nn
+
+from regard.attention.attend import weigh
+from regard.attention.reach import Attention
+from regard.attention.record import record
+from regard.attention.scores import DotScore
+
+
+class TwoLayers(nn.Module):
+    """Attends twice a step, one step after the other, as a recurrent decoder does."""
+
+    def __init__(self):
+        super().__init__()
+        self.lower = Attention(DotScore(4, 4))
+        self.upper = Attention(DotScore(4, 4))
+
+    def forward(self, queries, states, mask):
+        positions = torch.zeros(queries.shape[0], 1)
+        for query in queries.split(1, dim=1):
+            context, _ = self.lower(query, self.lower.prepare(states, mask), positions)
+            self.upper(context, self.upper.prepare(states, mask), positions)
+
+
+@pytest.fixture
+def inputs():
+    torch.manual_seed(0)
+    mask = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    return torch.randn(2, 3, 4), torch.randn(2, 5, 4), mask
+
+
+def hooks(model):
+    return sum(len(module._forward_hooks) for module in model.modules())
+
+
+def test_maps_have_layers_heads_and_joined_steps(inputs):
+    model = TwoLayers()
+    with record(model) as maps:
+        model(*inputs)
+    assert maps.num_layers == 2
+    assert maps.stack().shape == (2, 2, 1, 3, 5)  # (B, N, H, T, S)
+
+
+def test_maps_are_the_weights(inputs):
+    model = TwoLayers()
+    with record(model) as maps:
+        model(*inputs)
+    queries, states, mask = inputs
+    lower = weigh(queries @ states.transpose(1, 2), mask[:, None])
+    upper = weigh(lower @ states @ states.transpose(1, 2), mask[:, None])
+    assert torch.allclose(maps.stack()[:, :, 0], torch.stack([lower, upper], 1), atol=1e-6)
+
+
+def test_maps_carry_no_gradient(inputs):
+    queries, states, mask = inputs
+    model = TwoLayers()
+    with record(model) as maps:
+        model(queries.requires_grad_(), states, mask)
+    assert not maps.stack().requires_grad
+
+
+def test_heads_of_a_call_are_kept_apart(inputs):
+    with record(TwoLayers()) as maps:
+        for layer in range(2):
+            maps.add(layer, torch.rand(2, 7, 3, 5))
+    assert maps.stack().shape == (2, 2, 7, 3, 5)
+
+
+def test_nothing_is_kept_after_the_block(inputs):
+    model = TwoLayers()
+    with record(model) as maps:
+        model(*inputs)
+    assert hooks(model) == 0
+    model(*inputs)
+    assert maps.stack().shape[3] == 3
+
+
+def test_hooks_are_removed_after_an_error():
+    model = TwoLayers()
+    with pytest.raises(RuntimeError, match="stop"), record(model):
+        raise RuntimeError("stop")
+    assert hooks(model) == 0
+
+
+def test_recording_changes_no_module(inputs):
+    model = TwoLayers()
+    before = {name: set(vars(module)) for name, module in model.named_modules()}
+    with record(model):
+        model(*inputs)
+    assert {name: set(vars(module)) for name, module in model.named_modules()} == before
+
+
+def test_block_in_which_nothing_ran_is_an_error():
+    with record(TwoLayers()) as maps:
+        pass
+    with pytest.raises(
+        ValueError, match=r"^Nothing was recorded: no attention ran inside the block\.$"
+    ):
+        maps.stack()

@@ -1,0 +1,45 @@
+import pytest
+
+from regard.data.fields import TextField
+from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+
+TOKENIZER = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+A, B, C = 4, 5, 6
+SOURCE = TextField(TOKENIZER, has_start=False)
+TARGET = TextField(TOKENIZER, has_start=True)
+
+
+def test_a_source_ends_with_the_end_token():
+    assert SOURCE.read("a b") == [A, B, 3]
+
+
+def test_a_target_has_both_ends():
+    assert TARGET.read("a b") == [2, A, B, 3]
+
+
+@pytest.mark.parametrize("field", [SOURCE, TARGET])
+def test_many_texts_are_read_like_single_ones(field):
+    texts = ["a", "", "c b"]
+    assert field.read_all(texts) == [field.read(text) for text in texts]
+
+
+def test_values_are_padded_at_the_end():
+    values, _ = SOURCE.stack([[A, B, 3], [3]])
+    assert values.tolist() == [[A, B, 3], [3, 0, 0]]
+
+
+def test_the_mask_marks_real_positions():
+    _, mask = SOURCE.stack([[A, B, 3], [3]])
+    assert mask.tolist() == [[True, True, True], [True, False, False]]
+
+
+def test_text_is_written_up_to_the_first_end_token():
+    assert TARGET.write([2, A, B, 3, C, 3, 0]) == "a b"
+
+
+def test_text_without_an_end_token_is_written_whole():
+    assert TARGET.write([A, C]) == "a c"
+
+
+def test_reading_and_writing_gives_the_text_back():
+    assert TARGET.write(TARGET.read("c a b")) == "c a b"

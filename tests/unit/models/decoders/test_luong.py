@@ -1,0 +1,73 @@
+import pytest
+import torch
+
+from regard.attention.reach import Attention, LocalMonotonicAttention, LocalPredictiveAttention
+from regard.core.errors import ConfigError
+from regard.models.decoders import LuongDecoder, LuongDecoderConfig
+
+LENGTHS = [5, 2, 4]
+
+
+def build_decoder(**changes):
+    torch.manual_seed(0)
+    config = LuongDecoderConfig(embedding_dim=3, dim=4, **changes)
+    return LuongDecoder(config, 9, memory_dim=4).eval()
+
+
+def attentional_vector(decoder, hidden, keys):
+    """h̃ = tanh(W [c; h]) with c attended from h by the general score."""
+    scores = torch.stack([hidden @ (decoder.attention.score.key_map.weight @ key) for key in keys])
+    weights = scores.exp() / scores.exp().sum()
+    context = sum(weight * key for weight, key in zip(weights, keys, strict=True))
+    return torch.tanh(decoder.attentional_map.weight @ torch.cat([context, hidden]))
+
+
+@pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
+def test_steps_follow_the_paper(memory, gru_by_hand, is_input_fed):
+    decoder = build_decoder(is_input_fed=is_input_fed)
+    targets = torch.tensor([[2, 5, 8]] * 3)
+    logits = decoder(targets, memory).logits
+    for row, length in enumerate(LENGTHS):
+        hidden, vector = memory.final[-1][0][row], torch.zeros(4)
+        for position, token in enumerate(targets[row]):
+            word = decoder.embedding.weight[token]
+            inputs = torch.cat([word, vector]) if is_input_fed else word
+            hidden = gru_by_hand(decoder.recurrence.sequence, inputs, hidden)
+            vector = attentional_vector(decoder, hidden, memory.states[row, :length])
+            expected = decoder.output.weight @ vector + decoder.output.bias
+            assert torch.allclose(logits[row, position], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("reach", "kind"),
+    [
+        ("global", Attention),
+        ("local_m", LocalMonotonicAttention),
+        ("local_p", LocalPredictiveAttention),
+    ],
+)
+def test_settings_choose_the_reach(reach, kind):
+    assert type(build_decoder(reach=reach).attention) is kind
+
+
+@pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
+def test_walking_window_moves_with_every_step(memory, is_input_fed):
+    decoder = build_decoder(reach="local_m", window=1, is_input_fed=is_input_fed)
+    state = decoder.start(memory)
+    positions = []
+    for _ in range(3):
+        positions.append(state.moving["position"].tolist())
+        _, state = decoder.step(torch.full((3, 1), 5), state)
+    assert positions == [[0] * 3, [1] * 3, [2] * 3]
+
+
+def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):
+    state = build_decoder().start(memory, beams=4)
+    assert state.fixed["keys"].shape == (3, 5, 4)
+    assert state.moving["fed"].shape == (12, 4)
+
+
+@pytest.mark.parametrize("name", ["attention_dim", "window"])
+def test_settings_have_limits(name):
+    with pytest.raises(ConfigError, match=rf"^`{name}` must be at least 1, but is 0\.$"):
+        LuongDecoderConfig(**{name: 0})

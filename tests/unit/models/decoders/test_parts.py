@@ -1,0 +1,114 @@
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.models.decoders import DECODERS
+from regard.models.decoders.parts import (
+    FinalStateBridge,
+    MaxoutReadout,
+    RecurrentDecoderConfig,
+    SummaryBridge,
+)
+from regard.models.interfaces import Memory
+
+
+def without_lstm(memory):
+    final = tuple((hidden,) for hidden, _ in memory.final)
+    return Memory(states=memory.states, mask=memory.mask, summary=memory.summary, final=final)
+
+
+def test_final_states_of_one_shape_are_handed_over_as_they_are(memory):
+    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4, num_layers=2), 4)
+    layers = bridge(memory)
+    for layer, final in zip(layers, memory.final, strict=True):
+        assert all(ours is theirs for ours, theirs in zip(layer, final, strict=True))
+    assert not list(bridge.parameters())
+
+
+def test_final_states_of_another_width_are_mapped_each_by_its_own_layer(memory):
+    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=6, num_layers=2), 4)
+    layers = bridge(memory)
+    assert len(bridge.maps) == 4
+    for layer in range(2):
+        for part in range(2):
+            expected = bridge.maps[2 * layer + part](memory.final[layer][part]).tanh()
+            assert torch.equal(layers[layer][part], expected)
+
+
+def test_shallower_decoder_starts_from_the_top(memory):
+    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4), 4)
+    assert bridge(memory)[0][0] is memory.final[1][0]
+
+
+def test_deeper_decoder_starts_its_lower_layers_from_the_lowest(memory):
+    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4, num_layers=4), 4)
+    sources = [0, 0, 0, 1]
+    assert all(
+        layer[0] is memory.final[source][0]
+        for layer, source in zip(bridge(memory), sources, strict=True)
+    )
+
+
+def test_gru_decoder_takes_the_hidden_half_of_an_lstm(memory):
+    layers = FinalStateBridge(RecurrentDecoderConfig(cell="gru", dim=4), 4)(memory)
+    assert len(layers[0]) == 1 and layers[0][0] is memory.final[1][0]
+
+
+def test_lstm_decoder_of_a_gru_encoder_takes_the_state_twice(memory):
+    layers = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4), 4)(without_lstm(memory))
+    assert all(tensor is memory.final[1][0] for tensor in layers[0])
+
+
+def test_summary_stands_in_for_absent_final_states(memory):
+    memory = Memory(states=memory.states, mask=memory.mask, summary=memory.summary)
+    layers = FinalStateBridge(RecurrentDecoderConfig(cell="gru", dim=4), 4)(memory)
+    assert layers[0][0] is memory.summary
+
+
+def test_summary_bridge_is_a_dense_layer_with_tanh(memory):
+    bridge = SummaryBridge(RecurrentDecoderConfig(dim=6, num_layers=2), 4)
+    for layer, dense in zip(bridge(memory), bridge.maps, strict=True):
+        expected = torch.tanh(memory.summary @ dense.weight.T + dense.bias)
+        assert torch.allclose(layer[0], expected, atol=1e-6)
+
+
+def test_cell_memory_starts_at_zero_behind_a_summary(memory):
+    layers = SummaryBridge(RecurrentDecoderConfig(cell="lstm", dim=6), 4)(memory)
+    assert torch.equal(layers[0][1], torch.zeros(3, 6))
+
+
+def test_maxout_takes_the_larger_of_each_pair(maxout_by_hand):
+    torch.manual_seed(0)
+    readout = MaxoutReadout(state_dim=3, embedding_dim=4, context_dim=5, dim=6)
+    parts = torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 5)
+    result = readout(*parts)
+    assert result.shape == (2, 6)
+    for row in range(2):
+        expected = maxout_by_hand(readout, *(part[row] for part in parts))
+        assert torch.allclose(result[row], expected, atol=1e-6)
+
+
+@pytest.fixture(params=DECODERS, ids=lambda settings: settings.kind)
+def settings(request):
+    return request.param
+
+
+@pytest.mark.parametrize("name", ["embedding_dim", "dim", "num_layers"])
+def test_sizes_are_at_least_one(settings, name):
+    with pytest.raises(ConfigError, match=rf"^`{name}` must be at least 1, but is 0\.$"):
+        settings(**{name: 0})
+
+
+@pytest.mark.parametrize("dropout", [-0.1, 1.0])
+def test_dropout_has_limits(settings, dropout):
+    with pytest.raises(ConfigError, match=r"^`dropout` must be between 0\.0 and 0\.99, but is "):
+        settings(dropout=dropout)
+
+
+def test_dropout_works_in_training_only(settings, memory):
+    torch.manual_seed(0)
+    decoder = DECODERS[settings](settings(embedding_dim=5, dim=6, dropout=0.5), 11, memory_dim=4)
+    targets = torch.tensor([[2, 5]] * 3)
+    assert not torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)
+    decoder.eval()
+    assert torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)

@@ -1,0 +1,103 @@
+import pytest
+
+from regard.core.errors import ConfigError
+from regard.models.build import ModelConfig, build_model
+from regard.models.decoders import (
+    DECODERS,
+    BahdanauDecoderConfig,
+    LuongDecoderConfig,
+    SutskeverDecoderConfig,
+)
+from regard.models.encoders import RnnEncoderConfig
+from regard.models.init import InitConfig
+
+SIZES = {"embedding_dim": 4, "dim": 4}
+
+
+def build_tied(ties, decoder=None, source_vocab_size=9):
+    config = ModelConfig(
+        encoder=RnnEncoderConfig(**SIZES),
+        decoder=decoder or SutskeverDecoderConfig(**SIZES),
+        ties=ties,
+    )
+    return build_model(config, source_vocab_size=source_vocab_size, target_vocab_size=9)
+
+
+@pytest.mark.parametrize("settings", DECODERS, ids=lambda settings: settings.kind)
+def test_settings_choose_the_decoder(settings):
+    model = build_tied("none", settings(**SIZES))
+    assert type(model.decoder) is DECODERS[settings]
+
+
+def test_vocabularies_set_the_sizes():
+    model = build_tied("none", source_vocab_size=13)
+    assert model.encoder.embedding.num_embeddings == 13
+    assert model.decoder.output.out_features == 9
+
+
+def test_weights_start_by_the_settings():
+    config = ModelConfig(
+        encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
+    )
+    model = build_model(config, source_vocab_size=9, target_vocab_size=9)
+    assert model.decoder.output.weight.abs().max() <= 0.001
+
+
+def test_untied_matrices_are_apart():
+    model = build_tied("none")
+    assert model.decoder.output.weight is not model.decoder.embedding.weight
+
+
+@pytest.mark.parametrize("settings", DECODERS, ids=lambda settings: settings.kind)
+def test_output_shares_the_storage_of_the_target_embedding(settings):
+    model = build_tied("output", settings(**SIZES))
+    assert model.decoder.output.weight is model.decoder.embedding.weight
+    assert model.encoder.embedding.weight is not model.decoder.embedding.weight
+
+
+def test_all_three_share_one_storage():
+    model = build_tied("all")
+    matrices = (model.encoder.embedding, model.decoder.embedding, model.decoder.output)
+    assert len({matrix.weight.data_ptr() for matrix in matrices}) == 1
+
+
+def test_tied_matrix_is_one_parameter():
+    numbers = [sum(p.numel() for p in build_tied(ties).parameters()) for ties in ("none", "all")]
+    assert numbers[0] - numbers[1] == 2 * 9 * 4
+
+
+@pytest.mark.parametrize("settings", [SutskeverDecoderConfig, LuongDecoderConfig])
+def test_output_of_another_width_cannot_be_tied(settings):
+    with pytest.raises(
+        ConfigError,
+        match=r"^`ties` needs a decoder whose last layer is as wide as its embeddings \(4\), but "
+        r"it is 5 wide\. Set `decoder.embedding_dim` equal to `decoder.dim`, or .+ to 'none'\.$",
+    ):
+        build_tied("output", settings(embedding_dim=4, dim=5))
+
+
+@pytest.mark.parametrize(
+    ("decoder", "source_vocab_size", "shapes"),
+    [
+        (SutskeverDecoderConfig(**SIZES), 7, r"\(7, 4\) and \(9, 4\)"),
+        (BahdanauDecoderConfig(embedding_dim=5, dim=4), 9, r"\(9, 4\) and \(9, 5\)"),
+    ],
+    ids=["vocabulary", "width"],
+)
+def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_vocab_size, shapes):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
+        rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike, "
+        r"or `ties` to 'output'\.$",
+    ):
+        build_tied("all", decoder, source_vocab_size)
+
+
+def test_dot_score_over_a_wider_memory_is_an_error_for_people():
+    config = ModelConfig(
+        encoder=RnnEncoderConfig(is_bidirectional=True, **SIZES),
+        decoder=LuongDecoderConfig(score="dot", **SIZES),
+    )
+    with pytest.raises(ConfigError, match="they are 4 and 8 wide"):
+        build_model(config, source_vocab_size=9, target_vocab_size=9)

@@ -1,0 +1,118 @@
+import pytest
+import torch
+from torch import nn
+
+from regard.models.recurrence import Recurrence, num_tensors
+
+CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
+TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+
+@pytest.fixture(params=CELLS)
+def cell(request):
+    return request.param
+
+
+@pytest.fixture(params=[1, 3], ids=lambda layers: f"{layers}-layers")
+def num_layers(request):
+    return request.param
+
+
+@pytest.fixture
+def recurrence(cell, num_layers):
+    torch.manual_seed(0)
+    return Recurrence(cell=cell, input_dim=4, dim=5, num_layers=num_layers, dropout=0.0)
+
+
+@pytest.fixture
+def inputs():
+    torch.manual_seed(1)
+    return torch.randn(2, 6, 4)
+
+
+@pytest.fixture
+def states(cell, num_layers):
+    torch.manual_seed(2)
+    return tuple(
+        tuple(torch.randn(2, 5) for _ in range(num_tensors(cell))) for _ in range(num_layers)
+    )
+
+
+def flat(states):
+    return torch.stack([tensor for layer in states for tensor in layer])
+
+
+def take_steps(recurrence, inputs, states):
+    outputs = []
+    for position in range(inputs.shape[1]):
+        output, states = recurrence.step(inputs[:, position], states)
+        outputs.append(output)
+    return torch.stack(outputs, dim=1), states
+
+
+def test_sequence_equals_torch(cell, num_layers, recurrence, inputs, states):
+    reference = TORCH[cell](4, 5, num_layers, batch_first=True)
+    reference.load_state_dict(recurrence.sequence.state_dict())
+    hidden = torch.stack([layer[0] for layer in states])
+    first = (hidden, torch.stack([layer[1] for layer in states])) if cell == "lstm" else hidden
+    expected, last = reference(inputs, first)
+    outputs, ends = recurrence(inputs, states)
+    assert torch.equal(outputs, expected)
+    last = torch.stack(last, dim=1).flatten(0, 1) if cell == "lstm" else last
+    assert torch.equal(flat(ends), last)
+
+
+def test_step_equals_torch_cells(cell, num_layers, recurrence, inputs, states):
+    hidden = inputs[:, 0]
+    expected = []
+    for layer in range(num_layers):
+        reference = CELLS[cell](hidden.shape[-1], 5)
+        reference.load_state_dict(
+            {
+                name: getattr(recurrence.sequence, f"{name}_l{layer}")
+                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            }
+        )
+        given = states[layer] if cell == "lstm" else states[layer][0]
+        result = reference(hidden, given)
+        expected.append(result if cell == "lstm" else (result,))
+        hidden = expected[-1][0]
+    output, moved = recurrence.step(inputs[:, 0], states)
+    assert torch.allclose(output, hidden, atol=1e-6)
+    assert torch.allclose(flat(moved), flat(expected), atol=1e-6)
+
+
+def test_steps_equal_the_sequence(recurrence, inputs, states):
+    outputs, ends = recurrence(inputs, states)
+    step_outputs, step_ends = take_steps(recurrence, inputs, states)
+    assert torch.allclose(step_outputs, outputs, atol=1e-6)
+    assert torch.allclose(flat(step_ends), flat(ends), atol=1e-6)
+
+
+def test_steps_and_sequence_send_back_the_same_gradients(recurrence, inputs, states):
+    gradients = []
+    for road in (recurrence, lambda *given: take_steps(recurrence, *given)):
+        recurrence.zero_grad()
+        road(inputs, states)[0].square().sum().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in recurrence.parameters()]))
+    assert torch.allclose(*gradients, atol=1e-4)
+
+
+def test_lstm_remembers_two_tensors_and_the_others_one():
+    assert [num_tensors(cell) for cell in ("vanilla", "gru", "lstm")] == [1, 1, 2]
+
+
+def test_dropout_lies_between_the_layers_only():
+    torch.manual_seed(0)
+    recurrence = Recurrence(cell="gru", input_dim=4, dim=5, num_layers=2, dropout=0.9)
+    inputs, states = torch.randn(2, 4), ((torch.zeros(2, 5),),) * 2
+    _, first = recurrence.step(inputs, states)
+    _, second = recurrence.step(inputs, states)
+    assert torch.equal(first[0][0], second[0][0])
+    assert not torch.equal(first[1][0], second[1][0])
+
+
+def test_single_layer_has_no_dropout():
+    recurrence = Recurrence(cell="gru", input_dim=4, dim=5, num_layers=1, dropout=0.9)
+    inputs, states = torch.randn(2, 3, 4), ((torch.zeros(2, 5),),)
+    assert torch.equal(recurrence(inputs, states)[0], recurrence(inputs, states)[0])

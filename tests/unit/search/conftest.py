@@ -1,0 +1,54 @@
+import math
+
+import pytest
+import torch
+
+from regard.models.interfaces import State
+
+START, END = 9, 3
+
+# Tokens A = 0, B = 1, C = 2 and the end; what follows a prefix, with what probability.
+LECTURE_TREE = {
+    (): (0.5, 0.2, 0.2, 0.1),
+    (0,): (0.1, 0.4, 0.3, 0.2),
+    (0, 1): (0.2, 0.2, 0.4, 0.2),
+    (0, 1, 2): (0.0, 0.2, 0.2, 0.6),
+    (0, 2): (0.1, 0.6, 0.2, 0.1),
+    (0, 2, 1): (0.1, 0.2, 0.1, 0.6),
+}
+EVEN = (0.25, 0.25, 0.25, 0.25)
+
+
+class TreeScorer:
+    """Looks probabilities up in one tree a sentence; off the tree everything is alike."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, *trees):
+        self.trees = trees
+        self.batch = len(trees)
+        self.num_steps = 0
+
+    def start(self, beams):
+        return State(fixed={}, moving=torch.zeros(self.batch * beams, 0, dtype=torch.long))
+
+    def step(self, tokens, state):
+        self.num_steps += 1
+        prefixes = torch.cat([state.moving, tokens[:, None]], dim=1)
+        beams = len(prefixes) // self.batch
+        rows = []
+        for row, (first, *prefix) in enumerate(prefixes.tolist()):
+            assert first == START
+            shares = self.trees[row // beams].get(tuple(prefix), EVEN)
+            rows.append([math.log(share) if share else -math.inf for share in shares])
+        return torch.tensor(rows), State({}, prefixes)
+
+
+@pytest.fixture
+def lecture_tree():
+    return LECTURE_TREE
+
+
+@pytest.fixture
+def tree_scorer():
+    return TreeScorer
