@@ -116,8 +116,8 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
     parser.add_argument("--only", default="", help="names of runs, separated by commas")
-    parser.add_argument("words", nargs="*", help=argparse.SUPPRESS)
-    arguments, words = parser.parse_known_args()
+    parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
+    arguments = parser.parse_args()
     planned = []
     for name in arguments.experiments:
         folder = arguments.runs / name
@@ -130,7 +130,8 @@ def main() -> None:
         ]
     started = time.perf_counter()
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        list(pool.map(lambda plan: _train(plan[1], plan[2], words, arguments.threads), planned))
+        for _, run, folder in planned:
+            pool.submit(_train, run, folder, words=arguments.set, threads=arguments.threads)
     print(f"all runs took {time.perf_counter() - started:.0f} s")
     for name in arguments.experiments:
         rows = [_gather(run, folder) for owner, run, folder in planned if owner == name]
@@ -139,7 +140,7 @@ def main() -> None:
         write_json(arguments.out / f"{name}.json", value)
 
 
-def _train(run: Run, folder: Path, words: list[str], threads: int) -> None:
+def _train(run: Run, folder: Path, *, words: list[str], threads: int) -> None:
     if (folder / runs.METRICS).exists():
         return
     command = [sys.executable, "-m", "regard", "train", *run.data, "--recipe", run.recipe]

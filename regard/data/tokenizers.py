@@ -8,6 +8,7 @@ one piece.
 import itertools
 import json
 import re
+import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -30,6 +31,11 @@ UNKNOWN_SIGN = "⁇"
 
 MAX_WORD_LENGTH = 1000
 """Characters after which a word is broken while learning; merging inside it would take hours."""
+
+# Letters of a dead script, and one more than the longest piece, so that no piece holds them all.
+_WORD_END = "".join(map(chr, range(0x10600, 0x10611)))
+# What the unigram trainer puts between the scores of characters that it did not need.
+_RANK_STEP = 0.0001
 
 _WORD_OR_MARK = r"▁?(?:[\p{L}\p{M}\p{N}'’\-]+|[^\s▁])|▁"
 
@@ -132,9 +138,10 @@ class Tokenizer:
     def word_index(self, text: str) -> list[int]:
         """Return for each piece of a text the word it belongs to, counted from 0.
 
-        Words are those of `split_words`. A piece of nothing but blanks belongs to the word that
-        follows.
+        Words are those of `split_words`, taken from the text in Unicode form NFC. A piece of
+        nothing but blanks belongs to the word that follows.
         """
+        text = unicodedata.normalize("NFC", text)
         ends = _word_ends(text)
         offsets = self._trained.encode(text, add_special_tokens=False).offsets
         return [_find_word(ends, text, span) for span in offsets]
@@ -227,13 +234,14 @@ def _build_bpe(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
 
 def _build_unigram(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
     trainer = trainers.UnigramTrainer(
-        vocab_size=config.vocab_size,
+        vocab_size=config.vocab_size + len(_WORD_END),
         special_tokens=SPECIAL_TOKENS,
         unk_token="<unk>",
         show_progress=False,
     )
-    trained = _train(models.Unigram(), trainer, _without_rare_characters(config, texts))
-    trained.model = _settle(trained)
+    texts = _without_rare_characters(config, texts)
+    trained = _train(models.Unigram(), trainer, texts + _end_words(texts, config.vocab_size))
+    trained.model = _settle(trained, config.vocab_size)
     return trained
 
 
@@ -291,18 +299,34 @@ def _without_rare_characters(config: TokenizerConfig, texts: list[str]) -> list[
     return [text.translate(table) for text in texts] if table else texts
 
 
-def _settle(trained: library.Tokenizer) -> models.Unigram:
-    """Take the chance out of a unigram model.
+def _end_words(texts: list[str], num: int) -> list[str]:
+    """Write each of the most frequent words once more, with `_WORD_END` at its end.
 
-    Its trainer adds numbers up in an order that differs from run to run, and ranks characters
-    that no piece needs at random. Rounding and one common least score undo both.
+    The unigram trainer takes into account only pieces that different letters follow somewhere;
+    without this, it would never learn a whole word.
+    """
+    counts = Counter(word for text in texts for word in split_words(text))
+    return [word + _WORD_END for word, _ in counts.most_common(num)]
+
+
+def _settle(trained: library.Tokenizer, vocab_size: int) -> models.Unigram:
+    """Take chance, word ends and surplus out of a unigram model.
+
+    Its trainer adds numbers up in an order that differs from run to run, gives the characters
+    that it did not need a random rank at the lower end, and may exceed its limit by them.
     """
     pieces = json.loads(trained.to_str())["model"]["vocab"][len(SPECIAL_TOKENS) :]
-    least = min((score for piece, score in pieces if len(piece) > 1), default=0.0)
-    settled = [(piece, round(max(score, least), 6)) for piece, score in pieces]
-    settled.sort(key=lambda item: (-item[1], item[0]))
+    least = min(score for _, score in pieces)
+    margin = least + len(pieces) * _RANK_STEP
+    settled = [
+        (piece, round(least if len(piece) == 1 and score <= margin else score, 6))
+        for piece, score in pieces
+        if piece not in _WORD_END
+    ]
+    # Single characters first: whatever else must go, they can spell every word.
+    settled.sort(key=lambda item: (len(item[0]) > 1, -item[1], item[0]))
     special = [(token, 0.0) for token in SPECIAL_TOKENS]
-    return models.Unigram(special + settled, unk_id=1, byte_fallback=False)
+    return models.Unigram((special + settled)[:vocab_size], unk_id=1, byte_fallback=False)
 
 
 def _word_ends(text: str) -> list[int]:

@@ -29,7 +29,7 @@ Rule = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class InitConfig:
-    """How weights start; with any `rule` but 'default' biases start at zero."""
+    """How weights start; biases under every rule but 'default' start at zero."""
 
     rule: Rule = "default"
     """Rule for weight matrices; 'default' keeps what each torch layer does by itself."""

@@ -163,6 +163,4 @@ def _trace(trail: list[_Step], batch: int, config: SearchConfig) -> list[list[Hy
                 Hypothesis(tuple(words[::-1]), totals[row][place], tuple(said[::-1]), value)
             )
     # The first of equals wins, so that one beam is greedy search.
-    return [
-        sorted(ended[: config.beams], key=lambda hypothesis: -hypothesis.value) for ended in found
-    ]
+    return [sorted(ended, key=lambda hypothesis: -hypothesis.value) for ended in found]

@@ -13,7 +13,7 @@ from regard.data.batching import BatchConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
 from regard.search.beam import SearchConfig
-from regard.training.loop import TrainConfig
+from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)

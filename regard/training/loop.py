@@ -11,9 +11,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
-from regard.core.device import Precision
-from regard.core.errors import ConfigError, DataError, RegardError
+from regard.core.errors import DataError, RegardError
 from regard.training.checkpoint import (
     Averages,
     average_weights,
@@ -30,59 +28,11 @@ from regard.training.interrupts import Interrupts
 from regard.training.journal import Display, Journal, find_display
 from regard.training.loss import Loss
 from regard.training.meter import Meter
-from regard.training.optim import AdamConfig, OptimizerConfig, build_optimizer
-from regard.training.schedule import ConstantConfig, ScheduleConfig, build_schedule, is_better
+from regard.training.optim import build_optimizer
+from regard.training.schedule import build_schedule, is_better
+from regard.training.settings import TrainConfig
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
-    """How a model is trained, whatever the model is."""
-
-    max_steps: int = 0
-    """Updates after which training ends; 0 = no limit."""
-    max_epochs: int = 20
-    """Passes over the data after which training ends; 0 = no limit."""
-    max_minutes: float = 0.0
-    """Minutes after which training ends, time before a resume included; 0 = no limit."""
-    optimizer: OptimizerConfig = field(default_factory=AdamConfig)
-    """How gradients become steps."""
-    schedule: ScheduleConfig = field(default_factory=ConstantConfig)
-    """How the learning rate changes over time."""
-    clip_norm: float = 1.0
-    """Largest norm of the gradient of an update; 0 = not clipped."""
-    label_smoothing: float = 0.0
-    """Share of the target probability given to the whole vocabulary."""
-    teacher_forcing: float = 1.0
-    """Probability that the decoder sees the true previous token, not its own."""
-    accumulate: int = 1
-    """Batches that make up one update."""
-    validate_every: int = 0
-    """Updates between two validations; 0 = after each epoch."""
-    patience: int = 5
-    """Validations without improvement before training ends; 0 = never."""
-    average_last: int = 0
-    """Average the weights of so many last validations at the end, if that is better; 0 = off."""
-    log_every: int = 50
-    """Updates between two lines of the journal."""
-    precision: Precision = "auto"
-    """Type of the matrix products; 'auto' takes bf16 where the hardware has it."""
-
-    def __post_init__(self) -> None:
-        for name in ("max_steps", "max_epochs", "max_minutes", "clip_norm"):
-            at_least(name, getattr(self, name), 0)
-        for name in ("validate_every", "patience", "average_last"):
-            at_least(name, getattr(self, name), 0)
-        for name in ("accumulate", "log_every"):
-            at_least(name, getattr(self, name), 1)
-        for name in ("label_smoothing", "teacher_forcing"):
-            within(name, getattr(self, name), low=0, high=1)
-        if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
-            raise ConfigError(
-                "`max_steps`, `max_epochs`, `max_minutes` and `patience` are all 0, "
-                "so training would never end. Set one of them."
-            )
 
 
 class Batches(Protocol):

@@ -77,6 +77,7 @@ def test_mixed_precision_is_close_to_full(tiny_config, build, sentences):
 
 def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, sentences):
     model = build(tiny_config).train()
+    torch.manual_seed(0)
     with torch.autocast("cpu", torch.bfloat16):
         _, loss = loss_of(model, sentences, teacher_forcing=0.5)
     loss.backward()

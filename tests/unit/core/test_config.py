@@ -28,7 +28,7 @@ from regard.models.encoders import RnnEncoderConfig
 from regard.models.init import InitConfig
 from regard.search.beam import SearchConfig
 from regard.training import optim, schedule
-from regard.training.loop import TrainConfig
+from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,12 +258,6 @@ def test_order_of_the_words_does_not_matter():
     words = ["shape.side=5", "shape.kind=square"]
     changed = {"shape": {"kind": "square", "side": 5}}
     assert override(values, words) == override(values, words[::-1]) == changed
-
-
-def test_changing_how_weights_start_keeps_the_other_rules():
-    values = to_dict(ModelConfig(init=InitConfig(rule="uniform", recurrent="default")))
-    changed = from_dict(ModelConfig, override(values, ["init.rule=xavier_uniform"]))
-    assert changed.init == InitConfig(rule="xavier_uniform", recurrent="default")
 
 
 def test_field_docs_come_from_every_class_of_the_family():

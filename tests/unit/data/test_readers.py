@@ -150,7 +150,10 @@ BAD = {
         "a\tb\nc\t" + "x" * MAX_LINE_BYTES * 2 + "\n",
         r"line 2, has 2,000,003 bytes, but a line may have 1,000,000\.",
     ),
-    "a.jsonl": ('{"source": "a", "target": "b"}\n{"source"\n', r"line 2, is not valid JSON: Expect"),
+    "a.jsonl": (
+        '{"source": "a", "target": "b"}\n{"source"\n',
+        r"line 2, is not valid JSON: Expect",
+    ),
     "b.jsonl": ('["a", "b"]\n', r"line 1, must be an object with `source` .*but is list\."),
     "c.jsonl": ('{"source": "a", "text": "b"}\n', r"line 1, has no key `target`\."),
     "d.jsonl": ('{"a": "a"}\n', r"has no keys `source` and `target`\. Its keys are: `a`\."),

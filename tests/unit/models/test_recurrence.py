@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from regard.models.interfaces import map_tensors
 from regard.models.recurrence import Recurrence, num_tensors
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
@@ -96,6 +97,12 @@ def test_steps_and_sequence_send_back_the_same_gradients(recurrence, inputs, sta
         road(inputs, states)[0].square().sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in recurrence.parameters()]))
     assert torch.allclose(*gradients, atol=1e-4)
+
+
+def test_states_of_another_precision_are_taken(recurrence, inputs, states):
+    rough = map_tensors(states, lambda tensor: tensor.bfloat16())
+    exact = map_tensors(rough, lambda tensor: tensor.float())
+    assert torch.equal(recurrence(inputs, rough)[0], recurrence(inputs, exact)[0])
 
 
 def test_lstm_remembers_two_tensors_and_the_others_one():

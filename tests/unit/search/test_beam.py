@@ -136,6 +136,17 @@ def test_search_stops_when_enough_have_ended(tree_scorer, lecture_tree):
     assert scorer.num_steps == 4
 
 
+def test_better_hypotheses_that_end_last_are_not_lost(tree_scorer):
+    tree = {
+        (): (0.5, 0.1, 0.1, 0.3),
+        (0,): (0.45, 0.55, 0.0, 0.0),
+        (0, 0): (0.0, 0.0, 0.0, 1.0),
+        (0, 1): (0.0, 0.0, 0.0, 1.0),
+    }
+    (found,) = search(tree_scorer(tree), 10, beams=2, num_best=2)
+    assert [hypothesis.tokens for hypothesis in found] == [(0, 1, END), (0, 0, END)]
+
+
 def test_impossible_tokens_are_never_chosen(tree_scorer):
     only_b = {(): (0.0, 1.0, 0.0, 0.0), (1,): (0.0, 0.0, 0.0, 1.0)}
     (found,) = search(tree_scorer(only_b), 4, beams=3, num_best=3)

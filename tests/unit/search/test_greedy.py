@@ -41,6 +41,12 @@ def test_search_stops_when_all_have_ended(tree_scorer, lecture_tree):
     assert scorer.num_steps == 4
 
 
+def test_search_stops_when_the_rest_has_reached_its_limit(tree_scorer, lecture_tree):
+    scorer = tree_scorer(lecture_tree, {(): (0.0, 0.0, 0.0, 1.0)})
+    search(scorer, 2, 50)
+    assert scorer.num_steps == 2
+
+
 def test_limit_of_nothing_gives_nothing(tree_scorer, lecture_tree):
     (found,) = search(tree_scorer(lecture_tree), 0)
     assert (found.tokens, found.log_prob) == ((), 0.0)

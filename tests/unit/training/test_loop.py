@@ -12,10 +12,11 @@ from regard.core.errors import CheckpointError, ConfigError, DataError, RegardEr
 from regard.core.files import read_json_lines
 from regard.training.checkpoint import load_weights, read_weights
 from regard.training.journal import LineDisplay
-from regard.training.loop import TrainConfig, Trainer, Validation
+from regard.training.loop import Trainer, Validation
 from regard.training.loss import Loss, cross_entropy
 from regard.training.optim import AdamConfig, SgdConfig
 from regard.training.schedule import InverseTimeConfig, PlateauConfig
+from regard.training.settings import TrainConfig
 
 NUM_CLASSES, WIDTH = 3, 4
 

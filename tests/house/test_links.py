@@ -1,0 +1,39 @@
+"""Links between the pages of the documentation lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+
+
+def broken_links(path):
+    """The relative links of a page whose file does not exist."""
+    targets = LINK.findall(CODE.sub("", path.read_text(encoding="utf-8")))
+    relative = [t.partition("#")[0] for t in targets if not re.match(r"\w+:|#", t)]
+    return [target for target in relative if not (path.parent / target).exists()]
+
+
+def test_links_of_the_documentation_resolve():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
+    faults = {page.name: links for page in pages if (links := broken_links(page))}
+    assert faults == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("[here](page.md)", []),
+        ("[here](page.md#part) ![picture](picture.svg)", ["picture.svg"]),
+        ("[here](absent.md 'title')", ["absent.md"]),
+        ("[away](https://example.org/x) [mail](mailto:a@b.c) [up](#top)", []),
+        ("`[code](absent.md)`\n```\n[code](absent.md)\n```", []),
+    ],
+)
+def test_broken_links_are_found(tmp_path, text, faults):
+    page = tmp_path / "page.md"
+    page.write_text(text, encoding="utf-8")
+    assert broken_links(page) == faults

@@ -1,0 +1,126 @@
+"""Rules of the house that a linter does not know. `make check` proves which room imports which."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "regard"
+FILES = sorted(PACKAGE.rglob("*.py"))
+MAX_LINES = 400
+
+
+def place(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def parse(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree):
+    """Dotted names of everything a piece of code imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def mentioned(tree):
+    """Dotted names of everything a piece of code imports or takes from a module."""
+    yield from imported(tree)
+    yield from (ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+
+
+def functions(tree):
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    return (node for node in ast.walk(tree) if isinstance(node, kinds))
+
+
+def is_within(name, module):
+    return name == module or name.startswith(f"{module}.")
+
+
+def users(*modules):
+    """The files that use one of the modules."""
+    return {
+        place(path)
+        for path in FILES
+        if any(is_within(name, module) for name in mentioned(parse(path)) for module in modules)
+    }
+
+
+def optional_packages():
+    """Packages that only an extra installs, under the names they are imported by."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {
+        requirement
+        for extra, requirements in project["optional-dependencies"].items()
+        if extra != "dev"
+        for requirement in requirements
+    }
+    return {re.split(r"[^\w-]", requirement)[0].replace("-", "_") for requirement in extras}
+
+
+def test_package_is_found():
+    assert "core/errors.py" in map(place, FILES)
+
+
+def test_command_line_library_is_used_in_cli_only():
+    assert {name for name in users("typer", "click") if not name.startswith("cli/")} == set()
+
+
+def test_web_framework_is_used_in_serve_only():
+    used = users("fastapi", "starlette", "uvicorn")
+    assert {name for name in used if not name.startswith("serve/")} == set()
+
+
+def test_processes_speak_to_each_other_in_one_file_only():
+    assert users("torch.distributed") <= {"training/distributed.py"}
+
+
+def test_nothing_is_pickled():
+    assert users("pickle", "shelve", "joblib", "dill", "torch.load", "torch.save") == set()
+
+
+def test_softmax_over_keys_is_taken_in_one_file_only():
+    def takes_softmax(path):
+        names = (name.rpartition(".")[2] for name in mentioned(parse(path)))
+        return any(name in ("softmax", "Softmax") for name in names)
+
+    assert {place(path) for path in FILES if takes_softmax(path)} == {"attention/attend.py"}
+
+
+def test_functions_import_optional_packages_only():
+    # A verb imports what it needs, so that --help is quick.
+    outside_cli = [path for path in FILES if not place(path).startswith("cli/")]
+    inner = {
+        (place(path), name)
+        for path in outside_cli
+        for function in functions(parse(path))
+        for name in imported(function)
+        if name.partition(".")[0] not in optional_packages()
+    }
+    assert inner == set()
+
+
+def test_no_function_takes_whatever_it_is_given():
+    catch_all = {
+        (place(path), function.name)
+        for path in FILES
+        for function in functions(parse(path))
+        if function.args.kwarg
+    }
+    assert catch_all == set()
+
+
+def test_no_file_is_too_long():
+    lengths = {place(path): len(path.read_bytes().splitlines()) for path in FILES}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
+
+
+def test_no_file_is_a_drawer():
+    drawers = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
+    assert {place(path) for path in FILES if {path.stem, path.parent.name} & drawers} == set()

@@ -1,0 +1,48 @@
+"""Every settings class of the package: documented, and equal in all its spellings."""
+
+import dataclasses
+import importlib
+import pkgutil
+import tomllib
+
+import pytest
+
+import regard
+from regard.core.config import explain, field_docs, from_dict, to_dict
+
+
+def settings_classes():
+    found = {}
+    for module in pkgutil.walk_packages(regard.__path__, "regard."):
+        if module.name.startswith("regard.cli") or module.name.endswith("__main__"):
+            continue
+        for name, value in vars(importlib.import_module(module.name)).items():
+            is_settings = isinstance(value, type) and dataclasses.is_dataclass(value)
+            if is_settings and name.endswith("Config"):
+                found[name] = value
+    return found
+
+
+CLASSES = settings_classes()
+
+
+@pytest.fixture(params=CLASSES.values(), ids=CLASSES)
+def settings_class(request):
+    return request.param
+
+
+def test_every_setting_is_explained_under_its_field(settings_class):
+    names = {field.name for field in dataclasses.fields(settings_class)}
+    notes = field_docs(settings_class)
+    assert names - set(notes) == set()
+    assert all(note.endswith((".", "…")) for note in notes.values())
+
+
+def test_settings_are_frozen(settings_class):
+    assert settings_class.__dataclass_params__.frozen
+
+
+def test_defaults_are_equal_in_all_spellings(settings_class):
+    settings = settings_class()
+    assert from_dict(settings_class, to_dict(settings)) == settings
+    assert from_dict(settings_class, tomllib.loads(explain(settings))) == settings
