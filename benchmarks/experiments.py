@@ -73,7 +73,7 @@ def _phrasebook(_folder: Path) -> list[Run]:
     ]
 
 
-def _lengths(data: str, folder: Path) -> list[Run]:
+def _lengths(data: str, folder: Path, *, epochs: str) -> list[Run]:
     """Train a fixed context and attention up to 30 and 50 words; test up to 60."""
     splits = find_data(data)
     if not isinstance(splits, Splits):
@@ -94,16 +94,18 @@ def _lengths(data: str, folder: Path) -> list[Run]:
         options = (
             "--valid", str(folder / "valid.jsonl"), "--test", str(folder / "test.jsonl"),
         )  # fmt: skip
+        # Long sentences make small batches: more positions a batch keep the device busy.
+        words = ("data.batch.max_tokens=8000", "train.schedule.warmup_steps=200", epochs)
         for name, recipe in (("RNNencdec", "cho2014"), ("RNNsearch", "bahdanau2015")):
-            found.append(Run(f"{name}-{limit}", recipe, (str(path), *options)))
+            found.append(Run(f"{name}-{limit}", recipe, (str(path), *options), words))
     return found
 
 
 EXPERIMENTS = {
     "multi30k": _multi30k,
     "phrasebook": _phrasebook,
-    "lengths-multi30k": lambda folder: _lengths("multi30k", folder),
-    "lengths-tatoeba": lambda folder: _lengths("tatoeba:deu", folder),
+    "lengths-multi30k": lambda folder: _lengths("multi30k", folder, epochs="train.max_epochs=30"),
+    "lengths-tatoeba": lambda folder: _lengths("tatoeba:deu", folder, epochs="train.max_epochs=12"),
 }
 
 
