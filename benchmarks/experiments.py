@@ -65,7 +65,7 @@ def _multi30k(_folder: Path) -> list[Run]:
 
 
 def _phrasebook(_folder: Path) -> list[Run]:
-    recipes = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")
+    recipes = ("bahdanau2015", "cho2014", "sutskever2014")
     return [
         Run(recipe, f"{recipe}-laptop", ("phrasebook",), seed=seed)
         for seed in (1, 2, 3)
@@ -137,8 +137,8 @@ def main() -> None:
     print(f"all runs took {time.perf_counter() - started:.0f} s")
     for name in arguments.experiments:
         rows = [_gather(run, folder) for owner, run, folder in planned if owner == name]
-        made = {"command": " ".join(["python", *sys.argv]), "jobs_side_by_side": arguments.jobs}
-        value = {"experiment": name, **made, "runs": [row for row in rows if row]}
+        command = f"python benchmarks/experiments.py {name} --jobs {arguments.jobs}"
+        value = {"experiment": name, "command": command, "runs": [row for row in rows if row]}
         write_json(arguments.out / f"{name}.json", value)
 
 
@@ -181,8 +181,10 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
         for row in read_json_lines(folder / runs.JOURNAL)
         if row["kind"] == "validation"
     ]
-    named = {"name": run.name, "recipe": run.recipe, "words": list(run.words)}
-    return {**named, **metrics, "samples": samples, "journal": journal}
+    words = [f"seed={run.seed}", *run.words]
+    command = " ".join(["regard train", run.data[0], "--recipe", run.recipe, *words])
+    named = {"name": run.name, "recipe": run.recipe, **metrics, "command": command}
+    return {**named, "samples": samples, "journal": journal}
 
 
 if __name__ == "__main__":
