@@ -179,7 +179,7 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
     journal = [
         {key: row[key] for key in ("kind", "step", "loss", "bleu", "seconds") if key in row}
         for row in read_json_lines(folder / runs.JOURNAL)
-        if row["kind"] == "validation"
+        if row["kind"] == "valid"
     ]
     words = [f"seed={run.seed}", *run.words]
     command = " ".join(["regard train", run.data[0], "--recipe", run.recipe, *words])
