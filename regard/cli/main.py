@@ -3,17 +3,41 @@
 import logging
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import regard
 from regard.cli import data, demo, evaluate, explain, predict, score, show, train
 from regard.core.errors import RegardError
 from regard.core.log import speak_through
 
+
+class Verbs(TyperGroup):
+    """The verbs, and how each of them may end."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a verb; an error for people is one line on standard error and exit code 2."""
+        try:
+            outcome = super().invoke(ctx)
+            sys.stdout.flush()
+        except RegardError as error:
+            print(f"regard: {error}", file=sys.stderr)
+            raise typer.Exit(2) from None
+        except KeyboardInterrupt:
+            print("regard: interrupted.", file=sys.stderr)
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            # Whoever read our output has had enough, as `head` does; that is no error.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        return outcome
+
+
 app = typer.Typer(
     name="regard",
+    cls=Verbs,
     help="Encoder–decoders with attention: train one on your own pairs, see it think, ship it.",
     no_args_is_help=True,
     add_completion=False,
@@ -45,16 +69,5 @@ def root(
 
 
 def main() -> None:
-    """Run the command line; errors for people are one line on standard error and exit code 2."""
-    try:
-        app()
-    except RegardError as error:
-        print(f"regard: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("regard: interrupted.", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read our output has had enough, as `head` does; that is no error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    """Run the command line."""
+    app()

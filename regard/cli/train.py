@@ -1,11 +1,15 @@
 """`regard train`: a file of pairs → a run folder."""
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.words import split_words
+
+if TYPE_CHECKING:
+    from regard.tasks.request import Request
 
 
 def train(
@@ -50,12 +54,21 @@ def train(
     )
     trained = learn(request)
     if trained.evaluation is None:
-        again = f"regard train {' '.join(paths)} --out {request.out} --resume"
-        logger.info("Stopped; nothing is lost. Go on with: %s", again)
+        logger.info("Stopped; nothing is lost. Go on with: %s", _resume_line(request))
         raise typer.Exit(130)
     for result in trained.evaluation.results.values():
         print(result)
     print(f"Run folder: {request.out}")
+
+
+def _resume_line(request: "Request") -> str:
+    """Write the command that goes on: the same data, for the rest is in the run folder."""
+    words = ["regard", "train", *request.data]
+    for path in request.valid:
+        words += ["--valid", path]
+    for path in request.test:
+        words += ["--test", path]
+    return shlex.join([*words, "--out", str(request.out), "--resume"])
 
 
 def _folder_name(paths: list[str], recipe: str | None) -> str:

@@ -23,13 +23,13 @@ class Choice:
 
 def choose(examples: Sequence[Example], device: torch.device) -> Choice:
     """Choose a recipe for the training data and the device."""
-    recipe, reason = (
-        ("bahdanau2015", "there is a GPU")
-        if device.type == "cuda"
-        else ("bahdanau2015-laptop", "there is no GPU")
-    )
     settings: dict[str, Any] = {"data.is_joint": False}
-    reasons = [reason]
+    if device.type == "cuda":
+        recipe, reasons = "bahdanau2015", ["there is a GPU"]
+        # Two vocabularies cannot share one embedding, as the recipe would have it.
+        settings["model.ties"] = "output"
+    else:
+        recipe, reasons = "bahdanau2015-laptop", ["there is no GPU"]
     for side, texts in (
         ("source", [example.source for example in examples]),
         ("target", [example.target for example in examples]),

@@ -57,7 +57,6 @@ def train(request: Request, *, display: Display | None = None) -> Trained:
     logger.info("Data: %s.", splits.note)
     predictor = _open(request, recipe, splits, device=device)
     batches = _training_batches(predictor, splits.train)
-    _introduce(predictor, batches)
     trainer = Trainer(
         predictor.model,
         recipe.train,
@@ -67,9 +66,12 @@ def train(request: Request, *, display: Display | None = None) -> Trained:
         validate=validation_function(predictor, splits.valid),
         display=display,
     )
+    _introduce(predictor, batches)
     if request.is_resumed:
         trainer.resume()
     else:
+        # Only now, when nothing can be refused any more, is anything written.
+        _save_start(request, predictor, splits)
         seed_everything(recipe.seed)
     summary = trainer.run()
     predictor.model.eval()
@@ -166,10 +168,9 @@ def _introduce(predictor: Predictor, batches: Batches) -> None:
 
 def _open(request: Request, recipe: Recipe, splits: Splits, *, device: torch.device) -> Predictor:
     """Make the predictor anew, or take it from the run that goes on."""
-    fingerprint = _fingerprint(splits)
     if request.is_resumed:
         about = runs.read_config(request.out)["about"]
-        if about["data_fingerprint"] != fingerprint:
+        if about["data_fingerprint"] != _fingerprint(splits):
             raise CheckpointError(
                 f"{request.out} was trained on other data than {' '.join(request.data)}. "
                 "Resume with the data it began with."
@@ -183,16 +184,19 @@ def _open(request: Request, recipe: Recipe, splits: Splits, *, device: torch.dev
             device=device,
         )
     source, target = _train_tokenizers(recipe.data, splits.train)
-    predictor = Predictor.fresh(recipe, source=source, target=target, device=device)
+    return Predictor.fresh(recipe, source=source, target=target, device=device)
+
+
+def _save_start(request: Request, predictor: Predictor, splits: Splits) -> None:
+    """Write what is known of a run before it begins, in place of what an earlier one left."""
     about = {
-        **runs.describe_making(device),
+        **runs.describe_making(predictor.device),
         "data": list(request.data),
         "data_note": splits.note,
-        "data_fingerprint": fingerprint,
+        "data_fingerprint": _fingerprint(splits),
     }
     runs.save_start(request.out, predictor, about)
     write_examples(request.out / runs.TEST, splits.test)
-    return predictor
 
 
 def _train_tokenizers(

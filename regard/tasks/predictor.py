@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.record import record
+from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Batches
@@ -105,6 +106,7 @@ class Predictor:
             search: How to search; the recipe's way if not given.
             num_best: How many predictions a source.
         """
+        at_least("nbest", num_best, 1)
         config = search or self.recipe.search
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
         filled = [row for row, source in enumerate(sources) if source.strip()]
@@ -164,6 +166,8 @@ class Predictor:
         self, examples: Sequence[Example], config: BatchConfig | None = None
     ) -> list[Batch]:
         """Cut examples into batches of similar length; `rows` says which is which."""
+        if not examples:
+            return []
         limits = config or self.recipe.data.batch
         batches = Batches(
             self.source.read_all([example.source for example in examples]),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from regard.core.config import from_dict, override
 from regard.core.device import find_device
-from regard.core.errors import CheckpointError, ConfigError
+from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.log import logger
 from regard.data.datasets import find_data
 from regard.data.examples import Example
@@ -87,6 +87,11 @@ class Request:
             train = split.train + (split.valid if valid else []) + (split.test if test else [])
             valid, test = valid or split.valid, test or split.test
         train, num_dropped = drop_overlap(train, [*valid, *test])
+        if not train:
+            raise DataError(
+                f"Nothing is left to train on: all {num_dropped:,} training pairs have a source "
+                "that is also in the validation or test data. Give other data for them."
+            )
         if num_dropped:
             note += f"; {num_dropped:,} training pairs left out, their source is held out"
         return Splits(train=train, valid=valid, test=test, note=note)
@@ -96,6 +101,11 @@ def read_side(paths: tuple[str, ...], side: str, *, seed: int) -> list[Example]:
     """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
         return []
+    if len(paths) > 2:
+        raise ConfigError(
+            f"`--{side}` must be one file of pairs or two line-aligned files, "
+            f"but there are {len(paths)}: {', '.join(paths)}."
+        )
     found = find_data(*paths, seed=seed)
     if isinstance(found, Splits):
         chosen: list[Example] = getattr(found, side)

@@ -33,8 +33,13 @@ TARGET = "target.tokenizer.json"
 
 
 def save_start(folder: Path, predictor: Predictor, about: dict[str, Any]) -> None:
-    """Write everything but weights: settings, tokenisers, and how the run was made."""
+    """Write everything but weights: settings, tokenisers, and how the run was made.
+
+    What an earlier run found goes first: it would pass for the outcome of this one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
+    for name in (WEIGHTS, METRICS, PREDICTIONS, REPORT):
+        (folder / name).unlink(missing_ok=True)
     predictor.source.tokenizer.save(folder / SOURCE)
     predictor.target.tokenizer.save(folder / TARGET)
     write_json(
