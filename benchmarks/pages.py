@@ -8,6 +8,9 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
 from regard.core.files import read_json, write_text
 from regard.visual import curves, picture
 
@@ -22,6 +25,10 @@ def main() -> None:
         if path.exists():
             write_text(FOLDER / f"{name}.md", write(read_json(path)))
             print(f"docs/results/{name}.md")
+    cost = [path for device in ("cpu", "cuda") if (path := FOLDER / f"cost-{device}.json").exists()]
+    if cost:
+        write_text(FOLDER / "cost.md", _cost([read_json(path) for path in cost]))
+        print("docs/results/cost.md")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -189,11 +196,10 @@ def _phrasebook(value: dict[str, Any]) -> str:
             _mean([100 * run["test"]["scores"]["aer"]["value"] for run in own])
             if "aer" in own[0]["test"]["scores"]
             else "–",
-            _mean([run["training"]["seconds"] for run in own]),
         )
         for name, own in by_name.items()
     ]
-    head = ("model", "weights", "BLEU", "above 20 words", "exact %", "AER %", "seconds")
+    head = ("model", "weights", "BLEU", "above 20 words", "exact %", "AER %")
     series = {
         name: _points(
             [
@@ -253,6 +259,132 @@ def _mean(values: Sequence[float]) -> str:
         return f"{middle:.1f}"
     spread = (sum((value - middle) ** 2 for value in values) / (len(values) - 1)) ** 0.5
     return f"{middle:.1f} ± {spread:.1f}"
+
+
+COSTS: dict[str, tuple[str, str, str]] = {
+    "GRU": ("6 n d²", "n", "n"),
+    "convolution": ("2 k n d²", "1", "n / k"),
+    "attention, explicit": ("4 n d² + 2 n² d", "1", "1"),
+    "attention, fused": ("4 n d² + 2 n² d", "1", "1"),
+}
+"""Multiplications forward, steps that wait for each other, farthest way between two positions."""
+
+
+def _multiplications(layer: str, length: int, value: dict[str, Any]) -> float:
+    dim, kernel = value["dim"], value["kernel"]
+    if layer == "GRU":
+        return 6 * length * dim**2
+    if layer == "convolution":
+        return 2 * kernel * length * dim**2
+    return 4 * length * dim**2 + 2 * length**2 * dim
+
+
+def _cost(values: list[dict[str, Any]]) -> str:
+    """Write one page from what was measured on each device."""
+    first = values[0]
+    picture.save(FOLDER / "cost.svg", _cost_figure(values))
+    theory = [(layer, *words) for layer, words in COSTS.items()]
+    theory_head = ("layer", "multiplications", "steps in a row", "longest way")
+    parts = [
+        "# What a layer costs as texts grow",
+        "",
+        f"One layer of width d = {first['dim']}, one text of n positions, forward and backward, "
+        f"float32: a GRU, a gated convolution of kernel k = {first['kernel']}, and self-attention "
+        f"with {first['heads']} heads, once with its weights written down and once through torch's "
+        "fused kernel. In theory (Vaswani et al. 2017, table 1):",
+        "",
+        _table(theory_head, theory),
+        "",
+        "![Time, memory and multiplications by length](cost.svg)",
+        "",
+        *(line for value in values for line in _cost_measured(value)),
+        "Time is the best of several passes. Memory is the peak of what torch allocates during one "
+        "pass beyond weights and input: on a GPU as its allocator counts it, on a CPU from the "
+        "profiler, which sees every allocation, those inside kernels included.",
+        "",
+        "## How it was made",
+        "",
+        *(
+            f"- `{value['command']}`: {value['hardware']}, torch {value['torch']}, commit "
+            f"{value['commit']}"
+            for value in values
+        ),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _cost_measured(value: dict[str, Any]) -> list[str]:
+    layers: dict[str, Runs] = value["layers"]
+    lengths = value["lengths"]
+    head = ("n", *layers)
+    times, peaks = (
+        _table(
+            head,
+            [
+                (f"{length:,}", *(f"{points[i][key] * unit:,.1f}" for points in layers.values()))
+                for i, length in enumerate(lengths)
+            ],
+        )
+        for key, unit in (("seconds", 1e3), ("peak_bytes", 2**-20))
+    )
+    growth = {
+        name: f"{points[-1]['peak_bytes'] / points[-2]['peak_bytes']:.1f}"
+        for name, points in layers.items()
+    }
+    last = {name: points[-1]["seconds"] for name, points in layers.items()}
+    fastest = min(last, key=lambda name: last[name])
+    verdict = (
+        f"From {lengths[-2]:,} to {lengths[-1]:,} positions the memory of explicit attention grows "
+        f"{growth['attention, explicit']} times, that of fused attention "
+        f"{growth['attention, fused']} times. At {lengths[-1]:,} the {fastest} "
+        f"is the fastest, and fused attention takes "
+        f"{last['attention, fused'] / last['GRU']:.2f} times as long as the GRU; at {lengths[0]:,} "
+        f"it took {layers['attention, fused'][0]['seconds'] / layers['GRU'][0]['seconds']:.2f}."
+    )
+    return [
+        f"## {value['hardware']}",
+        "",
+        "Milliseconds:",
+        "",
+        times,
+        "",
+        "Peak memory in MiB:",
+        "",
+        peaks,
+        "",
+        verdict,
+        "",
+    ]
+
+
+def _cost_figure(values: list[dict[str, Any]]) -> Figure:
+    with picture.style():
+        figure = Figure(figsize=(11, 3.4 * len(values)), layout="constrained")
+        for row, panels in zip(values, figure.subplots(len(values), 3, squeeze=False), strict=True):
+            for number, (layer, points) in enumerate(row["layers"].items()):
+                lengths = row["lengths"]
+                columns = (
+                    [1e3 * point["seconds"] for point in points],
+                    [point["peak_bytes"] / 2**20 for point in points],
+                    [_multiplications(layer, length, row) / 1e6 for length in lengths],
+                )
+                for axes, column in zip(panels, columns, strict=True):
+                    # Two pairs multiply alike: a dashed line lets the one below be seen.
+                    dash = "--" if number % 2 else "-"
+                    colour = picture.COLOURS[number]
+                    axes.plot(lengths, column, dash, color=colour, marker="o", ms=4, label=layer)
+            titles = ("time, ms", "peak memory, MiB", "theory: million multiplications")
+            for axes, title in zip(panels, titles, strict=True):
+                axes.set(xscale="log", yscale="log", xlabel="positions n")
+                axes.set_title(title, loc="left", fontsize=11)
+                axes.set_xticks(row["lengths"], [f"{length:,}" for length in row["lengths"]])
+                axes.minorticks_off()
+                axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+                axes.grid()
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=len(names))
+    return figure
 
 
 PAGES: dict[str, Callable[[dict[str, Any]], str]] = {

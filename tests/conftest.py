@@ -1,14 +1,30 @@
 import os
-from dataclasses import dataclass
+import random
+import shutil
+import signal
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
+from regard.data.examples import Example
+from regard.data.readers import write_examples
 from regard.models.build import ModelConfig, build_model
-from regard.models.decoders import DECODERS
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.decoders import (
+    DECODERS,
+    ConvolutionDecoderConfig,
+    TransformerDecoderConfig,
+)
+from regard.models.decoders.parts import RecurrentDecoderConfig
+from regard.models.encoders import (
+    ConvolutionEncoderConfig,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+)
+from regard.tasks.learning import train
+from regard.tasks.request import Request
 
 # Several threads cost more than they bring at these sizes, and their sums vary in the last digit.
 torch.set_num_threads(1)
@@ -16,20 +32,39 @@ torch.set_num_threads(1)
 VOCAB_SIZE = 11
 PAD, START, END = 0, 2, 3
 
+CELLS = ("vanilla", "gru", "lstm")
+
 TINY_ENCODERS = {
     f"{cell}-{'both' if is_bidirectional else 'one'}": RnnEncoderConfig(
         cell=cell, is_bidirectional=is_bidirectional, embedding_dim=4, dim=3, num_layers=2
     )
-    for cell in ("vanilla", "gru", "lstm")
+    for cell in CELLS
     for is_bidirectional in (False, True)
+} | {
+    "convolution": ConvolutionEncoderConfig(
+        embedding_dim=4, dim=6, num_layers=2, max_length=16, dropout=0.0
+    ),
+    "transformer": TransformerEncoderConfig(
+        dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
+    ),
+}
+TINY_DECODERS = {
+    f"{decoder.kind}-{cell}": decoder(cell=cell, embedding_dim=5, dim=6, num_layers=2)
+    for decoder in DECODERS
+    if issubclass(decoder, RecurrentDecoderConfig)
+    for cell in CELLS
+} | {
+    "convolution": ConvolutionDecoderConfig(
+        embedding_dim=5, dim=6, num_layers=2, max_length=16, dropout=0.0
+    ),
+    "transformer": TransformerDecoderConfig(
+        dim=6, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
+    ),
 }
 TINY_CONFIGS = {
-    f"{name}-{decoder.kind}-{cell}": ModelConfig(
-        encoder=encoder, decoder=decoder(cell=cell, embedding_dim=5, dim=6, num_layers=2)
-    )
-    for name, encoder in TINY_ENCODERS.items()
-    for decoder in DECODERS
-    for cell in ("vanilla", "gru", "lstm")
+    f"{source}-{target}": ModelConfig(encoder=encoder, decoder=decoder)
+    for source, encoder in TINY_ENCODERS.items()
+    for target, decoder in TINY_DECODERS.items()
 }
 
 
@@ -61,8 +96,20 @@ def sentences():
 
 @pytest.fixture(params=TINY_CONFIGS.values(), ids=TINY_CONFIGS)
 def tiny_config(request):
-    """Every encoder cell and direction with every decoder and its cells."""
+    """Every encoder with every decoder, the recurrent ones with every cell and direction."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def tiny_encoders():
+    """Settings of every encoder, by name."""
+    return TINY_ENCODERS
+
+
+@pytest.fixture(scope="session")
+def tiny_decoders():
+    """Settings of every decoder, by name."""
+    return TINY_DECODERS
 
 
 @pytest.fixture
@@ -80,6 +127,124 @@ def build():
         return model.eval()
 
     return build_seeded
+
+
+TINY_SETTINGS = (
+    "data.batch.max_tokens=200",
+    "model.encoder.embedding_dim=24",
+    "model.encoder.dim=24",
+    "model.decoder.embedding_dim=24",
+    "model.decoder.dim=24",
+    "model.decoder.attention_dim=24",
+    "train.max_epochs=10",
+    "train.validate_every=50",
+    "train.optimizer.learning_rate=0.03",
+    "train.schedule.warmup_steps=0",
+    "train.precision=fp32",
+    "validation.metric=loss",
+)
+
+
+@pytest.fixture(scope="session")
+def tiny_settings():
+    """Words that make a recipe so small that training takes a second."""
+    return TINY_SETTINGS
+
+
+@dataclass(frozen=True)
+class Files:
+    """Training, validation and test data, as paths that a command takes."""
+
+    train: str
+    valid: str
+    test: str
+
+    def request(self, out, *settings, recipe="bahdanau2015-laptop", **changes):
+        """Ask for a tiny model on these files."""
+        return Request(
+            data=(self.train,),
+            valid=(self.valid,),
+            test=(self.test,),
+            recipe=recipe,
+            settings=(*TINY_SETTINGS, *settings),
+            out=out,
+            **changes,
+        )
+
+
+def reversed_letters(num):
+    """Distinct strings of 2 to 5 of five letters, and the same backwards with gold links."""
+    generator = random.Random(0)
+    found = {}
+    while len(found) < num:
+        letters = generator.choices("abcde", k=generator.randint(2, 5))
+        last = len(letters) - 1
+        found[" ".join(letters)] = Example(
+            " ".join(letters),
+            " ".join(reversed(letters)),
+            alignment=tuple((place, last - place) for place in range(len(letters))),
+            tags=("short" if last < 3 else "long",),
+        )
+    return list(found.values())
+
+
+@pytest.fixture(scope="session")
+def reverse_files(tmp_path_factory):
+    """Letters to be written backwards, as JSON lines: 300 pairs, 30 and 30 held out."""
+    folder = tmp_path_factory.mktemp("reverse")
+    examples = reversed_letters(360)
+    files = Files(*(str(folder / f"{side}.jsonl") for side in ("train", "valid", "test")))
+    write_examples(Path(files.train), examples[:300])
+    write_examples(Path(files.valid), examples[300:330])
+    write_examples(Path(files.test), examples[330:])
+    return files
+
+
+@pytest.fixture(scope="session")
+def tiny_run(reverse_files, tmp_path_factory):
+    """A trained model with attention, shared by all: its folder is to be left as it is."""
+    return train(reverse_files.request(tmp_path_factory.mktemp("runs") / "reverse"))
+
+
+@pytest.fixture(scope="session")
+def tiny_run_without_attention(reverse_files, tmp_path_factory):
+    """A model of Cho et al. after a single step: it has learned nothing."""
+    out = tmp_path_factory.mktemp("runs") / "cho"
+    words = ("train.max_steps=1", "model.decoder.kind=cho", "model.decoder.dim=8")
+    settings = [word for word in TINY_SETTINGS if not word.startswith("model.decoder")]
+    return train(replace(reverse_files.request(out), settings=(*settings, *words)))
+
+
+class InterruptedAt:
+    """Presses Ctrl-C at a step."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def start(self, step, total_steps):
+        pass
+
+    def advance(self, step):
+        if step == self.step:
+            signal.raise_signal(signal.SIGINT)
+
+    def show(self, row):
+        pass
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture(scope="session")
+def interrupted_at():
+    """A step to a display that presses Ctrl-C there."""
+    return InterruptedAt
+
+
+@pytest.fixture
+def tiny_folder(tiny_run, tmp_path):
+    """A copy of the tiny run's folder, to be damaged at will."""
+    return Path(shutil.copytree(tiny_run.folder, tmp_path / "run"))
 
 
 @pytest.fixture(scope="session")

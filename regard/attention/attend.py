@@ -1,7 +1,25 @@
-"""Attention itself: scores → weights → context."""
+"""Attention itself: scores → weights → context, explicitly or in one fused kernel."""
+
+import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.functional import dropout as drop
+from torch.nn.functional import scaled_dot_product_attention
+
+from regard.attention.masks import causal
+
+
+class Attention(nn.Module):
+    """What every attention module is: its output is a context and, if asked for, weights.
+
+    `needs_weights` is switched on by `record` for as long as it looks. A module that can answer
+    faster without weights returns None in their place while it is off.
+    """
+
+    needs_weights = False
+    is_self = False
+    """Whether queries and keys are one text, as in a transformer's encoder."""
 
 
 def weigh(scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
@@ -43,6 +61,79 @@ def mix(weights: Tensor, values: Tensor) -> Tensor:
         The context, (..., Q, D).
     """
     return weights.to(values.dtype) @ values
+
+
+def attend(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    is_causal: bool = False,
+    dropout: float = 0.0,
+    needs_weights: bool = False,
+) -> tuple[Tensor, Tensor | None]:
+    """Answer queries with scaled dot-product attention.
+
+    Vaswani et al. 2017, eq. 1. Without `needs_weights` torch's fused kernel does it all and never
+    writes the weights down; with it, the explicit road returns them. Both give one result.
+
+    Args:
+        queries: (B, H, Q, E).
+        keys: (B, H, K, E); fewer heads than the queries' are shared by groups of them.
+        values: (B, H, K, E), as many heads as the keys.
+        mask: (B, H, Q, K) or broadcastable, bool, True = may attend.
+        bias: (B, H, Q, K) or broadcastable, added to the scaled scores.
+        is_causal: Each query sees the keys up to its own place, the queries being the last ones.
+        dropout: Share of the weights that are dropped.
+        needs_weights: Whether weights are returned.
+
+    Returns:
+        The context (B, H, Q, E), and the weights (B, H, Q, K) or None.
+    """
+    num_queries, num_keys = queries.shape[-2], keys.shape[-2]
+    is_square = num_queries == num_keys and mask is None and bias is None
+    if is_causal and num_queries > 1 and (needs_weights or not is_square):
+        order = causal(num_queries, num_keys, queries.device)
+        mask = order if mask is None else mask & order
+    if needs_weights:
+        return _attend_explicitly(queries, keys, values, mask=mask, bias=bias, dropout=dropout)
+    context = scaled_dot_product_attention(
+        queries,
+        keys,
+        values,
+        attn_mask=_join(mask, bias, queries.dtype),
+        dropout_p=dropout,
+        is_causal=is_causal and is_square and num_queries > 1,
+        enable_gqa=keys.shape[1] != queries.shape[1],
+    )
+    return context, None
+
+
+def _attend_explicitly(
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    *,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    dropout: float,
+) -> tuple[Tensor, Tensor]:
+    group = queries.shape[1] // keys.shape[1]
+    if group > 1:
+        keys, values = (heads.repeat_interleave(group, dim=1) for heads in (keys, values))
+    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])  # (B, H, Q, K)
+    weights = weigh(scores, mask, bias)
+    return mix(drop(weights, dropout), values), weights
+
+
+def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """Make of mask and bias the one thing that the fused kernel takes."""
+    if bias is None:
+        return mask
+    bias = bias.to(dtype)
+    return bias if mask is None else bias.masked_fill(~mask, -torch.inf)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,19 @@ def window(centres: Tensor, num_keys: int, *, reach: int) -> Tensor:
     return (places - centres[..., None]).abs() <= reach  # (..., Q, K)
 
 
+def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
+    """Allow queries and keys of the same block, as when several texts share one row.
+
+    Args:
+        query_blocks: (..., Q), the number of each query's block.
+        key_blocks: (..., K), the number of each key's block.
+
+    Returns:
+        (..., Q, K).
+    """
+    return query_blocks[..., :, None] == key_blocks[..., None, :]  # (..., Q, K)
+
+
 if __name__ == "__main__":
     print("causal(5, 5), True = may attend:")
     for row in causal(5, 5).int().tolist():

@@ -7,14 +7,14 @@ answers every query with its context and its weights. Beams are just more querie
 import torch
 from torch import Tensor, nn
 
-from regard.attention.attend import mix, weigh
+from regard.attention.attend import Attention, mix, weigh
 from regard.attention.masks import window
 from regard.attention.scores import Score
 
 Prepared = dict[str, Tensor]
 
 
-class Attention(nn.Module):
+class GlobalAttention(Attention):
     """Global attention: every query sees every real position (Luong et al. 2015, section 3.1)."""
 
     def __init__(self, score: Score) -> None:
@@ -48,7 +48,7 @@ class Attention(nn.Module):
         return mix(weights, prepared["values"]), weights
 
 
-class LocalMonotonicAttention(Attention):
+class LocalMonotonicAttention(GlobalAttention):
     """local-m: the window walks along the source in step with the target."""
 
     def __init__(self, score: Score, *, reach: int) -> None:
@@ -67,7 +67,7 @@ class LocalMonotonicAttention(Attention):
         return mix(weights, prepared["values"]), weights
 
 
-class LocalPredictiveAttention(Attention):
+class LocalPredictiveAttention(GlobalAttention):
     """local-p: each query says where it wants to look (Luong et al. 2015, eq. 9-10).
 
     p = S · sigmoid(v · tanh(W q)), and a Gaussian around p favours what lies near it.

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from regard.attention.reach import Attention
+from regard.attention.attend import Attention
 
 
 class Maps:
@@ -41,9 +41,19 @@ class Maps:
 
 
 @contextmanager
-def record(model: nn.Module) -> Iterator[Maps]:
-    """Collect the attention weights of everything that `model` computes inside the block."""
-    attentions = [module for module in model.modules() if isinstance(module, Attention)]
+def record(model: nn.Module, *, is_self: bool = False) -> Iterator[Maps]:
+    """Collect the attention weights of everything that `model` computes inside the block.
+
+    Args:
+        model: Any model.
+        is_self: Record where texts look at themselves instead of where the target looks at the
+            source; give the encoder or the decoder alone, as their maps differ in shape.
+    """
+    attentions = [
+        module
+        for module in model.modules()
+        if isinstance(module, Attention) and module.is_self == is_self
+    ]
     maps = Maps(len(attentions))
     handles = [
         attention.register_forward_hook(
@@ -51,8 +61,14 @@ def record(model: nn.Module) -> Iterator[Maps]:
         )
         for layer, attention in enumerate(attentions)
     ]
+    # Those that somebody records already stay switched on when this block ends.
+    idle = [attention for attention in attentions if not attention.needs_weights]
+    for attention in idle:
+        attention.needs_weights = True
     try:
         yield maps
     finally:
         for handle in handles:
             handle.remove()
+        for attention in idle:
+            del attention.needs_weights

@@ -63,7 +63,7 @@ class DotScore(Score):
         super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
         if query_dim != key_dim:
             raise ConfigError(
-                f"`score` 'dot' needs queries and keys of one width, but they are {query_dim} and "
+                f"This `score` needs queries and keys of one width, but they are {query_dim} and "
                 f"{key_dim} wide. Use 'general', which learns a map between them."
             )
 
@@ -166,6 +166,36 @@ class LocationScore(Score):
         return scores[..., :num_keys]  # (..., Q, K)
 
 
+class CosineScore(DotScore):
+    """The cosine of the angle between q and k: how long they are does not matter."""
+
+    def prepare(self, keys: Tensor) -> Tensor:
+        """Bring every key to length one, once per sentence."""
+        return nn.functional.normalize(keys, dim=-1)
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        return super().forward(nn.functional.normalize(queries, dim=-1), prepared)
+
+
+class GaussianScore(DotScore):
+    """-|w (q - k)|² / 2: the nearer, the better; the softmax of it is a Gaussian kernel.
+
+    With w = 1 this is the kernel of Nadaraya and Watson; a larger w looks more closely.
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
+        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+        self.sharpness = nn.Parameter(torch.ones(()))
+
+    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        """Score every query against every key, (..., Q, K)."""
+        # |q - k|² = |q|² - 2 q·k + |k|², so that no (..., Q, K, D) tensor is needed.
+        lengths = queries.square().sum(-1)[..., None] + prepared.square().sum(-1)[..., None, :]
+        distance = lengths - 2 * super().forward(queries, prepared)
+        return -self.sharpness.square() * distance / 2
+
+
 SCORES: dict[str, type[Score]] = {
     "dot": DotScore,
     "scaled_dot": ScaledDotScore,
@@ -173,6 +203,8 @@ SCORES: dict[str, type[Score]] = {
     "additive": AdditiveScore,
     "concat": ConcatScore,
     "location": LocationScore,
+    "cosine": CosineScore,
+    "gaussian": GaussianScore,
 }
 
 

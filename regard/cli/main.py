@@ -9,7 +9,19 @@ import typer
 from typer.core import TyperGroup
 
 import regard
-from regard.cli import data, demo, evaluate, explain, predict, score, show, train
+from regard.cli import (
+    compare,
+    data,
+    demo,
+    evaluate,
+    explain,
+    ladder,
+    predict,
+    reproduce,
+    score,
+    show,
+    train,
+)
 from regard.core.errors import RegardError
 from regard.core.log import speak_through
 
@@ -49,9 +61,12 @@ app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("compare")(compare.compare)
+app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)
 app.add_typer(data.app, name="data")
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)

@@ -31,7 +31,7 @@ def show(
     if not found.weights.shape[0]:
         raise ConfigError(
             f"{run} holds a model without attention ({predictor.recipe.model.decoder.kind}), "
-            f"so there is no map to show. It translates: {written}"
+            f"so there is no map to show. Its answer is '{written}'."
         )
     weights = found.mean().numpy()
     print(written)

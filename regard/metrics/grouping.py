@@ -1,9 +1,12 @@
-"""The same measure on parts of a test set: by length, by phenomenon."""
+"""The same measure on parts of a test set: by length, by phenomenon, by place in the sentence."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.metrics.accuracy import accuracy
 from regard.metrics.result import Measure, Result, check_references
@@ -20,6 +23,8 @@ class Group:
     """Number of its sentences."""
     results: dict[str, Result] = field(default_factory=dict)
     """Each measure by its name."""
+    place: float | None = None
+    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
 
 
 def by_length(
@@ -47,9 +52,14 @@ def by_length(
     _check_length("sources", sources, hypotheses)
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
-    for row, source in enumerate(sources):
-        members[names[bisect_left(edges, len(source.split()))]].append(row)
-    return _measure(members, hypotheses, references, measures=measures or {"bleu": bleu})
+    lengths = [len(source.split()) for source in sources]
+    for row, length in enumerate(lengths):
+        members[names[bisect_left(edges, length)]].append(row)
+    groups = _measure(members, hypotheses, references, measures=measures or {"bleu": bleu})
+    return [
+        replace(group, place=sum(lengths[row] for row in members[group.name]) / group.count)
+        for group in groups
+    ]
 
 
 def by_tag(
@@ -75,6 +85,42 @@ def by_tag(
             members[name].append(row)
     measures = measures or {"bleu": bleu, "accuracy": accuracy}
     return _measure(members, hypotheses, references, measures=measures)
+
+
+def by_position(hits: Sequence[Sequence[bool]], *, num_parts: int = 10) -> list[Group]:
+    """Measure how many words are right at the beginning of a target, later, and at its end.
+
+    Every target is cut into equally long parts; a word that reaches over a cut counts in both
+    parts by its share. So every target is in every part, long or short.
+
+    Args:
+        hits: For each target, for each of its words: is it right?
+        num_parts: Number of parts.
+    """
+    at_least("num_parts", num_parts, 1)
+    filled = [np.asarray(row, dtype=float) for row in hits if len(row)]
+    if not filled:
+        raise DataError("`hits` must hold at least one target with a word, but has none.")
+    right = sum(np.repeat(row, num_parts).reshape(num_parts, -1).sum(axis=1) for row in filled)
+    num_words = sum(map(len, filled))
+    edges = np.linspace(0, 100, num_parts + 1)
+    return [
+        Group(
+            name=f"{low:.0f}–{high:.0f} %",
+            count=len(filled),
+            results={"accuracy": _share(float(value), num_words)},
+            place=float(low + high) / 2,
+        )
+        for low, high, value in zip(edges, edges[1:], np.atleast_1d(right), strict=False)
+    ]
+
+
+def _share(num_right: float, num_words: int) -> Result:
+    return Result(
+        name="accuracy",
+        value=100 * num_right / num_words,
+        signature="unit:word|average:corpus|position:relative",
+    )
 
 
 def _check_length(name: str, values: Sequence[object], hypotheses: Sequence[str]) -> None:

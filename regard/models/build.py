@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
-from regard.models.decoders import DECODERS, BahdanauDecoderConfig, DecoderConfig, RecurrentDecoder
-from regard.models.encoders import EncoderConfig, RnnEncoder, RnnEncoderConfig
+from regard.models.decoders import DECODERS, BahdanauDecoderConfig, DecoderConfig
+from regard.models.encoders import ENCODERS, EncoderConfig, RnnEncoderConfig
 from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Decoder, Encoder
 from regard.models.seq2seq import EncoderDecoder
 
 
@@ -28,7 +29,7 @@ def build_model(
     config: ModelConfig, *, source_vocab_size: int, target_vocab_size: int
 ) -> EncoderDecoder:
     """Build the model that the settings describe, with fresh weights."""
-    encoder = RnnEncoder(config.encoder, source_vocab_size)
+    encoder = ENCODERS[type(config.encoder)](config.encoder, source_vocab_size)
     decoder = DECODERS[type(config.decoder)](
         config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
     )
@@ -41,7 +42,7 @@ def build_model(
     return model
 
 
-def _tie_output(decoder: RecurrentDecoder) -> None:
+def _tie_output(decoder: Decoder) -> None:
     output, embedding = decoder.output.weight, decoder.embedding.weight
     if output.shape != embedding.shape:
         raise ConfigError(
@@ -52,12 +53,13 @@ def _tie_output(decoder: RecurrentDecoder) -> None:
     decoder.output.weight = embedding
 
 
-def _tie_source(encoder: RnnEncoder, decoder: RecurrentDecoder) -> None:
+def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
     source, target = encoder.embedding.weight, decoder.embedding.weight
     if source.shape != target.shape:
         raise ConfigError(
             "`ties` 'all' needs one joint vocabulary and one embedding width, but the embeddings "
             f"are {tuple(source.shape)} and {tuple(target.shape)}. "
-            "Set `data.is_joint` to true and both `embedding_dim` alike, or `ties` to 'output'."
+            "Set `data.is_joint` to true and both `embedding_dim` alike (a transformer's is its "
+            "`dim`), or `ties` to 'output'."
         )
     encoder.embedding.weight = target

@@ -75,7 +75,8 @@ def initialise(model: nn.Module, config: InitConfig) -> None:
     """Give every parameter of a model its first value, by what its name says it is."""
     for name, parameter in model.named_parameters():
         if parameter.dim() < 2:
-            if config.rule != "default":
+            # A norm's weight is a vector, too, and must stay at one.
+            if config.rule != "default" and "bias" in name.rpartition(".")[2]:
                 nn.init.zeros_(parameter)
         elif "weight_hh" in name:
             # A recurrent matrix holds one square block a gate; each is a map of its own.

@@ -25,6 +25,8 @@ class Memory:
     """(B, S), True = a real position."""
     summary: Tensor
     """(B, D), the fixed context c = q(h_1 … h_S)."""
+    values: Tensor | None = None
+    """(B, S, D), what is read where attention falls, if that is not the states themselves."""
     final: LayerStates | None = None
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
@@ -56,6 +58,8 @@ class Encoder(nn.Module, ABC):
 
     memory_dim: int
     """Width of the states that a decoder sees."""
+    embedding: nn.Embedding
+    """What token ids are looked up in."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
@@ -72,6 +76,11 @@ class Encoder(nn.Module, ABC):
 
 class Decoder(nn.Module, ABC):
     """Continues a target, token by token or all at once."""
+
+    embedding: nn.Embedding
+    """What token ids are looked up in."""
+    output: nn.Linear
+    """What turns the last states into logits."""
 
     @abstractmethod
     def start(self, memory: Memory, *, beams: int = 1) -> State:

@@ -11,6 +11,9 @@ from regard.data.examples import Example
 WORD_LIMIT = 2_000
 """Up to so many distinct words, words themselves are the best pieces."""
 
+SMALL_DATA = 10_000
+"""Fewer pairs than this are read more often, in smaller batches: they make too few steps else."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -38,6 +41,14 @@ def choose(examples: Sequence[Example], device: torch.device) -> Choice:
         settings[f"data.{side}.kind"] = kind
         settings[f"data.{side}.vocab_size"] = size
         reasons.append(f"{side} pieces: {kind} ({why})")
+    if len(examples) < SMALL_DATA:
+        settings |= {
+            "data.batch.max_sentences": 32,
+            "train.max_epochs": 0,
+            "train.max_steps": 2_000,
+            "train.validate_every": 200,
+        }
+        reasons.append(f"2,000 steps of 32 pairs (only {len(examples):,} pairs)")
     return Choice(recipe, settings, tuple(reasons))
 
 

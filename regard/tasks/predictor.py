@@ -139,6 +139,29 @@ class Predictor:
                 scored[row] = Prediction(examples[row].target, sum(said), tokens, said)
         return [prediction for prediction in scored if prediction is not None]
 
+    def foretell(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:
+        """Tell for each word of every example's own target whether the model foretells it.
+
+        It does if each piece of the word is the likeliest after the right ones before it, in one
+        teacher-forced pass. A word that the vocabulary does not know is never foretold.
+        """
+        told: list[tuple[bool, ...]] = [()] * len(examples)
+        roles = self.target.tokenizer
+        for batch in self.batches(examples):
+            on_device = batch.to(self.device)
+            labels = on_device.target[:, 1:]  # (B, T - 1)
+            with torch.inference_mode():
+                output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
+            hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
+            for row, pieces in zip(batch.rows, hits.tolist(), strict=True):
+                words = roles.word_index(examples[row].target)
+                right = [True] * (max(words, default=-1) + 1)
+                # The end token and padding belong to no word.
+                for word, is_hit in zip(words, pieces, strict=False):
+                    right[word] &= is_hit
+                told[row] = tuple(right)
+        return told
+
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return where the model looks while it writes each example's own target.
 

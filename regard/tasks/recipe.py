@@ -62,6 +62,13 @@ class Recipe:
     search: SearchConfig = field(default_factory=SearchConfig)
     """How targets are searched for."""
 
+    def __post_init__(self) -> None:
+        if self.model.ties == "all" and not self.data.is_joint:
+            raise ConfigError(
+                "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
+                "Set `data.is_joint` to true, or `model.ties` to 'output'."
+            )
+
 
 def recipe_names() -> list[str]:
     """Return the names of the recipes that come with the package."""

@@ -53,6 +53,7 @@ def lines(
     title: str = "",
     right: Mapping[str, Points] | None = None,
     right_label: str = "",
+    dots: Mapping[str, Points] | None = None,
 ) -> Figure:
     """Draw one line per series, with a legend if there are several.
 
@@ -63,8 +64,9 @@ def lines(
         title: A line above the drawing.
         right: Further series, measured on an axis of their own on the right.
         right_label: What that axis measures.
+        dots: Points by name that no line joins, such as what the lines were fitted to.
     """
-    right = right or {}
+    right, dots = right or {}, dots or {}
     if not any(map(_finite, [*series.values(), *right.values()])):
         raise DataError("There is nothing to draw: `series` must hold at least one finite point.")
     with style():
@@ -78,7 +80,8 @@ def lines(
             right_axes.set_ylabel(clean(right_label))
             numbers = range(len(series), len(series) + len(right))
             handles += map(_line, [right_axes] * len(right), numbers, right.values())
-        names = [clean(name) for name in (*series, *right)]
+        handles += [_dots(axes, points) for points in dots.values()]
+        names = [clean(name) for name in (*series, *right, *dots)]
         num_legend_rows = 0
         if len(names) > 1:
             axes.legend(
@@ -135,6 +138,14 @@ def _line(axes: Axes, number: int, points: Points) -> Any:
         markersize=4,
     )
     return line
+
+
+def _dots(axes: Axes, points: Points) -> Any:
+    kept = _finite(points)
+    # The last colour is grey: dots are what was there before the lines.
+    return axes.scatter(
+        [x for x, _ in kept], [y for _, y in kept], s=16, color=COLOURS[-1], alpha=0.7, linewidths=0
+    )
 
 
 def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:

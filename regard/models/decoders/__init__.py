@@ -4,18 +4,27 @@ from collections.abc import Callable
 
 from regard.models.decoders.bahdanau import BahdanauDecoder, BahdanauDecoderConfig
 from regard.models.decoders.cho import ChoDecoder, ChoDecoderConfig
+from regard.models.decoders.convolution import ConvolutionDecoder, ConvolutionDecoderConfig
 from regard.models.decoders.luong import LuongDecoder, LuongDecoderConfig
-from regard.models.decoders.parts import RecurrentDecoder
 from regard.models.decoders.sutskever import SutskeverDecoder, SutskeverDecoderConfig
+from regard.models.decoders.transformer import TransformerDecoder, TransformerDecoderConfig
+from regard.models.interfaces import Decoder
 
 DecoderConfig = (
-    SutskeverDecoderConfig | ChoDecoderConfig | BahdanauDecoderConfig | LuongDecoderConfig
+    SutskeverDecoderConfig
+    | ChoDecoderConfig
+    | BahdanauDecoderConfig
+    | LuongDecoderConfig
+    | ConvolutionDecoderConfig
+    | TransformerDecoderConfig
 )
-DECODERS: dict[type, Callable[..., RecurrentDecoder]] = {
+DECODERS: dict[type, Callable[..., Decoder]] = {
     SutskeverDecoderConfig: SutskeverDecoder,
     ChoDecoderConfig: ChoDecoder,
     BahdanauDecoderConfig: BahdanauDecoder,
     LuongDecoderConfig: LuongDecoder,
+    ConvolutionDecoderConfig: ConvolutionDecoder,
+    TransformerDecoderConfig: TransformerDecoder,
 }
 
 __all__ = [
@@ -24,10 +33,13 @@ __all__ = [
     "BahdanauDecoderConfig",
     "ChoDecoder",
     "ChoDecoderConfig",
+    "ConvolutionDecoder",
+    "ConvolutionDecoderConfig",
     "DecoderConfig",
     "LuongDecoder",
     "LuongDecoderConfig",
-    "RecurrentDecoder",
     "SutskeverDecoder",
     "SutskeverDecoderConfig",
+    "TransformerDecoder",
+    "TransformerDecoderConfig",
 ]

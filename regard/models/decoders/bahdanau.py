@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.attention.reach import Attention
+from regard.attention.reach import GlobalAttention
 from regard.attention.scores import SCORES
 from regard.core.config import at_least
 from regard.core.tables import pick
@@ -54,7 +54,7 @@ class BahdanauDecoder(RecurrentDecoder):
         score = pick(SCORES, config.score, "score")(
             config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
         )
-        self.attention = Attention(score)
+        self.attention = GlobalAttention(score)
         self.bridge = SummaryBridge(config, memory_dim)
         self.readout = MaxoutReadout(
             state_dim=config.dim,

@@ -6,7 +6,11 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.reach import Attention, LocalMonotonicAttention, LocalPredictiveAttention
+from regard.attention.reach import (
+    GlobalAttention,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+)
 from regard.attention.scores import SCORES, Score
 from regard.core.config import at_least
 from regard.core.tables import pick
@@ -115,7 +119,7 @@ class LuongDecoder(RecurrentDecoder):
         return vectors.tanh()
 
 
-def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> Attention:
+def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> GlobalAttention:
     score: Score = pick(SCORES, config.score, "score")(
         config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
     )
@@ -123,4 +127,4 @@ def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> Attention:
         return LocalMonotonicAttention(score, reach=config.window)
     if config.reach == "local_p":
         return LocalPredictiveAttention(score, reach=config.window)
-    return Attention(score)
+    return GlobalAttention(score)

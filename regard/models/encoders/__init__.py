@@ -1,8 +1,26 @@
 """Encoders: values → Memory."""
 
+from collections.abc import Callable
+
+from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
+from regard.models.interfaces import Encoder
 
-EncoderConfig = RnnEncoderConfig
-"""The settings of any encoder; more kinds join as a union told apart by `kind`."""
+EncoderConfig = RnnEncoderConfig | ConvolutionEncoderConfig | TransformerEncoderConfig
+ENCODERS: dict[type, Callable[..., Encoder]] = {
+    RnnEncoderConfig: RnnEncoder,
+    ConvolutionEncoderConfig: ConvolutionEncoder,
+    TransformerEncoderConfig: TransformerEncoder,
+}
 
-__all__ = ["EncoderConfig", "RnnEncoder", "RnnEncoderConfig"]
+__all__ = [
+    "ENCODERS",
+    "ConvolutionEncoder",
+    "ConvolutionEncoderConfig",
+    "EncoderConfig",
+    "RnnEncoder",
+    "RnnEncoderConfig",
+    "TransformerEncoder",
+    "TransformerEncoderConfig",
+]

@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from regard.attention.attend import mix, weigh
+from regard.attention.attend import attend, mix, weigh
+from regard.attention.masks import causal
 
 
 def test_weights_are_the_exponentials_shared_out():
@@ -83,3 +84,123 @@ def test_mix_is_the_weighted_sum():
 
 def test_context_has_the_type_of_the_values():
     assert mix(torch.ones(1, 2), torch.ones(2, 3, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+def test_masking_after_the_softmax_is_another_thing():
+    torch.manual_seed(0)
+    scores, mask = torch.randn(5, 5), causal(5, 5)
+    late = scores.softmax(-1) * mask
+    assert (late.sum(-1)[:-1] < 0.99).all()
+    assert not torch.allclose(late, weigh(scores, mask), atol=1e-2)
+
+
+def test_masking_after_the_softmax_and_sharing_out_again_is_the_same():
+    torch.manual_seed(0)
+    scores, mask = torch.randn(5, 5), causal(5, 5)
+    late = scores.softmax(-1) * mask
+    assert torch.allclose(late / late.sum(-1, keepdim=True), weigh(scores, mask), atol=1e-6)
+
+
+# What is asked of both roads: number of queries, of keys and of key heads, and what goes with it.
+ROADS = {
+    "plain": (4, 5, 4, ()),
+    "mask": (4, 5, 4, ("mask",)),
+    "bias": (4, 5, 4, ("bias",)),
+    "mask and bias": (4, 5, 4, ("mask", "bias")),
+    "causal square": (5, 5, 4, ("causal",)),
+    "causal with a past": (2, 5, 4, ("causal",)),
+    "causal single step": (1, 5, 4, ("causal",)),
+    "causal and mask": (5, 5, 4, ("causal", "mask")),
+    "causal and bias": (5, 5, 4, ("causal", "bias")),
+    "causal, mask and bias": (3, 5, 4, ("causal", "mask", "bias")),
+    "grouped keys": (4, 5, 2, ()),
+    "grouped keys with everything": (3, 5, 2, ("causal", "mask", "bias")),
+    "one key head": (4, 5, 1, ("mask",)),
+}
+
+
+def draw(num_queries, num_keys, num_key_heads, wanted):
+    """Queries, keys and values to learn from, and how they are to be asked."""
+    torch.manual_seed(0)
+    queries = torch.randn(2, 4, num_queries, 3, requires_grad=True)
+    keys, values = (torch.randn(2, num_key_heads, num_keys, 3, requires_grad=True) for _ in "kv")
+    asked = {"is_causal": "causal" in wanted}
+    if "mask" in wanted:
+        asked["mask"] = torch.rand(2, 1, num_queries, num_keys) < 0.6
+        asked["mask"][..., 0] = True
+    if "bias" in wanted:
+        asked["bias"] = torch.randn(1, 4, num_queries, num_keys)
+    return (queries, keys, values), asked
+
+
+@pytest.fixture(params=ROADS.values(), ids=ROADS)
+def drawn(request):
+    return draw(*request.param)
+
+
+def gradients(inputs, context):
+    return torch.autograd.grad(context.square().sum(), inputs)
+
+
+def test_fused_road_equals_explicit_road(drawn):
+    inputs, asked = drawn
+    fused, nothing = attend(*inputs, **asked)
+    explicit, weights = attend(*inputs, **asked, needs_weights=True)
+    assert nothing is None
+    assert weights.shape == (*explicit.shape[:3], inputs[1].shape[2])
+    assert torch.allclose(fused, explicit, atol=1e-6)
+
+
+def test_both_roads_send_the_same_back(drawn):
+    inputs, asked = drawn
+    fused = gradients(inputs, attend(*inputs, **asked)[0])
+    explicit = gradients(inputs, attend(*inputs, **asked, needs_weights=True)[0])
+    assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(fused, explicit, strict=True))
+
+
+def test_weights_are_those_of_the_formula(drawn):
+    (queries, keys, values), asked = drawn
+    context, weights = attend(queries, keys, values, **asked, needs_weights=True)
+    num_queries, num_keys, group = queries.shape[2], keys.shape[2], 4 // keys.shape[1]
+    for head in range(4):
+        scores = queries[:, head] @ keys[:, head // group].mT / math.sqrt(3)
+        if "bias" in asked:
+            scores = scores + asked["bias"][:, head]
+        allowed = asked.get("mask", torch.ones(2, 1, num_queries, num_keys).bool())[:, 0]
+        if asked["is_causal"]:
+            allowed = allowed & torch.ones(num_queries, num_keys).bool().tril(
+                num_keys - num_queries
+            )
+        powers = scores.exp() * allowed
+        expected = powers / powers.sum(-1, keepdim=True)
+        assert torch.allclose(weights[:, head], expected, atol=1e-6)
+        assert torch.allclose(context[:, head], expected @ values[:, head // group], atol=1e-6)
+
+
+@pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
+@pytest.mark.parametrize("with_bias", [False, True], ids=["mask", "mask-and-bias"])
+def test_nothing_to_attend_to_is_zero_forward_and_backward(needs_weights, with_bias):
+    inputs, asked = draw(3, 5, 4, ("mask", "bias") if with_bias else ("mask",))
+    asked["mask"][0, :, 1] = False
+    context, _ = attend(*inputs, **asked, needs_weights=needs_weights)
+    assert (context[0, :, 1] == 0).all() and context.isfinite().all()
+    for_queries, *others = gradients(inputs, context)
+    assert (for_queries[0, :, 1] == 0).all() and for_queries[0, :, 0].abs().sum() > 0
+    assert all(gradient.isfinite().all() for gradient in others)
+
+
+@pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
+def test_dropout_keeps_the_expectation(needs_weights):
+    torch.manual_seed(0)
+    queries, keys, values = torch.randn(1, 1, 2, 3), torch.randn(1, 1, 3, 3), torch.rand(1, 1, 3, 3)
+    expected, _ = attend(queries, keys, values)
+    many = (tensor.expand(900, -1, -1, -1) for tensor in (queries, keys, values))
+    context, _ = attend(*many, dropout=0.3, needs_weights=needs_weights)
+    assert context.std(0).min() > 0.05
+    assert torch.allclose(context.mean(0, keepdim=True), expected, atol=0.05)
+
+
+def test_returned_weights_are_those_before_dropout():
+    inputs, _ = draw(4, 5, 4, ())
+    _, weights = attend(*inputs, dropout=0.5, needs_weights=True)
+    assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 4))

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention.masks import causal, padding, window
+from regard.attention.masks import block, causal, padding, window
 
 
 def test_padding_allows_the_real_positions():
@@ -18,6 +18,11 @@ def test_causal_allows_itself_and_the_past():
         [True, True, False],
         [True, True, True],
     ]
+
+
+def test_causal_matrix_of_the_lecture_includes_the_diagonal():
+    for i, row in enumerate(causal(5, 5).tolist()):
+        assert row == [j <= i for j in range(5)]
 
 
 def test_fewer_queries_than_keys_are_the_last_positions():
@@ -37,3 +42,27 @@ def test_window_is_the_distance_to_the_centre(reach):
 
 def test_window_takes_whole_positions():
     assert window(torch.tensor([1]), 4, reach=1).tolist() == [[True, True, True, False]]
+
+
+def test_block_allows_the_same_block_only():
+    assert block(torch.tensor([0, 1, 1]), torch.tensor([0, 0, 1])).tolist() == [
+        [True, True, False],
+        [False, False, True],
+        [False, False, True],
+    ]
+
+
+def test_block_leaves_leading_axes_alone():
+    queries, keys = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[0, 1, 1], [0, 0, 1]])
+    together = block(queries, keys)
+    assert torch.equal(together, torch.stack([block(queries[row], keys[row]) for row in range(2)]))
+
+
+def test_texts_in_one_row_look_back_within_themselves():
+    blocks = torch.tensor([0, 0, 1, 1])
+    assert (causal(4, 4) & block(blocks, blocks)).tolist() == [
+        [True, False, False, False],
+        [True, True, False, False],
+        [False, False, True, False],
+        [False, False, True, True],
+    ]

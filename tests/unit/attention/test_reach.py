@@ -3,7 +3,11 @@ import math
 import pytest
 import torch
 
-from regard.attention.reach import Attention, LocalMonotonicAttention, LocalPredictiveAttention
+from regard.attention.reach import (
+    GlobalAttention,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+)
 from regard.attention.scores import DotScore
 
 LENGTHS = [6, 3, 1]
@@ -68,7 +72,7 @@ def build_attention(name, reach):
     torch.manual_seed(1)
     score = DotScore(4, 4)
     if name == "global":
-        return Attention(score)
+        return GlobalAttention(score)
     kind = LocalMonotonicAttention if name == "local_m" else LocalPredictiveAttention
     return kind(score, reach=reach)
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.attention.attend import weigh
-from regard.attention.reach import Attention
+from regard.attention.reach import GlobalAttention
 from regard.attention.record import record
 from regard.attention.scores import DotScore
 
@@ -13,8 +13,8 @@ class TwoLayers(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.lower = Attention(DotScore(4, 4))
-        self.upper = Attention(DotScore(4, 4))
+        self.lower = GlobalAttention(DotScore(4, 4))
+        self.upper = GlobalAttention(DotScore(4, 4))
 
     def forward(self, queries, states, mask):
         positions = torch.zeros(queries.shape[0], 1)
@@ -81,6 +81,16 @@ def test_hooks_are_removed_after_an_error():
     with pytest.raises(RuntimeError, match="stop"), record(model):
         raise RuntimeError("stop")
     assert hooks(model) == 0
+
+
+def test_recordings_within_each_other_both_see_everything(inputs):
+    model = TwoLayers()
+    with record(model) as outer:
+        with record(model) as inner:
+            model(*inputs)
+        model(*inputs)
+    assert inner.stack().shape[3] == 3
+    assert outer.stack().shape[3] == 6
 
 
 def test_recording_changes_no_module(inputs):

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.attention.scores import SCORES
+from regard.attention.scores import SCORES, DotScore
 from regard.core.errors import ConfigError
 
 # What each score is, for one query and one key at place j, straight from the papers.
@@ -19,6 +19,8 @@ FORMULAS = {
         s.weight.weight[0] @ torch.tanh(s.joint_map.weight @ torch.cat([q, k]))
     ),
     "location": lambda s, q, k, j: s.place_map.weight[j] @ q,
+    "cosine": lambda s, q, k, j: q @ k / (q.norm() * k.norm()),
+    "gaussian": lambda s, q, k, j: -(s.sharpness * (q - k)).square().sum() / 2,
 }
 
 
@@ -29,7 +31,7 @@ def name(request):
 
 def build_score(name, query_dim=3):
     torch.manual_seed(0)
-    key_dim = query_dim if "dot" in name else query_dim + 1
+    key_dim = query_dim if issubclass(SCORES[name], DotScore) else query_dim + 1
     return SCORES[name](query_dim, key_dim, dim=5, max_source=6).double()
 
 
@@ -39,6 +41,8 @@ def test_every_row_has_a_formula_here():
 
 def test_score_equals_its_formula(name):
     score = build_score(name)
+    if name == "gaussian":
+        torch.nn.init.constant_(score.sharpness, 1.7)
     queries = torch.randn(2, 3, score.query_dim, dtype=torch.float64)
     keys = torch.randn(2, 4, score.key_dim, dtype=torch.float64)
     scores = score(queries, score.prepare(keys))
@@ -84,11 +88,11 @@ def test_leading_axes_are_free(name):
     assert torch.allclose(scores[1, 2], one, atol=1e-12)
 
 
-@pytest.mark.parametrize("dotted", ["dot", "scaled_dot"])
+@pytest.mark.parametrize("dotted", ["dot", "scaled_dot", "cosine", "gaussian"])
 def test_dot_of_unequal_widths_points_to_general(dotted):
     with pytest.raises(
         ConfigError,
-        match=r"^`score` 'dot' needs queries and keys of one width, but they are 3 and 4 wide\. "
+        match=r"^This `score` needs queries and keys of one width, but they are 3 and 4 wide\. "
         r"Use 'general', which learns a map between them\.$",
     ):
         SCORES[dotted](3, 4)
@@ -121,3 +125,16 @@ def test_location_never_looks_at_the_keys():
 def test_hidden_layer_is_as_wide_as_the_keys_unless_told():
     assert SCORES["additive"](3, 4).weight.in_features == 4
     assert SCORES["additive"](3, 4, dim=7).weight.in_features == 7
+
+
+def test_cosine_does_not_care_how_long_vectors_are():
+    score = SCORES["cosine"](3, 3)
+    queries, keys = torch.randn(2, 3), torch.randn(4, 3)
+    scores = score(queries, score.prepare(keys))
+    assert torch.allclose(score(5 * queries, score.prepare(0.1 * keys)), scores, atol=1e-6)
+
+
+def test_gaussian_is_highest_where_query_and_key_are_equal():
+    score = SCORES["gaussian"](3, 3)
+    keys = torch.randn(4, 3)
+    assert score(keys, score.prepare(keys)).argmax(-1).tolist() == [0, 1, 2, 3]

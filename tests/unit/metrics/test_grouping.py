@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.metrics.grouping import by_length, by_tag
+from regard.metrics.grouping import by_length, by_position, by_tag
 from regard.metrics.text import bleu, chrf
 
 SOURCES = ["a b", "a b c d", "a b c d e f g", "a b c d"]
@@ -54,3 +54,41 @@ def test_tags_are_measured_by_bleu_and_accuracy():
 def test_tags_of_another_length_are_refused():
     with pytest.raises(DataError, match="`tags` and `hypotheses` .* there are 1 and 4"):
         by_tag([["x"]], HYPOTHESES, REFERENCES)
+
+
+def test_a_group_of_lengths_stands_at_its_mean_length():
+    groups = by_length(["a b c", *SOURCES[1:]], HYPOTHESES, REFERENCES, edges=(4, 6))
+    assert [group.place for group in groups] == [pytest.approx(11 / 3), 7]
+
+
+def test_words_are_measured_by_their_place_in_the_target():
+    groups = by_position([[True, True, False, False], [True, False]], num_parts=2)
+    assert [group.results["accuracy"].value for group in groups] == [100, 0]
+    assert [(group.name, group.place) for group in groups] == [("0–50 %", 25), ("50–100 %", 75)]
+
+
+def test_word_over_a_cut_counts_in_both_parts_by_its_share():
+    groups = by_position([[True, False, False]], num_parts=2)
+    values = [group.results["accuracy"].value for group in groups]
+    assert values == [pytest.approx(200 / 3), 0]
+
+
+def test_every_target_is_in_every_part_however_short():
+    groups = by_position([[True], [False] * 3], num_parts=10)
+    assert [group.results["accuracy"].value for group in groups] == [25.0] * 10
+    assert {group.count for group in groups} == {2}
+
+
+def test_targets_without_words_are_left_out():
+    (group,) = by_position([[], [True]], num_parts=1)
+    assert (group.count, group.results["accuracy"].value) == (1, 100)
+
+
+def test_no_word_at_all_is_refused():
+    with pytest.raises(DataError, match="`hits` must hold at least one target with a word"):
+        by_position([[], []])
+
+
+def test_no_part_at_all_is_refused():
+    with pytest.raises(ConfigError, match="`num_parts` must be at least 1, but is 0"):
+        by_position([[True]], num_parts=0)

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 
 from regard.core.errors import ConfigError
@@ -7,25 +9,38 @@ from regard.models.decoders import (
     BahdanauDecoderConfig,
     LuongDecoderConfig,
     SutskeverDecoderConfig,
+    TransformerDecoderConfig,
 )
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders import ENCODERS, RnnEncoderConfig
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}
 
 
-def build_tied(ties, decoder=None, source_vocab_size=9):
+def square(settings):
+    """Settings whose embeddings and states are 4 wide; a transformer has but one width."""
+    names = {field.name for field in dataclasses.fields(settings)}
+    return settings(**{name: size for name, size in SIZES.items() if name in names})
+
+
+def build_tied(ties, decoder=None, *, encoder=None, source_vocab_size=9):
     config = ModelConfig(
-        encoder=RnnEncoderConfig(**SIZES),
+        encoder=encoder or RnnEncoderConfig(**SIZES),
         decoder=decoder or SutskeverDecoderConfig(**SIZES),
         ties=ties,
     )
     return build_model(config, source_vocab_size=source_vocab_size, target_vocab_size=9)
 
 
+@pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
+def test_settings_choose_the_encoder(settings):
+    model = build_tied("none", encoder=square(settings))
+    assert type(model.encoder) is ENCODERS[settings]
+
+
 @pytest.mark.parametrize("settings", DECODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_decoder(settings):
-    model = build_tied("none", settings(**SIZES))
+    model = build_tied("none", square(settings))
     assert type(model.decoder) is DECODERS[settings]
 
 
@@ -50,13 +65,15 @@ def test_untied_matrices_are_apart():
 
 @pytest.mark.parametrize("settings", DECODERS, ids=lambda settings: settings.kind)
 def test_output_shares_the_storage_of_the_target_embedding(settings):
-    model = build_tied("output", settings(**SIZES))
+    model = build_tied("output", square(settings))
     assert model.decoder.output.weight is model.decoder.embedding.weight
     assert model.encoder.embedding.weight is not model.decoder.embedding.weight
 
 
-def test_all_three_share_one_storage():
-    model = build_tied("all")
+@pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda settings: settings.kind)
+def test_all_three_share_one_storage(encoder, decoder):
+    model = build_tied("all", square(decoder), encoder=square(encoder))
     matrices = (model.encoder.embedding, model.decoder.embedding, model.decoder.output)
     assert len({matrix.weight.data_ptr() for matrix in matrices}) == 1
 
@@ -81,17 +98,18 @@ def test_output_of_another_width_cannot_be_tied(settings):
     [
         (SutskeverDecoderConfig(**SIZES), 7, r"\(7, 4\) and \(9, 4\)"),
         (BahdanauDecoderConfig(embedding_dim=5, dim=4), 9, r"\(9, 4\) and \(9, 5\)"),
+        (TransformerDecoderConfig(dim=8), 9, r"\(9, 4\) and \(9, 8\)"),
     ],
-    ids=["vocabulary", "width"],
+    ids=["vocabulary", "width", "transformer"],
 )
 def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_vocab_size, shapes):
     with pytest.raises(
         ConfigError,
         match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
-        rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike, "
-        r"or `ties` to 'output'\.$",
+        rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
+        r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
     ):
-        build_tied("all", decoder, source_vocab_size)
+        build_tied("all", decoder, source_vocab_size=source_vocab_size)
 
 
 def test_dot_score_over_a_wider_memory_is_an_error_for_people():

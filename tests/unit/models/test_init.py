@@ -104,6 +104,13 @@ def test_biases_start_at_zero_with_any_other_rule():
     assert all((p == 0).all() for name, p in model.named_parameters() if "bias" in name)
 
 
+@pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d])
+def test_weight_of_a_norm_stays_one_under_any_rule(norm):
+    layer = norm(4)
+    initialise(layer, InitConfig(rule="xavier_uniform"))
+    assert layer.weight.tolist() == [1.0] * 4
+
+
 def test_embeddings_have_a_rule_of_their_own():
     torch.manual_seed(0)
     untouched = Parts().embedding.weight

@@ -9,9 +9,9 @@ from regard.models.seq2seq import EncoderDecoder
 
 
 @pytest.fixture(params=DECODERS, ids=lambda settings: settings.kind)
-def model(request, build):
-    encoder = RnnEncoderConfig(embedding_dim=4, dim=3)
-    return build(ModelConfig(encoder=encoder, decoder=request.param(embedding_dim=5, dim=6)))
+def model(request, build, tiny_decoders):
+    decoder = next(config for config in tiny_decoders.values() if type(config) is request.param)
+    return build(ModelConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=3), decoder=decoder))
 
 
 def inputs(sentences):

@@ -79,3 +79,15 @@ def test_dollar_signs_are_no_formulas():
 def test_no_bars_are_refused():
     with pytest.raises(DataError, match="`values` must hold at least one bar"):
         bars({})
+
+
+def test_dots_are_in_the_legend_after_the_lines():
+    dots = {"seen": [(0, 1), (1, 2)]}
+    figure = lines({"fit": [(0, 1)]}, x_label="x", y_label="y", dots=dots)
+    assert legend(figure) == ["fit", "seen"]
+
+
+def test_dots_are_drawn_where_they_are():
+    dots = {"seen": [(0, 1), (1, float("inf")), (2, 3)]}
+    figure = lines({"fit": [(0, 1)]}, x_label="x", y_label="y", dots=dots)
+    assert figure.axes[0].collections[0].get_offsets().tolist() == [[0, 1], [2, 3]]

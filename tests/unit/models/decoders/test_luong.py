@@ -1,7 +1,11 @@
 import pytest
 import torch
 
-from regard.attention.reach import Attention, LocalMonotonicAttention, LocalPredictiveAttention
+from regard.attention.reach import (
+    GlobalAttention,
+    LocalMonotonicAttention,
+    LocalPredictiveAttention,
+)
 from regard.core.errors import ConfigError
 from regard.models.decoders import LuongDecoder, LuongDecoderConfig
 
@@ -41,7 +45,7 @@ def test_steps_follow_the_paper(memory, gru_by_hand, is_input_fed):
 @pytest.mark.parametrize(
     ("reach", "kind"),
     [
-        ("global", Attention),
+        ("global", GlobalAttention),
         ("local_m", LocalMonotonicAttention),
         ("local_p", LocalPredictiveAttention),
     ],

@@ -1,4 +1,4 @@
-"""Two roads, one result, for every recurrent encoder and decoder."""
+"""Two roads, one result, for every encoder and decoder and what they can be told."""
 
 import dataclasses
 import itertools
@@ -6,11 +6,26 @@ import itertools
 import pytest
 import torch
 
-from regard.attention.scores import SCORES
+from regard.attention.positions import POSITIONS
+from regard.attention.record import record
+from regard.attention.scores import SCORES, DotScore
 from regard.models.build import ModelConfig
-from regard.models.decoders import DECODERS, BahdanauDecoderConfig, LuongDecoderConfig
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.decoders import (
+    DECODERS,
+    BahdanauDecoderConfig,
+    ConvolutionDecoderConfig,
+    LuongDecoderConfig,
+    TransformerDecoderConfig,
+)
+from regard.models.decoders.parts import RecurrentDecoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    ConvolutionEncoderConfig,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+)
 from regard.models.interfaces import map_tensors, reorder
+from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.search.beam import SearchConfig, beam_search
 from regard.search.force import force
 from regard.search.greedy import greedy
@@ -21,7 +36,11 @@ PAD, START, END = 0, 2, 3
 CELLS = ("vanilla", "gru", "lstm")
 
 
-def encoders():
+SIZES = {"embedding_dim": 5, "dim": 6}
+ATTENTION_SIZES = {"max_source": 20, "attention_dim": 4, **SIZES}
+
+
+def rnn_encoders():
     """Every cell, direction and depth; order of reading and context change along the way."""
     variants = itertools.product(CELLS, (False, True), (1, 2))
     for number, (cell, is_bidirectional, num_layers) in enumerate(variants):
@@ -36,17 +55,65 @@ def encoders():
         )
 
 
-SIZES = {"embedding_dim": 5, "dim": 6}
-ATTENTION_SIZES = {"max_source": 20, "attention_dim": 4, **SIZES}
+def recurrent_decoders(settings):
+    """Every cell and depth."""
+    for num_layers, cell in itertools.product((1, 2), CELLS):
+        yield settings(cell=cell, num_layers=num_layers, **SIZES)
+
+
+def convolutions(settings, kernels):
+    """Every way to tell the order, with changing kernels."""
+    for kernel, positions in zip(kernels, ("none", "sinusoidal", "learned"), strict=True):
+        yield settings(kernel=kernel, positions=positions, num_layers=2, max_length=40, **SIZES)
+
+
+def transformers(settings):
+    """Every norm and feed-forward layer; positions and key heads change along the way."""
+    variants = itertools.product(NORMS, FEED_FORWARDS)
+    for number, ((norm, feed_forward), positions) in enumerate(
+        zip(variants, itertools.cycle(POSITIONS), strict=False)
+    ):
+        yield settings(
+            norm=norm,
+            feed_forward=feed_forward,
+            is_norm_first=number % 2 == 0,
+            positions=positions,
+            num_key_heads=(0, 2, 1)[number % 3],
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+            max_length=40,
+        )
+
+
+ENCODER_CASES = {
+    RnnEncoderConfig: list(rnn_encoders()),
+    ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
+    TransformerEncoderConfig: list(transformers(TransformerEncoderConfig)),
+}
+DECODER_CASES = {
+    settings: list(recurrent_decoders(settings))
+    for settings in DECODERS
+    if issubclass(settings, RecurrentDecoderConfig)
+} | {
+    ConvolutionDecoderConfig: list(convolutions(ConvolutionDecoderConfig, (1, 2, 3))),
+    TransformerDecoderConfig: list(transformers(TransformerDecoderConfig)),
+}
 
 
 def pairs():
-    """Every encoder with every decoder, then every score, reach and feeding with some encoder."""
+    """Every encoder with every kind of decoder, whose variants take turns."""
     for settings in DECODERS:
-        for number, encoder in enumerate(encoders()):
-            cell, num_layers = CELLS[number % 3], 1 + number // 3 % 2
-            yield encoder, settings(cell=cell, num_layers=num_layers, **SIZES)
-    some = itertools.cycle(encoders())
+        decoders = itertools.cycle(DECODER_CASES[settings])
+        for kind in ENCODERS:
+            for encoder in ENCODER_CASES[kind]:
+                yield encoder, next(decoders)
+
+
+def attentive_pairs():
+    """Every score, reach and feeding with some encoder."""
+    some = itertools.cycle(ENCODER_CASES[RnnEncoderConfig])
     for score in SCORES:
         yield next(some), BahdanauDecoderConfig(score=score, **ATTENTION_SIZES)
     for number, (score, reach, is_input_fed) in enumerate(
@@ -60,28 +127,34 @@ def pairs():
         )
 
 
-def name_case(encoder, decoder):
-    words = [encoder.cell, "both" if encoder.is_bidirectional else "one", encoder.num_layers]
-    words += [encoder.context, "reversed"] if encoder.is_reversed else [encoder.context]
-    words += [decoder.kind, decoder.cell, decoder.num_layers]
-    if isinstance(decoder, BahdanauDecoderConfig | LuongDecoderConfig):
-        words.append(decoder.score)
-    if isinstance(decoder, LuongDecoderConfig):
-        words += [decoder.reach, "fed" if decoder.is_input_fed else "unfed"]
-    return "-".join(map(str, words))
+TOLD_APART_BY = (
+    "kind", "cell", "num_layers", "is_bidirectional", "is_reversed", "context", "kernel",
+    "positions", "norm", "feed_forward", "is_norm_first", "num_key_heads", "score", "reach",
+    "is_input_fed",
+)  # fmt: skip
+
+
+def name_side(config):
+    """The settings that tell the cases of a kind apart; of booleans, those that are true."""
+    told = {name: getattr(config, name) for name in TOLD_APART_BY if hasattr(config, name)}
+    words = [name.removeprefix("is_") if value is True else value for name, value in told.items()]
+    return "-".join(str(word) for word in words if word is not False)
 
 
 def fit(encoder, decoder):
-    """Dot scores need a memory as wide as the decoder's states."""
-    if "dot" not in getattr(decoder, "score", ""):
+    """Scores that are products need a memory as wide as the decoder's states."""
+    if not issubclass(SCORES[decoder.score], DotScore):
         return encoder
     dim = decoder.dim // (2 if encoder.is_bidirectional else 1)
     return dataclasses.replace(encoder, dim=dim)
 
 
 CASES = {
-    name_case(encoder, decoder): ModelConfig(encoder=fit(encoder, decoder), decoder=decoder)
-    for encoder, decoder in pairs()
+    f"{name_side(encoder)}-{name_side(decoder)}": ModelConfig(encoder=encoder, decoder=decoder)
+    for encoder, decoder in (
+        *pairs(),
+        *((fit(*pair), pair[1]) for pair in attentive_pairs()),
+    )
 }
 
 
@@ -92,8 +165,9 @@ def config(request):
 
 @pytest.fixture
 def model(config, build):
+    # In double precision, so that large logits, as a model without norms has them, agree as well.
     with torch.inference_mode():
-        yield build(config)
+        yield build(config).double()
 
 
 @pytest.fixture
@@ -183,6 +257,12 @@ def test_searched_log_probability_equals_the_forced_one(model, sentences):
             targets = torch.tensor([[START, *hypothesis.tokens]])
             forced = force(model, *sentences.alone(row), targets=targets)
             assert same(forced[0], torch.tensor(hypothesis.step_log_probs))
+
+
+def test_recorded_equals_unrecorded(model, sentences, logits):
+    with record(model):
+        recorded = model(sentences.source, sentences.mask, sentences.targets).logits
+    assert same(recorded, logits)
 
 
 def test_state_is_never_changed_in_place(model, sentences):

@@ -1,0 +1,220 @@
+"""Where a token stands: five ways to tell attention, which is blind to order by itself.
+
+All share one signature, and each overrides the part it needs: `embed` is added to the embeddings,
+`rotate` turns queries and keys, `bias` is added to the scores.
+"""
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.errors import ConfigError
+
+PositionKind = Literal["none", "sinusoidal", "learned", "rotary", "shaw", "t5", "alibi"]
+
+
+class Positions(nn.Module):
+    """Tells nothing: the attention sees a bag of tokens.
+
+    Args:
+        dim: Width of the model.
+        num_heads: Number of query heads.
+        max_length: Most positions, where there must be a limit.
+        is_causal: Whether queries only look back, so that distances have one sign.
+    """
+
+    def __init__(
+        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
+    ) -> None:
+        super().__init__()
+        self.dim = dim
+        self.num_heads = num_heads
+        self.head_dim = dim // num_heads
+        self.max_length = max_length
+        self.is_causal = is_causal
+
+    def embed(self, places: Tensor) -> Tensor | None:
+        """Return what is added to the embeddings at `places` (L,): (L, D), or nothing."""
+        return None
+
+    def check_length(self, length: int) -> None:
+        """Raise a `ConfigError` if a text of so many tokens is too long; most have no limit."""
+
+    def rotate(self, vectors: Tensor, places: Tensor) -> Tensor:
+        """Turn queries or keys (B, H, L, E) according to their `places` (L,)."""
+        return vectors
+
+    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor | None:
+        """Return what is added to the scaled scores: (B, H, Q, K) or broadcastable, or nothing.
+
+        Args:
+            queries: (B, H, Q, E).
+            query_places: (Q,).
+            key_places: (K,).
+        """
+        return None
+
+
+class SinusoidalPositions(Positions):
+    """Sines and cosines of falling frequency, added (Vaswani et al. 2017, section 3.5)."""
+
+    def embed(self, places: Tensor) -> Tensor:
+        """Return sin in the even and cos in the odd columns, (L, D)."""
+        return sinusoids(places, self.dim)
+
+
+class LearnedPositions(Positions):
+    """A learned vector for every place, added; there is a longest text."""
+
+    def __init__(
+        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
+    ) -> None:
+        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
+        self.embedding = nn.Embedding(max_length, dim)
+        nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
+
+    def embed(self, places: Tensor) -> Tensor:
+        """Return the vectors of the places, (L, D)."""
+        found: Tensor = self.embedding(places)
+        return found
+
+    def check_length(self, length: int) -> None:
+        """Raise a `ConfigError` if a text has more places than there are vectors."""
+        if length > self.max_length:
+            raise ConfigError(
+                f"`max_length` must be at least the length of the text ({length} tokens) with "
+                f"learned positions, but is {self.max_length}. Shorten the text, or train with a "
+                "larger one."
+            )
+
+
+class RotaryPositions(Positions):
+    """Turns each pair of columns by an angle that grows with the place (Su et al. 2021).
+
+    The product of a query and a key then depends on their distance alone.
+    """
+
+    def rotate(self, vectors: Tensor, places: Tensor) -> Tensor:
+        """Turn queries or keys (B, H, L, E); column i is paired with column i + E/2."""
+        half = vectors.shape[-1] // 2
+        rates = _rates(half, places.device)
+        angles = places[:, None] * rates  # (L, E/2)
+        cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
+        first, second = vectors[..., :half], vectors[..., half : 2 * half]
+        turned = [first * cos - second * sin, second * cos + first * sin]
+        return torch.cat([*turned, vectors[..., 2 * half :]], dim=-1)
+
+
+class ShawPositions(Positions):
+    """A learned vector for every distance, compared with the query (Shaw et al. 2018, eq. 4).
+
+    Distances beyond the reach share the last vector. The paper's second set of vectors, added to
+    the values, is left out, as the paper itself finds it adds nothing.
+    """
+
+    REACH = 16
+
+    def __init__(
+        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
+    ) -> None:
+        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
+        self.embedding = nn.Embedding(2 * self.REACH + 1, self.head_dim)
+        nn.init.normal_(self.embedding.weight, 0.0, self.head_dim**-0.5)
+
+    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+        """Return q · a_ij / √E, (B, H, Q, K)."""
+        distance = key_places - query_places[:, None]  # (Q, K)
+        index = distance.clamp(-self.REACH, self.REACH) + self.REACH
+        # Every query against every distance first, then each pair picks its own.
+        scores = queries @ self.embedding.weight.to(queries.dtype).T  # (B, H, Q, 2·REACH + 1)
+        picked = scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
+        return picked / math.sqrt(self.head_dim)  # (B, H, Q, K)
+
+
+class BucketPositions(Positions):
+    """A learned number for every head and bucket of distances (T5: Raffel et al. 2020).
+
+    Near distances have a bucket each; far ones share buckets that widen logarithmically.
+    """
+
+    NUM_BUCKETS = 32
+    FARTHEST = 128
+
+    def __init__(
+        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
+    ) -> None:
+        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
+        self.embedding = nn.Embedding(self.NUM_BUCKETS, num_heads)
+        nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
+
+    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+        """Return one number for each head and distance, (1, H, Q, K)."""
+        buckets = self.bucket(key_places - query_places[:, None])  # (Q, K)
+        found: Tensor = self.embedding(buckets)  # (Q, K, H)
+        return found.permute(2, 0, 1)[None]  # (1, H, Q, K)
+
+    def bucket(self, distance: Tensor) -> Tensor:
+        """Return the bucket of each distance, key place minus query place."""
+        num, base = self.NUM_BUCKETS, torch.zeros_like(distance)
+        if self.is_causal:
+            back = (-distance).clamp(min=0)
+        else:
+            num //= 2
+            base = (distance > 0) * num
+            back = distance.abs()
+        near = num // 2
+        far = near + (
+            torch.log(back.clamp(min=1) / near) / math.log(self.FARTHEST / near) * (num - near)
+        ).long().clamp(max=num - near - 1)
+        return base + torch.where(back < near, back, far)
+
+
+class AlibiPositions(Positions):
+    """A penalty that grows with the distance, each head with its own slope (Press et al. 2022)."""
+
+    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+        """Return minus slope times distance, (1, H, Q, K)."""
+        slopes = torch.tensor(alibi_slopes(self.num_heads), device=queries.device)
+        distance = (key_places - query_places[:, None]).abs()  # (Q, K)
+        return -(slopes[:, None, None] * distance)[None]  # (1, H, Q, K)
+
+
+def sinusoids(places: Tensor, dim: int) -> Tensor:
+    """Return sin(place / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
+    angles = places[:, None] * _rates((dim + 1) // 2, places.device)  # (L, D/2)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :dim]  # (L, D)
+
+
+def alibi_slopes(num_heads: int) -> list[float]:
+    """Return 2^(-8h/H) for h = 1 … H, filled up from the next power of two as in the paper."""
+    power = 2 ** math.floor(math.log2(num_heads))
+    slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
+    between = [2 ** (-8 * head / (2 * power)) for head in range(1, 2 * power + 1, 2)]
+    return slopes + between[: num_heads - power]
+
+
+def _rates(num: int, device: torch.device) -> Tensor:
+    """Return the angles per place of `num` frequencies, from 1 down to nearly 1/10000."""
+    return 10_000 ** (-torch.arange(num, device=device) / num)  # (E/2,)
+
+
+POSITIONS: dict[str, type[Positions]] = {
+    "none": Positions,
+    "sinusoidal": SinusoidalPositions,
+    "learned": LearnedPositions,
+    "rotary": RotaryPositions,
+    "shaw": ShawPositions,
+    "t5": BucketPositions,
+    "alibi": AlibiPositions,
+}
+
+
+if __name__ == "__main__":
+    print("sinusoidal, 4 places x 6 columns:")
+    for row in sinusoids(torch.arange(4), 6):
+        print("  ", *(f"{value:6.3f}" for value in row))
+    print("alibi slopes of 8 heads:", *(f"{slope:.4f}" for slope in alibi_slopes(8)))
+    print("t5 buckets of distances -10 … 0:", *BucketPositions(
+        dim=8, num_heads=2, is_causal=True).bucket(torch.arange(-10, 1)).tolist())  # fmt: skip

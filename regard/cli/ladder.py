@@ -1,0 +1,55 @@
+"""`regard ladder`: from a fixed context to self-attention on one data set, and the comparison."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.compare import report
+from regard.cli.words import split_words
+
+
+def ladder(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA [DATA2] [section.key=value ...]",
+            help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
+        ),
+    ],
+    valid: Annotated[
+        list[str] | None,
+        typer.Option(help="Validation data; give it twice for two line-aligned files."),
+    ] = None,
+    test: Annotated[
+        list[str] | None, typer.Option(help="Test data; give it twice for two line-aligned files.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs/ladder"),
+    only: Annotated[str, typer.Option(help="Names of rungs, separated by commas.")] = "",
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017 and vaswani2017.
+
+    With a GPU in full size, else in a size for a laptop; settings hold for every rung. Finished
+    rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.
+    """
+    from regard.core.log import logger
+    from regard.studies.comparison import compare
+    from regard.studies.ladder import climb
+    from regard.tasks.request import Request
+
+    paths, settings = split_words(data, most_paths=2)
+    request = Request(
+        data=tuple(paths),
+        valid=tuple(valid or ()),
+        test=tuple(test or ()),
+        settings=tuple(settings),
+        out=out,
+        device=device,
+    )
+    folders = climb(request, only=[name.strip() for name in only.split(",") if name.strip()])
+    if folders is None:
+        logger.info("Stopped; nothing is lost. The same command goes on.")
+        raise typer.Exit(130)
+    comparison = compare(folders, device=device)
+    report(comparison, as_json=str(out / "comparison.json"), html=out / "comparison.html")

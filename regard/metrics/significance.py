@@ -1,0 +1,123 @@
+"""Is one system better than another, or is it chance? Paired bootstrap over sacrebleu's counts."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+from regard.core.config import at_least
+from regard.core.errors import DataError
+from regard.core.tables import pick
+from regard.metrics.result import check_references
+
+PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
+"""The metrics whose differences can be tested, as `regard.metrics.text` measures them."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far one system is from another on the same sentences."""
+
+    name: str
+    """What papers call the measure: BLEU, chrF2."""
+    value: float
+    """The system's value less the baseline's."""
+    interval: tuple[float, float]
+    """95 % confidence interval of the difference."""
+    p_value: float
+    """How likely a difference at least this large is if there is none in truth."""
+    signature: str
+    """How it was tested."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold."""
+        return {
+            "name": self.name,
+            "value": self.value,
+            "interval": list(self.interval),
+            "p_value": self.p_value,
+            "signature": self.signature,
+        }
+
+
+def paired_bootstrap(
+    baseline: Sequence[str],
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: str = "bleu",
+    num_samples: int = 1000,
+    seed: int = 12345,
+) -> Difference:
+    """Test whether a system differs from a baseline: both are measured on the same resamples.
+
+    Koehn 2004, with sacrebleu's samples and p-value, but for ties: a difference that chance
+    reaches exactly counts for chance, so that a system never differs from itself.
+
+    Args:
+        baseline: What the other system answered, one sentence each.
+        hypotheses: What this system answered.
+        references: For each sentence its references; their number may differ.
+        metric: `bleu` or `chrf`.
+        num_samples: How often the test set is drawn anew.
+        seed: Seed of the drawing.
+    """
+    check_references(hypotheses, references)
+    at_least("num_samples", num_samples, 40)
+    if len(baseline) != len(hypotheses):
+        raise DataError(
+            "`baseline` and `hypotheses` must have equal length, "
+            f"but there are {len(baseline):,} and {len(hypotheses):,}."
+        )
+    measure = pick(PAIRED, metric, "metric")()
+    streams = [list(stream) for stream in zip_longest(*references)]
+    counts = [
+        np.array(measure._extract_corpus_statistics(answers, streams))
+        for answers in (baseline, hypotheses)
+    ]
+    before, after = (measure._compute_score_from_stats(sums.sum(axis=0)) for sums in counts)
+    value = float(after.score - before.score)
+    differences = _resample(measure, *counts, num_samples=num_samples, seed=seed)
+    spread = np.abs(differences)
+    num_by_chance = int((spread - spread.mean() >= abs(value)).sum())
+    outside = num_samples // 40
+    ordered = np.sort(differences)
+    return Difference(
+        name=after.name,
+        value=value,
+        interval=(float(ordered[outside]), float(ordered[-1 - outside])),
+        # One more on both sides: the test set itself is a sample, and no p-value is zero.
+        p_value=(num_by_chance + 1) / (num_samples + 1),
+        signature=f"test:paired bootstrap|samples:{num_samples}|seed:{seed}|ties:chance",
+    )
+
+
+def _score(measure: Metric, counts: Any) -> float:
+    return float(measure._compute_score_from_stats(counts).score)
+
+
+def _resample(
+    measure: Metric,
+    baseline: NDArray[Any],
+    system: NDArray[Any],
+    *,
+    num_samples: int,
+    seed: int,
+) -> NDArray[Any]:
+    """Return the difference between two systems on every resample of their sentences."""
+    generator = np.random.default_rng(seed)
+    differences = np.empty(num_samples)
+    for number in range(num_samples):
+        rows = generator.choice(len(system), len(system))
+        # How often each sentence was drawn: one product instead of a copy of all the counts.
+        weights = np.bincount(rows, minlength=len(system))
+        differences[number] = _score(measure, weights @ system) - _score(
+            measure, weights @ baseline
+        )
+    return differences

@@ -1,0 +1,59 @@
+"""What the convolutional encoder and decoder share (Gehring et al. 2017).
+
+Weight normalisation is left out: residuals scaled by √½ keep the variance steady at these depths.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import glu
+
+from regard.core.config import at_least, within
+
+HALF = 0.5**0.5
+"""The sum of two things of equal variance, times this, has that variance again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionConfig:
+    """What both sides of a convolutional model can be told."""
+
+    embedding_dim: int = 256
+    """Width of the embeddings, and of what attention compares."""
+    dim: int = 256
+    """Width of the states inside."""
+    num_layers: int = 4
+    """Number of gated convolutions."""
+    kernel: int = 3
+    """Positions that a convolution sees at once; odd, so that it has a middle."""
+    positions: Literal["learned", "sinusoidal", "none"] = "learned"
+    """How order is told beyond the kernel."""
+    max_length: int = 512
+    """Most tokens; only learned positions have to know."""
+    dropout: float = 0.1
+    """Dropout on the embeddings and before each convolution."""
+
+    def __post_init__(self) -> None:
+        for name in ("embedding_dim", "dim", "num_layers", "kernel", "max_length"):
+            at_least(name, getattr(self, name), 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class GatedConvolution(nn.Module):
+    """A convolution whose one half opens and closes the other (Dauphin et al. 2017)."""
+
+    def __init__(self, dim: int, kernel: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv1d(dim, 2 * dim, kernel)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Transform (B, L, D) into (B, L - kernel + 1, D)."""
+        gated = glu(self.convolution(states.transpose(1, 2)), dim=1)  # (B, D, L)
+        return gated.transpose(1, 2)  # (B, L, D)
+
+
+def widen(states: Tensor, *, before: int, after: int) -> Tensor:
+    """Put zeros before and after (B, L, D), where a kernel reaches beyond the text."""
+    return torch.nn.functional.pad(states, (0, 0, before, after))

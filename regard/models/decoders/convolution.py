@@ -1,0 +1,132 @@
+"""The convolutional decoder: it looks a few words back, and at the source in every layer."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.positions import POSITIONS
+from regard.attention.reach import GlobalAttention
+from regard.attention.scores import GeneralScore
+from regard.core.tables import pick
+from regard.models.blocks import place
+from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution
+from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionDecoderConfig(ConvolutionConfig):
+    """Gated convolutions over what was written, with attention in every layer."""
+
+    kind: Literal["convolution"] = "convolution"
+    """What kind of decoder this is."""
+
+
+class ConvolutionDecoder(Decoder):
+    """Writes the target with gated convolutions (Gehring et al. 2017, sections 3.2-3.3).
+
+    A layer remembers the last `kernel - 1` of its inputs and nothing else, so a step costs the
+    same however long the text is.
+    """
+
+    def __init__(
+        self, config: ConvolutionDecoderConfig, vocab_size: int, *, memory_dim: int
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.positions = pick(POSITIONS, config.positions, "positions")(
+            dim=config.embedding_dim, num_heads=1, max_length=config.max_length
+        )
+        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.blocks = ConvolutionBlocks(
+            ConvolutionBlock(config, memory_dim) for _ in range(config.num_layers)
+        )
+        self.output_map = nn.Linear(config.dim, config.embedding_dim)
+        self.output = nn.Linear(config.embedding_dim, vocab_size)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        values = memory.states if memory.values is None else memory.values
+        prepared = [
+            {**block.attention.prepare(memory.states, memory.mask), "values": values}
+            for block in self.blocks
+        ]
+        summary = repeat_rows(memory.summary, beams)  # (B·W, D), for its rows, type and device
+        zeros = summary.new_zeros(summary.shape[0], self.config.kernel - 1, self.config.dim)
+        written = summary.new_zeros(summary.shape[0], 0, dtype=torch.long)
+        return State(
+            fixed=prepared, moving={"layers": [zeros for _ in self.blocks], "written": written}
+        )
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        written = state.moving["written"]
+        embedded = self.embedding(tokens)
+        embedded = self.dropout(place(embedded, self.positions, first=written.shape[1]))
+        states = self.input_map(embedded)  # (B·W, T, D)
+        layers = []
+        for block, past, prepared in zip(
+            self.blocks, state.moving["layers"], state.fixed, strict=True
+        ):
+            states, past = block(states, past, embedded=embedded, prepared=prepared)
+            layers.append(past)
+        logits = self.output(self.dropout(self.output_map(states)))
+        moving = {"layers": layers, "written": torch.cat([written, tokens], dim=1)}
+        return logits, State(state.fixed, moving)
+
+
+class ConvolutionBlock(nn.Module):
+    """A gated convolution over the past, and a look at the source (eq. 1-2)."""
+
+    def __init__(self, config: ConvolutionDecoderConfig, memory_dim: int) -> None:
+        super().__init__()
+        self.convolution = GatedConvolution(config.dim, config.kernel)
+        self.attention = GlobalAttention(GeneralScore(config.embedding_dim, memory_dim))
+        self.query_map = nn.Linear(config.dim, config.embedding_dim)
+        self.context_map = nn.Linear(memory_dim, config.dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(
+        self, states: Tensor, past: Tensor, *, embedded: Tensor, prepared: dict[str, Any]
+    ) -> tuple[Tensor, Tensor]:
+        """Go one layer up.
+
+        Args:
+            states: (B·W, T, D).
+            past: (B·W, kernel - 1, D), the inputs before them.
+            embedded: (B·W, T, D), the words themselves.
+            prepared: The source, as the attention prepared it.
+
+        Returns:
+            The new states (B·W, T, D), and the last kernel - 1 inputs.
+        """
+        inputs = torch.cat([past.to(states.dtype), self.dropout(states)], dim=1)
+        hidden = self.convolution(inputs)  # (B·W, T, D)
+        queries = (self.query_map(hidden) + embedded) * HALF
+        batch = prepared["mask"].shape[0]
+        grouped = by_sentence(queries, batch)
+        places = grouped.new_zeros(grouped.shape[:2], dtype=torch.long)
+        contexts, _ = self.attention(grouped, prepared, places)
+        contexts = contexts.reshape(*queries.shape[:2], -1)
+        # An average of many values has a small variance; √S gives it back (section 3.5).
+        lengths = prepared["mask"].sum(1).to(contexts.dtype).sqrt()
+        beams = queries.shape[0] // batch
+        contexts = contexts * repeat_rows(lengths, beams)[:, None, None]
+        hidden = (hidden + self.context_map(contexts)) * HALF
+        kept = inputs[:, inputs.shape[1] - past.shape[1] :]
+        return (hidden + states) * HALF, kept
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class ConvolutionBlocks(nn.ModuleList):
+    """Blocks in their order."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[ConvolutionBlock]: ...

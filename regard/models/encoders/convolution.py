@@ -1,0 +1,67 @@
+"""The convolutional encoder: neighbours first, and farther ones layer by layer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+
+from regard.attention.positions import POSITIONS
+from regard.core.errors import ConfigError
+from regard.core.tables import pick
+from regard.models.blocks import place
+from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution, widen
+from regard.models.interfaces import Encoder, Memory, masked_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionEncoderConfig(ConvolutionConfig):
+    """A stack of gated convolutions."""
+
+    kind: Literal["convolution"] = "convolution"
+    """What kind of encoder this is."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel % 2 == 0:
+            raise ConfigError(f"`kernel` must be odd in an encoder, but is {self.kernel}.")
+
+
+class ConvolutionEncoder(Encoder):
+    """Reads the source with gated convolutions (Gehring et al. 2017, section 3.2).
+
+    Attention compares with the states z and reads z + e, the state beside the word itself.
+    """
+
+    def __init__(self, config: ConvolutionEncoderConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.memory_dim = config.embedding_dim
+        self.reach = config.kernel // 2
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.positions = pick(POSITIONS, config.positions, "positions")(
+            dim=config.embedding_dim, num_heads=1, max_length=config.max_length
+        )
+        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.blocks = nn.ModuleList(
+            GatedConvolution(config.dim, config.kernel) for _ in range(config.num_layers)
+        )
+        self.output_map = nn.Linear(config.dim, config.embedding_dim)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read the whole source, token ids (B, S), and return its `Memory`."""
+        mask = mask.to(values.device, non_blocking=True)
+        is_real = mask[..., None]
+        embedded = self.dropout(place(self.embedding(values), self.positions))  # (B, S, D)
+        states = self.input_map(embedded)
+        for block in self.blocks:
+            # Padding is zeroed before every layer: a text must end like one without padding.
+            inputs = self.dropout(states).masked_fill(~is_real, 0.0)
+            states = (block(widen(inputs, before=self.reach, after=self.reach)) + states) * HALF
+        states = self.output_map(states)
+        return Memory(
+            states=states,
+            mask=mask,
+            summary=masked_mean(states, mask),
+            values=(states + embedded) * HALF,
+            tokens=values,
+        )

@@ -1,0 +1,99 @@
+"""The small parts of a block: norms, feed-forward layers, and the residual around them."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor, nn
+from torch.nn.functional import gelu, relu, silu
+
+from regard.core.tables import pick
+
+NormKind = Literal["layer", "rms", "batch", "none"]
+FeedForwardKind = Literal["relu", "gelu", "gated"]
+
+
+class SequenceBatchNorm(nn.Module):
+    """Batch norm over all positions of all texts: each column gets mean 0 and variance 1.
+
+    In training the padding counts, too, which is one reason why texts are layer-normed.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(dim)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Normalise (B, L, D)."""
+        normed: Tensor = self.norm(states.transpose(1, 2))  # (B, D, L)
+        return normed.transpose(1, 2)  # (B, L, D)
+
+
+NORMS: dict[str, Callable[[int], nn.Module]] = {
+    "layer": nn.LayerNorm,
+    "rms": nn.RMSNorm,
+    "batch": SequenceBatchNorm,
+    "none": lambda dim: nn.Identity(),
+}
+
+
+class FeedForward(nn.Module):
+    """W₂ f(W₁ x): each position by itself (Vaswani et al. 2017, eq. 2)."""
+
+    def __init__(
+        self, dim: int, hidden_dim: int, *, activation: Callable[[Tensor], Tensor], dropout: float
+    ) -> None:
+        super().__init__()
+        self.hidden_map = nn.Linear(dim, hidden_dim)
+        self.output_map = nn.Linear(hidden_dim, dim)
+        self.activation = activation
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Transform (B, L, D)."""
+        out: Tensor = self.output_map(self.dropout(self.activation(self.hidden_map(states))))
+        return out
+
+
+class GatedFeedForward(nn.Module):
+    """W₃ (silu(W₁ x) ⊙ W₂ x): one half opens and closes the other (SwiGLU, Shazeer 2020)."""
+
+    def __init__(self, dim: int, hidden_dim: int, *, dropout: float) -> None:
+        super().__init__()
+        self.gate_map = nn.Linear(dim, hidden_dim)
+        self.hidden_map = nn.Linear(dim, hidden_dim)
+        self.output_map = nn.Linear(hidden_dim, dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Transform (B, L, D)."""
+        hidden = silu(self.gate_map(states)) * self.hidden_map(states)
+        out: Tensor = self.output_map(self.dropout(hidden))
+        return out
+
+
+FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
+    "relu": lambda dim, hidden, drop: FeedForward(dim, hidden, activation=relu, dropout=drop),
+    "gelu": lambda dim, hidden, drop: FeedForward(dim, hidden, activation=gelu, dropout=drop),
+    "gated": lambda dim, hidden, drop: GatedFeedForward(dim, hidden, dropout=drop),
+}
+
+
+class Residual(nn.Module):
+    """x + f(x) with a norm: before f (pre-norm) or after the sum (the paper's post-norm)."""
+
+    def __init__(self, dim: int, *, norm: str, is_norm_first: bool, dropout: float) -> None:
+        super().__init__()
+        self.norm = pick(NORMS, norm, "norm")(dim)
+        self.is_norm_first = is_norm_first
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, states: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
+        """Run a layer beside the states (B, L, D) and add what it says."""
+        if self.is_norm_first:
+            said: Tensor = self.dropout(layer(self.norm(states)))
+            return states + said
+        normed: Tensor = self.norm(states + self.dropout(layer(states)))
+        return normed
+
+    if TYPE_CHECKING:
+        __call__ = forward

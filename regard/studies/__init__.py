@@ -1,0 +1,1 @@
+"""Questions about runs and data: compare, climb the ladder, reproduce."""

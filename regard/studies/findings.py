@@ -1,0 +1,91 @@
+"""What an experiment found: numbers, relations that should hold, pictures; as files in a folder."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from regard.core.files import write_json, write_text
+from regard.visual import picture
+from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
+
+RESULTS = "results.json"
+REPORT = "report.html"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Something the experiment is known for, and whether it came out."""
+
+    claim: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawing and the line below it."""
+
+    figure: Figure
+    caption: str
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What one experiment found."""
+
+    title: str
+    about: str
+    """What was done, in a few sentences."""
+    numbers: Mapping[str, Mapping[str, float]]
+    """Row by row, each measure by name; every row has the same measures."""
+    relations: tuple[Relation, ...]
+    pictures: Mapping[str, Picture]
+    """By file name, without its ending."""
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether every relation holds."""
+        return all(relation.holds for relation in self.relations)
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures, in order."""
+        return list(next(iter(self.numbers.values())))
+
+    def save(self, folder: Path, making: Mapping[str, Any]) -> None:
+        """Write pictures, numbers and a page into a folder.
+
+        Args:
+            folder: Made if it is not there; files of the same names are replaced.
+            making: How the numbers came about: command, seed, versions.
+        """
+        for name, drawn in self.pictures.items():
+            for suffix in (".svg", ".png"):
+                picture.save(folder / f"{name}{suffix}", drawn.figure)
+        relations = [{"claim": one.claim, "holds": one.holds} for one in self.relations]
+        numbers = {name: dict(row) for name, row in self.numbers.items()}
+        write_json(folder / RESULTS, {**making, "numbers": numbers, "relations": relations})
+        write_text(folder / REPORT, self._page(making))
+
+    def _page(self, making: Mapping[str, Any]) -> str:
+        rows = [
+            [name, *(f"{value:.3f}" for value in row.values())]
+            for name, row in self.numbers.items()
+        ]
+        verdicts = [["yes" if one.holds else "no", one.claim] for one in self.relations]
+        held = sum(one.holds for one in self.relations)
+        sections = [
+            Section("", cards({"relations that hold": f"{held} of {len(self.relations)}"})),
+            Section("What was done", paragraph(self.about)),
+            Section("Numbers", table(["", *self.measures], rows)),
+            Section("What should be seen", table(["holds", "relation"], verdicts)),
+            Section("Pictures", join(*map(_place, self.pictures.values()))),
+            Section("How it was made", facts(making)),
+        ]
+        return report(self.title, sections)
+
+
+def _place(drawn: Picture) -> Any:
+    return figure(picture.to_svg(drawn.figure), drawn.caption)

@@ -1,0 +1,193 @@
+"""What a comparison has to say, part by part: a table each, and a curve where there is one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from regard.metrics.grouping import Group
+from regard.studies.comparison import Comparison, Standing
+from regard.visual.curves import Points
+
+LEAST = 20
+"""On fewer sentences than this BLEU says little: a curve leaves them out."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One line per run."""
+
+    x_label: str
+    """What x counts."""
+    y_label: str
+    """What y measures."""
+    series: Mapping[str, Points]
+    """Points by the name of a run."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not any(self.series.values())
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading, what to know about the numbers below it, and the numbers."""
+
+    title: str
+    """The heading."""
+    note: str
+    """What the numbers are."""
+    head: Sequence[str]
+    """Names of the columns."""
+    rows: Sequence[Sequence[object]]
+    """Numbers or text."""
+    chart: Chart | None = None
+    """The same as a drawing."""
+
+
+def find_parts(comparison: Comparison) -> list[Part]:
+    """Return everything that a comparison can say as a table, in order."""
+    parts = [_quality(comparison), _cost(comparison), _lengths(comparison), _positions(comparison)]
+    if comparison.standings[0].by_tag:
+        parts += [
+            _phenomena(comparison, "bleu", "BLEU by phenomenon"),
+            _phenomena(comparison, "accuracy", "Exact matches by phenomenon, in percent"),
+        ]
+    if comparison.standings[0].verbs:
+        parts.append(_verbs(comparison))
+    return parts
+
+
+def _quality(comparison: Comparison) -> Part:
+    rows = [
+        (
+            standing.contender.name,
+            _score(standing, "bleu"),
+            _difference(standing, "bleu"),
+            _score(standing, "chrf"),
+            _difference(standing, "chrf"),
+            standing.results["accuracy"].value,
+        )
+        for standing in comparison.standings
+    ]
+    return Part(
+        title="Quality",
+        note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval. Δ is "
+        f"the difference to {comparison.names[0]}, with the p-value of a paired bootstrap test: "
+        "below 0.05 it is hardly chance. It speaks of these test sentences, not of what another "
+        "seed would have learned.",
+        head=("run", "BLEU", "Δ BLEU", "chrF", "Δ chrF", "exact %"),
+        rows=rows,
+    )
+
+
+def _cost(comparison: Comparison) -> Part:
+    rows = []
+    for standing in comparison.standings:
+        metrics = standing.contender.metrics
+        training = metrics["training"]
+        rows.append(
+            (
+                standing.contender.name,
+                standing.contender.decoder,
+                metrics["parameters"],
+                round(training["seconds"]),
+                round(training["tokens_per_second"]),
+                metrics["hardware"],
+            )
+        )
+    return Part(
+        title="Cost",
+        note="Seconds of training, and target tokens trained on a second, validation included.",
+        head=("run", "decoder", "parameters", "seconds", "tokens/s", "hardware"),
+        rows=rows,
+    )
+
+
+def _lengths(comparison: Comparison) -> Part:
+    groups = [standing.by_length for standing in comparison.standings]
+    rows = [
+        (same[0].name, same[0].count, *(group.results["bleu"].value for group in same))
+        for same in zip(*groups, strict=True)
+    ]
+    series = {
+        name: _points([group for group in own if group.count >= LEAST], "bleu")
+        for name, own in zip(comparison.names, groups, strict=True)
+    }
+    return Part(
+        title="BLEU by source length",
+        note=f"The curve leaves out lengths with fewer than {LEAST} sentences.",
+        head=("source words", "sentences", *comparison.names),
+        rows=rows,
+        chart=Chart("words in the source", "BLEU", series),
+    )
+
+
+def _positions(comparison: Comparison) -> Part:
+    groups = [standing.by_position for standing in comparison.standings]
+    rows = [
+        (same[0].name, *(group.results["accuracy"].value for group in same))
+        for same in zip(*groups, strict=True)
+    ]
+    series = {
+        name: _points(own, "accuracy") for name, own in zip(comparison.names, groups, strict=True)
+    }
+    return Part(
+        title="Accuracy by target position",
+        note="How many words of the reference each model foretells, given the right ones before "
+        "them (teacher forcing), by tenths of the target. A model that remembers less and less of "
+        "the source falls behind towards the end.",
+        head=("of the target", *comparison.names),
+        rows=rows,
+        chart=Chart("place in the target, in percent", "words foretold, %", series),
+    )
+
+
+def _phenomena(comparison: Comparison, score: str, title: str) -> Part:
+    groups = [standing.by_tag for standing in comparison.standings]
+    rows = [
+        (same[0].name, same[0].count, *(group.results[score].value for group in same))
+        for same in zip(*groups, strict=True)
+    ]
+    return Part(
+        title=title,
+        note="A sentence counts for each phenomenon it is tagged with.",
+        head=("phenomenon", "sentences", *comparison.names),
+        rows=rows,
+    )
+
+
+def _verbs(comparison: Comparison) -> Part:
+    rows = []
+    for standing in comparison.standings:
+        assert standing.verbs is not None
+        detail = standing.verbs.detail
+        counts = (int(detail[name]) for name in ("verbs", "in_place", "misplaced", "missing"))
+        rows.append((standing.contender.name, *counts, standing.verbs.value))
+    return Part(
+        title="Verbs at the end of dependent clauses",
+        note="In sentences tagged verb_last, the last word of each German dependent clause of the "
+        "reference, as punctuation and opening word show it. In place: a clause of the output ends "
+        "in it. Misplaced: the output has it elsewhere, an error of word order. Missing: it is not "
+        "there.",
+        head=("run", "verbs", "in place", "misplaced", "missing", "misplaced %"),
+        rows=rows,
+    )
+
+
+def _score(standing: Standing, name: str) -> str:
+    result = standing.results[name]
+    if result.interval is None:
+        return f"{result.value:.2f}"
+    low, high = result.interval
+    return f"{result.value:.2f} ± {(high - low) / 2:.2f}"
+
+
+def _difference(standing: Standing, name: str) -> str:
+    found = standing.differences.get(name)
+    return f"{found.value:+.2f} (p {found.p_value:.3f})" if found else "–"
+
+
+def _points(groups: Sequence[Group], score: str) -> list[tuple[float, float]]:
+    return [
+        (group.place, group.results[score].value) for group in groups if group.place is not None
+    ]

@@ -1,0 +1,31 @@
+"""Experiments that lectures and papers are known for, made again by name."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from regard.core.tables import pick
+from regard.studies.findings import Findings
+from regard.studies.nadaraya_watson import nadaraya_watson
+from regard.tasks.runs import describe_making
+
+REPRODUCTIONS: dict[str, Callable[[int], Findings]] = {
+    "nadaraya-watson": nadaraya_watson,
+}
+"""From name to the experiment, which takes a seed."""
+
+
+def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
+    """Make an experiment again and leave its numbers, pictures and page in a folder.
+
+    Args:
+        name: A row of `REPRODUCTIONS`.
+        folder: Where the files go.
+        seed: What its chance starts from.
+    """
+    findings = pick(REPRODUCTIONS, name, "name")(seed)
+    making = describe_making(torch.device("cpu"))
+    making |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
+    findings.save(folder, making)
+    return findings

@@ -1,0 +1,48 @@
+import json
+import shutil
+
+import pytest
+
+from regard.data.examples import Example
+from regard.data.readers import write_examples
+
+
+@pytest.fixture
+def two_runs(tiny_run, tiny_run_without_attention):
+    return tiny_run_without_attention.folder, tiny_run.folder
+
+
+def test_runs_are_compared_in_the_terminal(regard, two_runs):
+    answer = regard("compare", *two_runs)
+    assert answer.code == 0
+    for title in ("Quality", "Cost", "BLEU by source length", "Where the outputs differ most"):
+        assert title in answer.lines
+    assert any(line.startswith("BLEU: nrefs:1|bs:1000|seed:12345|") for line in answer.lines)
+
+
+def test_json_alone_is_printed_when_asked_for_here(regard, two_runs):
+    values = json.loads(regard("compare", *two_runs, "--json", "-").out)
+    first, second = values["runs"]
+    assert first["differences"] == {}
+    assert second["differences"]["bleu"]["p_value"] < 0.05
+
+
+def test_json_and_page_are_written_into_files(regard, two_runs, tmp_path):
+    json_file, page = tmp_path / "new" / "numbers.json", tmp_path / "page.html"
+    answer = regard("compare", *two_runs, "--json", json_file, "--html", page)
+    assert answer.lines[-2:] == [str(json_file), str(page)]
+    assert json.loads(json_file.read_text(encoding="utf-8"))["num_examples"] == 30
+    assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_single_run_is_refused(refused, tiny_run):
+    message = refused("compare", tiny_run.folder)
+    assert message.startswith("A comparison needs at least two run folders, but has 1.")
+
+
+def test_run_on_another_test_set_is_refused(refused, tiny_run, tmp_path):
+    other = shutil.copytree(tiny_run.folder, tmp_path / "other")
+    write_examples(other / "test.jsonl", [Example("a b", "b a")] * 30)
+    message = refused("compare", tiny_run.folder, other)
+    assert f"{tiny_run.folder} and {other} were tested on different sentences" in message
+    assert "sentence 1" in message

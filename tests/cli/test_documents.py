@@ -1,0 +1,86 @@
+"""What the documents say can be typed, can be typed."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+
+from regard.cli.main import app
+from regard.cli.words import split_words
+from regard.tasks.recipe import load_recipe, recipe_names, recipe_path
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Such as RUN or …: a person fills something in there.
+PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|…|<\w+>")
+
+
+def blocks(language):
+    """The code of the pages in one language, each under the name of its page."""
+    return [
+        pytest.param(code, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (name, code) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")))
+        if name in language
+    ]
+
+
+def commands():
+    """The lines of the pages and of the recipes that call the command."""
+    lines = [
+        line
+        for block in blocks(("", "sh", "bash", "console"))
+        for line in block.values[0].splitlines()
+    ]
+    for name in recipe_names():
+        lines += [line[1:] for line in recipe_path(name).read_text(encoding="utf-8").splitlines()]
+    called = (line.strip().removeprefix("$ ") for line in lines)
+    return sorted(
+        line
+        for line in set(called)
+        if re.match(r"regard [a-z-]", line) and not PLACEHOLDER.search(line.partition("#")[0])
+    )
+
+
+def parse(line):
+    """Read a command as the command line would, without running it: its verb and what it gets."""
+    words = shlex.split(line.split(" | ")[0], comments=True)[1:]
+    command = typer.main.get_command(app)
+    context = None
+    while True:
+        context = command.make_context(command.name, list(words), parent=context)
+        if not hasattr(command, "resolve_command"):
+            return command.name, context.params
+        _, command, words = command.resolve_command(
+            context, [*context._protected_args, *context.args]
+        )
+
+
+@pytest.fixture
+def workplace(tiny_run, tmp_path, monkeypatch):
+    """An empty folder but for a trained model in runs/mine."""
+    shutil.copytree(tiny_run.folder, tmp_path / "runs" / "mine")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("code", blocks(("python",)))
+def test_python_of_a_page_runs(code, workplace, capsys):
+    exec(compile(code, "page", "exec"), {"__name__": "page"})
+
+
+def test_pages_hold_commands():
+    assert len(commands()) > 8
+
+
+@pytest.mark.parametrize("line", commands())
+def test_command_of_a_page_can_be_typed(line):
+    verb, given = parse(line)
+    if verb == "train":
+        _, settings = split_words(list(given["data"]), most_paths=2)
+        load_recipe(given["recipe"] or "bahdanau2015", settings)
+    if verb == "explain":
+        load_recipe(given["recipe"], given["settings"] or [])

@@ -1,0 +1,58 @@
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from regard.tasks.recipe import recipe_names
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
+    done = subprocess.run(
+        [*command, str(ROOT)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+def test_wheel_holds_what_is_not_code(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        names = set(opened.namelist())
+    recipes = {f"regard/recipes/{name}.toml" for name in recipe_names()}
+    assert {"regard/py.typed", "regard/data/phrasebook/lexicon.toml", *recipes} <= names
+
+
+def test_wheel_holds_no_tests(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        rooms = {name.split("/")[0] for name in opened.namelist()}
+    assert {room for room in rooms if not room.endswith(".dist-info")} == {"regard"}
+
+
+def test_wheel_brings_the_command(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith("/entry_points.txt")]
+        assert b"regard = regard.cli.main:main" in opened.read(name)
+
+
+def test_unpacked_wheel_runs(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as opened:
+        opened.extractall(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "explain", "bahdanau2015-laptop"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("# Bahdanau et al. 2015")

@@ -1,0 +1,88 @@
+import time
+
+import pytest
+
+from regard.data.readers import write_examples
+from regard.tasks.learning import train
+from regard.tasks.request import Request
+
+SMALL = (
+    "data.batch.max_tokens=600",
+    "data.batch.max_length=50",
+    "model.encoder.num_layers=1",
+    "model.encoder.embedding_dim=32",
+    "model.encoder.dim=32",
+    "model.encoder.dropout=0.0",
+    "model.decoder.num_layers=1",
+    "model.decoder.embedding_dim=32",
+    "model.decoder.dim=64",
+    "model.decoder.dropout=0.0",
+    "train.max_epochs=0",
+    "train.max_steps=400",
+    "train.validate_every=100",
+    "train.optimizer.learning_rate=0.006",
+    "train.schedule.warmup_steps=20",
+    "train.precision=fp32",
+    "validation.metric=loss",
+    "search.beams=1",
+)
+NUM_TRAIN, NUM_HELD_OUT = 4_000, 100
+
+
+def new_seed():
+    """A seed that was never tried before; it is shown when a test fails."""
+    seed = time.time_ns() // 1_000 % 2**31
+    print(f"seed {seed}")
+    return seed
+
+
+@pytest.fixture(scope="session")
+def learn(tmp_path_factory):
+    """Train a small model on a synthetic task, measure it on what was held out."""
+
+    def learn(task, *words, recipe="bahdanau2015-laptop"):
+        folder, seed = tmp_path_factory.mktemp("learn"), new_seed()
+        examples = task(NUM_TRAIN + 2 * NUM_HELD_OUT, seed=seed)
+        sides = {
+            "train": examples[2 * NUM_HELD_OUT :],
+            "valid": examples[:NUM_HELD_OUT],
+            "test": examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT],
+        }
+        for side, part in sides.items():
+            write_examples(folder / f"{side}.jsonl", part)
+        data, valid, test = ((str(folder / f"{side}.jsonl"),) for side in sides)
+        request = Request(
+            data=data,
+            valid=valid,
+            test=test,
+            recipe=recipe,
+            settings=(*SMALL, f"seed={seed}", *words),
+            out=folder / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
+def learn_phrasebook(tmp_path_factory):
+    """Train the laptop's recipe of a paper on the phrasebook."""
+
+    def learn(paper, *words, data="phrasebook"):
+        request = Request(
+            data=(data,),
+            recipe=f"{paper}-laptop",
+            settings=(f"seed={new_seed()}", *words),
+            out=tmp_path_factory.mktemp("learn") / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
+def value():
+    """A trained model and a score's name to what was measured."""
+    return lambda trained, name: trained.evaluation.results[name].value

@@ -1,0 +1,43 @@
+"""A small model with attention learns every synthetic task, whatever the seed."""
+
+from functools import partial
+
+import pytest
+
+from regard.data.synthetic import add, copy, dates, reverse, sort
+
+pytestmark = pytest.mark.learn
+CHARACTERS = ("data.source.kind=char", "data.target.kind=char")
+
+
+@pytest.fixture(scope="module")
+def reverser(learn):
+    return learn(partial(reverse, max_length=8))
+
+
+@pytest.mark.quick
+def test_reverse_is_learned(reverser, value):
+    assert value(reverser, "accuracy") >= 95
+
+
+@pytest.mark.quick
+def test_reverse_is_learned_by_looking_from_the_end_to_the_start(reverser, value):
+    assert value(reverser, "aer") <= 0.1
+
+
+def test_copy_is_learned(learn, value):
+    assert value(learn(partial(copy, max_length=8)), "accuracy") >= 95
+
+
+def test_sort_is_learned(learn, value):
+    assert value(learn(partial(sort, max_length=8)), "accuracy") >= 90
+
+
+@pytest.mark.quick
+def test_dates_are_learned(learn, value):
+    assert value(learn(dates, *CHARACTERS), "accuracy") >= 90
+
+
+def test_addition_is_learned(learn, value):
+    words = ("model.encoder.dim=64", "model.decoder.dim=96", "train.max_steps=1500")
+    assert value(learn(partial(add, max_digits=2), *words), "accuracy") >= 85

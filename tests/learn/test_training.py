@@ -1,0 +1,45 @@
+"""Every way to train brings a model to learn."""
+
+from functools import partial
+
+import pytest
+
+from regard.core.files import read_json_lines
+from regard.data.synthetic import copy, reverse
+from regard.tasks import runs
+
+pytestmark = pytest.mark.learn
+
+
+def losses(trained):
+    """The loss of each validation."""
+    rows = read_json_lines(trained.folder / runs.JOURNAL)
+    return [row["loss"] for row in rows if row["kind"] == "valid"]
+
+
+@pytest.mark.quick
+def test_scheduled_sampling_still_learns(learn, value):
+    trained = learn(partial(reverse, max_length=8), "train.teacher_forcing=0.5")
+    assert value(trained, "accuracy") >= 90
+
+
+def test_label_smoothing_still_learns(learn, value):
+    trained = learn(partial(reverse, max_length=8), "train.label_smoothing=0.1")
+    assert value(trained, "accuracy") >= 90
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("kind=sgd", "learning_rate=0.5", "momentum=0.9"), id="sgd"),
+        pytest.param(("kind=adagrad", "learning_rate=0.05"), id="adagrad"),
+        pytest.param(("kind=rmsprop", "learning_rate=0.003"), id="rmsprop"),
+        pytest.param(("kind=adam", "learning_rate=0.006"), id="adam"),
+        pytest.param(("kind=adamw", "learning_rate=0.006"), id="adamw"),
+    ],
+)
+def test_optimiser_brings_the_loss_down(learn, words):
+    optimizer = [f"train.optimizer.{word}" for word in words]
+    trained = learn(partial(copy, max_length=6), *optimizer, "train.validate_every=10")
+    first, *_, last = losses(trained)
+    assert last < first / 3

@@ -1,0 +1,125 @@
+import pytest
+import torch
+
+from regard.attention.positions import POSITIONS, sinusoids
+from regard.attention.record import record
+from regard.core.errors import ConfigError
+from regard.models.decoders import TransformerDecoder, TransformerDecoderConfig
+
+
+def build_decoder(**changes):
+    torch.manual_seed(0)
+    sizes = {"dim": 8, "num_layers": 2, "num_heads": 4, "feed_forward_dim": 12, "dropout": 0.0}
+    return TransformerDecoder(TransformerDecoderConfig(**(sizes | changes)), 9, memory_dim=4).eval()
+
+
+@pytest.fixture
+def targets():
+    return torch.tensor([[2, 5, 8, 4], [2, 4, 4, 7], [2, 8, 6, 5]])
+
+
+def run_blocks(decoder, targets, memory, num_blocks):
+    """The states after so many blocks."""
+    states = decoder.embedding(targets) * 8**0.5 + sinusoids(torch.arange(4), 8)
+    state = decoder.start(memory)
+    for number in range(num_blocks):
+        block, past, source = (
+            part[number] for part in (decoder.blocks, state.moving, state.fixed["source"])
+        )
+        states, _ = block.decode(states, past, source, mask=memory.mask)
+    return states
+
+
+def test_embeddings_are_scaled_placed_and_sent_through_the_blocks(memory, targets):
+    decoder = build_decoder()
+    expected = decoder.output(run_blocks(decoder, targets, memory, 2))
+    assert torch.allclose(decoder(targets, memory).logits, expected, atol=1e-6)
+
+
+def test_pre_norm_ends_in_a_norm(memory, targets):
+    decoder = build_decoder(is_norm_first=True)
+    torch.nn.init.normal_(decoder.norm.weight)
+    expected = decoder.output(decoder.norm(run_blocks(decoder, targets, memory, 2)))
+    assert torch.allclose(decoder(targets, memory).logits, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_later_token_never_changes_earlier_logits(memory, targets, positions):
+    decoder = build_decoder(positions=positions)
+    changed = targets.clone()
+    changed[:, 2] = 3
+    before, after = (decoder(given, memory).logits for given in (targets, changed))
+    assert torch.equal(before[:, :2], after[:, :2])
+    assert not torch.allclose(before[:, 2:], after[:, 2:], atol=1e-3)
+
+
+def test_recorded_cross_maps_are_softmax_of_scaled_products(memory, targets):
+    decoder = build_decoder()
+    with record(decoder) as maps:
+        decoder(targets, memory)
+    maps = maps.stack()
+    assert maps.shape == (3, 2, 4, 4, 5)  # (B, N, H, T, S)
+    for layer, block in enumerate(decoder.blocks):
+        states = run_blocks(decoder, targets, memory, layer)
+        looked_back, _ = block.self_attention(
+            states, block.self_attention.extend(states), is_causal=True
+        )
+        asked = block.self_residual.norm(states + looked_back)
+        queries = block.cross_attention.query_map(asked).view(3, 4, 4, 2)
+        keys = block.cross_attention.key_map(memory.states).view(3, 5, 4, 2)
+        for head in range(4):
+            powers = (queries[:, :, head] @ keys[:, :, head].mT / 2**0.5).exp()
+            powers = powers * memory.mask[:, None]
+            expected = powers / powers.sum(-1, keepdim=True)
+            assert torch.allclose(maps[:, layer, head], expected, atol=1e-5)
+
+
+def test_recorded_self_maps_look_back_only(memory, targets):
+    decoder = build_decoder()
+    with record(decoder, is_self=True) as maps:
+        decoder(targets, memory)
+    maps = maps.stack()
+    assert maps.shape == (3, 2, 4, 4, 4)
+    assert torch.equal(maps > 0, torch.ones(4, 4).tril().bool().expand_as(maps))
+    assert torch.allclose(maps.sum(-1), torch.ones(3, 2, 4, 4))
+
+
+@pytest.mark.parametrize("is_self", [False, True], ids=["cross", "self"])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_recording_changes_no_logits(memory, targets, positions, is_self):
+    decoder = build_decoder(positions=positions, num_key_heads=2)
+    with record(decoder, is_self=is_self):
+        recorded = decoder(targets, memory).logits
+    assert torch.allclose(recorded, decoder(targets, memory).logits, atol=1e-5)
+
+
+def test_keys_of_the_source_are_prepared_once_a_sentence_however_many_beams(memory):
+    state = build_decoder(num_key_heads=2).start(memory, beams=4)
+    for pair in state.fixed["source"]:
+        assert [heads.shape for heads in pair] == [(3, 2, 5, 2)] * 2
+    for pair in state.moving:
+        assert [heads.shape for heads in pair] == [(12, 2, 0, 2)] * 2
+
+
+def test_target_longer_than_the_learned_positions_is_refused(memory, targets):
+    decoder = build_decoder(positions="learned", max_length=3)
+    with pytest.raises(
+        ConfigError,
+        match=r"^`max_length` must be at least the length of the text \(4 tokens\) with learned "
+        r"positions, but is 3\. Shorten the text, or train with a larger one\.$",
+    ):
+        decoder(targets, memory)
+
+
+def test_step_beyond_the_learned_positions_is_refused(memory, targets):
+    decoder = build_decoder(positions="learned", max_length=3)
+    _, state = decoder.step(targets[:, :3], decoder.start(memory))
+    with pytest.raises(ConfigError, match=r"^`max_length` must be at least .+ \(4 tokens\) "):
+        decoder.step(targets[:, 3:], state)
+
+
+def test_dropout_works_in_training_only(memory, targets):
+    decoder = build_decoder(dropout=0.5)
+    assert torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)
+    decoder.train()
+    assert not torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)

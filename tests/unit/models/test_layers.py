@@ -1,0 +1,143 @@
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from regard.core.errors import ConfigError
+from regard.models.layers import FEED_FORWARDS, NORMS, Residual
+
+# Four positions of three columns.
+TABLE = torch.tensor([[1.0, 2.0, 6.0], [3.0, 2.0, 1.0], [5.0, 8.0, 2.0], [7.0, 4.0, 7.0]])
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    torch.manual_seed(0)
+
+
+def norm_table(name):
+    """What a norm in training makes of the table, taken as one text of four positions."""
+    return NORMS[name](3)(TABLE[None])[0]
+
+
+def test_layer_norm_is_taken_along_each_row():
+    # Means 3, 2, 5, 6 and variances 14/3, 2/3, 6, 2.
+    deviations = [math.sqrt(14 / 3), math.sqrt(2 / 3), math.sqrt(6), math.sqrt(2)]
+    centred = torch.tensor([[-2, -1, 3], [1, 0, -1], [0, 3, -3], [1, -2, 1]])
+    expected = centred / torch.tensor(deviations)[:, None]
+    assert torch.allclose(norm_table("layer"), expected, atol=1e-4)
+
+
+def test_batch_norm_is_taken_along_each_column():
+    # Means 4, 4, 4 and variances 5, 6, 6.5.
+    centred = torch.tensor([[-3, -2, 2], [-1, -2, -3], [1, 4, -2], [3, 0, 3]])
+    expected = centred / torch.tensor([5, 6, 6.5]).sqrt()
+    assert torch.allclose(norm_table("batch"), expected, atol=1e-4)
+
+
+def test_root_mean_square_norm_only_scales_each_row():
+    # Mean squares 41/3, 14/3, 31, 38.
+    expected = TABLE / torch.tensor([41 / 3, 14 / 3, 31, 38]).sqrt()[:, None]
+    assert torch.allclose(norm_table("rms"), expected, atol=1e-4)
+
+
+def test_no_norm_changes_nothing():
+    assert torch.equal(norm_table("none"), TABLE)
+
+
+def test_batch_norm_counts_the_positions_of_all_texts():
+    apart = NORMS["batch"](3)(TABLE.view(2, 2, 3))
+    assert torch.allclose(apart.flatten(0, 1), norm_table("batch"))
+
+
+def test_batch_norm_of_a_text_depends_on_the_texts_beside_it_in_training_only():
+    norm, other = NORMS["batch"](3), torch.randn(1, 4, 3)
+    both = torch.cat([TABLE[None], other])
+    assert not torch.allclose(norm(both)[0], norm(TABLE[None])[0], atol=1e-2)
+    norm.eval()
+    assert torch.allclose(norm(both)[0], norm(TABLE[None])[0])
+
+
+def test_layer_norm_of_a_text_never_depends_on_the_texts_beside_it():
+    norm, other = NORMS["layer"](3), torch.randn(1, 4, 3)
+    assert torch.allclose(norm(torch.cat([TABLE[None], other]))[0], norm(TABLE[None])[0])
+
+
+ACTIVATIONS = {
+    "relu": lambda x: max(x, 0.0),
+    "gelu": lambda x: x * (1 + math.erf(x / math.sqrt(2))) / 2,
+    "silu": lambda x: x / (1 + math.exp(-x)),
+}
+
+
+def activate(name, vector):
+    return torch.tensor([ACTIVATIONS[name](x) for x in vector.tolist()])
+
+
+@pytest.mark.parametrize("name", ["relu", "gelu"])
+def test_feed_forward_is_two_maps_with_an_activation_between(name):
+    layer, states = FEED_FORWARDS[name](3, 5, 0.0), torch.randn(2, 4, 3)
+    out = layer(states)
+    for row in range(2):
+        for position in range(4):
+            hidden = activate(name, layer.hidden_map(states[row, position]))
+            assert torch.allclose(out[row, position], layer.output_map(hidden), atol=1e-6)
+
+
+def test_gated_feed_forward_multiplies_one_map_by_the_gate_of_another():
+    layer, states = FEED_FORWARDS["gated"](3, 5, 0.0), torch.randn(2, 4, 3)
+    out = layer(states)
+    for row in range(2):
+        for position in range(4):
+            state = states[row, position]
+            hidden = activate("silu", layer.gate_map(state)) * layer.hidden_map(state)
+            assert torch.allclose(out[row, position], layer.output_map(hidden), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", FEED_FORWARDS)
+def test_feed_forward_drops_in_training_only(name):
+    layer, states = FEED_FORWARDS[name](3, 5, 0.5), torch.randn(2, 4, 3)
+    assert not torch.equal(layer(states), layer(states))
+    layer.eval()
+    assert torch.equal(layer(states), layer(states))
+
+
+def residual(*, is_norm_first, dropout=0.0, norm="layer"):
+    made = Residual(3, norm=norm, is_norm_first=is_norm_first, dropout=dropout)
+    if norm == "layer":
+        nn.init.normal_(made.norm.weight)
+        nn.init.normal_(made.norm.bias)
+    return made
+
+
+@pytest.fixture
+def inner():
+    return nn.Linear(3, 3)
+
+
+def test_pre_norm_adds_what_the_layer_says_of_the_normed_states(inner):
+    before, states = residual(is_norm_first=True), torch.randn(2, 4, 3)
+    expected = states + inner(before.norm(states))
+    assert torch.allclose(before(states, inner), expected)
+
+
+def test_post_norm_norms_the_sum(inner):
+    after, states = residual(is_norm_first=False), torch.randn(2, 4, 3)
+    expected = after.norm(states + inner(states))
+    assert torch.allclose(after(states, inner), expected)
+
+
+@pytest.mark.parametrize("is_norm_first", [True, False], ids=["pre", "post"])
+def test_dropout_falls_on_what_the_layer_says_and_never_on_the_states(inner, is_norm_first):
+    bare = residual(is_norm_first=is_norm_first, dropout=0.99, norm="none")
+    states = torch.randn(2, 4, 3)
+    kept = bare(states, inner) == states
+    assert kept.float().mean() > 0.7
+    bare.eval()
+    assert torch.equal(bare(states, inner), states + inner(states))
+
+
+def test_unknown_norm_is_named():
+    with pytest.raises(ConfigError, match=r"^`norm` must be one of .+ Did you mean 'layer'\?$"):
+        residual(is_norm_first=True, norm="layers")

@@ -1,0 +1,41 @@
+import shutil
+
+import pytest
+
+from regard.core.files import write_json
+from regard.data.examples import Example
+from regard.data.readers import write_examples
+from regard.studies.comparison import compare
+from regard.tasks import runs
+
+GERMAN = [
+    Example("I know that he reads.", "Ich weiß, dass er liest.", tags=("verb_last",)),
+    Example("He comes if she sleeps.", "Er kommt, wenn sie schläft.", tags=("verb_last",)),
+    Example("Is it <b>true</b>?", "Ist es wahr?", tags=("question",)),
+    Example("We go home.", "Wir gehen nach Hause."),
+]
+RIGHT = [example.target for example in GERMAN]
+WRONG = ["Ich weiß, dass liest er.", "Er kommt.", "<script>alert(1)</script>", RIGHT[3]]
+
+
+@pytest.fixture
+def copy_run(tiny_run, tmp_path):
+    """A copy of the tiny run under another name, perhaps with another test set and answers."""
+
+    def copy(name, examples=None, outputs=None):
+        folder = tmp_path / name
+        shutil.copytree(tiny_run.folder, folder)
+        if examples is not None:
+            write_examples(folder / runs.TEST, examples)
+        if outputs is not None:
+            write_json(folder / runs.PREDICTIONS, outputs)
+        return folder
+
+    return copy
+
+
+@pytest.fixture
+def german(copy_run):
+    """Two runs on four German sentences: one that is right and one that is hardly ever."""
+    folders = [copy_run("right", GERMAN, RIGHT), copy_run("wrong", GERMAN, WRONG)]
+    return compare(folders, device="cpu", num_samples=40)

@@ -1,0 +1,85 @@
+import json
+
+import pytest
+
+from regard.studies.comparison import compare
+
+
+@pytest.fixture(scope="module")
+def comparison(tiny_run, tiny_run_without_attention):
+    """A model that has learned nothing, and one that has."""
+    folders = [tiny_run_without_attention.folder, tiny_run.folder]
+    return compare(folders, device="cpu", num_samples=100)
+
+
+def test_scores_are_those_of_the_runs(comparison, tiny_run):
+    for name in ("bleu", "chrf", "accuracy"):
+        wanted = tiny_run.evaluation.results[name].value
+        assert comparison.standings[1].results[name].value == wanted
+
+
+def test_every_score_has_its_interval(comparison):
+    for standing in comparison.standings:
+        low, high = standing.results["bleu"].interval
+        assert low <= standing.results["bleu"].value <= high
+
+
+def test_first_run_is_held_against_nothing(comparison):
+    assert comparison.standings[0].differences == {}
+
+
+def test_better_run_is_better_and_not_by_chance(comparison):
+    for name, found in comparison.standings[1].differences.items():
+        before, after = (standing.results[name].value for standing in comparison.standings)
+        assert found.value == pytest.approx(after - before)
+        assert found.p_value < 0.05
+
+
+def test_equal_runs_do_not_differ(tiny_run, copy_run):
+    found = compare([tiny_run.folder, copy_run("same")], device="cpu", num_samples=40)
+    differences = found.standings[1].differences.values()
+    assert [(one.value, one.p_value) for one in differences] == [(0.0, 1.0)] * 2
+    assert found.disagreements == []
+
+
+def test_model_that_learned_foretells_more_at_every_place(comparison):
+    worse, better = (standing.by_position for standing in comparison.standings)
+    assert len(better) == 10
+    for low, high in zip(worse, better, strict=True):
+        assert low.results["accuracy"].value < high.results["accuracy"].value
+
+
+def test_tags_are_measured(comparison):
+    assert [group.name for group in comparison.standings[1].by_tag] == ["long", "short"]
+
+
+def test_data_without_tags_has_no_groups_by_tag(german, copy_run, tiny_run):
+    untagged = [one for one in german.standings[0].contender.examples if not one.tags]
+    folders = [copy_run(name, untagged, ["x"]) for name in "ab"]
+    found = compare(folders, device="cpu", num_samples=40)
+    assert [standing.by_tag for standing in found.standings] == [[], []]
+
+
+def test_verbs_are_counted_where_they_come_last(german):
+    right, wrong = (standing.verbs.detail for standing in german.standings)
+    assert right == {"verbs": 2, "in_place": 2, "misplaced": 0, "missing": 0}
+    assert wrong == {"verbs": 2, "in_place": 0, "misplaced": 1, "missing": 1}
+
+
+def test_data_without_the_tag_has_no_verbs(comparison):
+    assert [standing.verbs for standing in comparison.standings] == [None, None]
+
+
+def test_plain_values_survive_json(german):
+    values = german.to_dict()
+    assert json.loads(json.dumps(values)) == values
+    assert [run["name"] for run in values["runs"]] == ["right", "wrong"]
+    assert set(values["disagreements"][0]["outputs"]) == {"right", "wrong"}
+
+
+def test_plain_values_tell_how_they_came_about(comparison):
+    values = comparison.to_dict()
+    assert {"command", "commit", "hardware", "torch"} <= set(values)
+    run = values["runs"][1]
+    assert {"command", "parameters", "training", "folder", "decoder"} <= set(run)
+    assert run["scores"]["bleu"]["signature"].startswith("nrefs:1|bs:100|seed:12345|")

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from regard.studies.nadaraya_watson import AVERAGE, FIXED, LEARNED, nadaraya_watson
+
+
+@pytest.fixture(scope="module")
+def findings():
+    return nadaraya_watson(seed=1)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_what_the_lectures_see_is_seen_with_any_points(seed):
+    relations = nadaraya_watson(seed).relations
+    assert [relation.claim for relation in relations if not relation.holds] == []
+
+
+def test_same_seed_gives_the_same_numbers(findings):
+    assert nadaraya_watson(1).numbers == findings.numbers
+
+
+def test_average_pooling_has_no_width_and_no_bend(findings):
+    assert findings.numbers[AVERAGE]["w"] == 0
+    assert findings.numbers[AVERAGE]["roughness"] == pytest.approx(0, abs=1e-9)
+
+
+def test_fixed_width_is_one(findings):
+    assert findings.numbers[FIXED]["w"] == 1
+
+
+def test_fixed_width_is_the_kernel_written_out(findings):
+    generator = torch.Generator().manual_seed(1)
+    x = (5 * torch.rand(50, generator=generator, dtype=torch.float64)).sort().values
+    noise = 0.5 * torch.randn(50, generator=generator, dtype=torch.float64)
+    y = 2 * x.sin() + x**0.8 + noise
+    places = torch.arange(0, 5, 0.1, dtype=torch.float64)
+    kernel = (-((places[:, None] - x) ** 2) / 2).exp()
+    predicted = kernel @ y / kernel.sum(1)
+    error = (predicted - 2 * places.sin() - places**0.8).square().mean().item()
+    assert findings.numbers[FIXED]["test error"] == pytest.approx(error)
+
+
+def test_a_point_left_out_is_harder_to_predict_than_one_that_sees_itself(findings):
+    row = findings.numbers[LEARNED]
+    assert row["left-out error"] > row["training error"]
+
+
+def test_fits_are_drawn_with_the_truth_and_the_training_points(findings):
+    axes = findings.pictures["nadaraya-watson"].figure.axes[0]
+    assert len(axes.lines) == 4
+    assert len(axes.collections[0].get_offsets()) == 50
+
+
+def test_weights_are_drawn_as_three_maps(findings):
+    axes = findings.pictures["nadaraya-watson-weights"].figure.axes
+    assert sum(len(part.images) for part in axes) == 3

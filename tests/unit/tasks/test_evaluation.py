@@ -1,0 +1,120 @@
+import json
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from regard.core.errors import DataError
+from regard.data.examples import Example
+from regard.data.fields import TextField
+from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.tasks.evaluation import evaluate, measure_alignment
+from regard.tasks.predictor import AttentionMap, Prediction
+
+WORDS = "one two three four five six seven eight nine ten".split()
+FIELD = TextField(
+    train_tokenizer(TokenizerConfig(kind="char", vocab_size=100), [" ".join(WORDS)]),
+    has_start=False,
+)
+
+
+def example(*words, shift=0):
+    """A sentence to be copied, whose gold links point `shift` words to the right."""
+    links = tuple(((place + shift) % len(words), place) for place in range(len(words)))
+    return Example(" ".join(words), " ".join(words), alignment=links, tags=("copy",))
+
+
+@dataclass
+class Copier:
+    """Answers with the source and looks straight ahead, piece by piece."""
+
+    has_attention: bool = True
+    source: TextField = FIELD
+    target: TextField = FIELD
+
+    def predict(self, sources, *, search=None):
+        return [[Prediction(source, -1.0, tuple(source), ())] for source in sources]
+
+    def attend(self, examples):
+        maps = []
+        for one in examples:
+            pieces = (*self.source.tokenizer.tokens(one.source), "<eos>")
+            weights = torch.eye(len(pieces)).expand(int(self.has_attention), 1, -1, -1)
+            maps.append(AttentionMap(pieces, pieces, weights))
+        return maps
+
+
+EXAMPLES = [example(*WORDS[:5]), example(*WORDS[5:]), example(*(WORDS + WORDS))]
+
+
+def test_perfect_answers_have_perfect_scores():
+    results = evaluate(Copier(), EXAMPLES).results
+    values = {name: round(result.value, 6) for name, result in results.items()}
+    assert values == {
+        "bleu": 100.0,
+        "chrf": 100.0,
+        "accuracy": 100.0,
+        "lecture_bleu": 1.0,
+        "aer": 0.0,
+    }
+
+
+def test_looking_beside_the_gold_links_is_an_error():
+    assert measure_alignment(Copier(), [example(*WORDS, shift=1)]).value == 1.0
+
+
+def test_half_of_the_links_wrong_is_half_the_error():
+    pairs = [example(*WORDS), example(*WORDS, shift=1)]
+    assert measure_alignment(Copier(), pairs).value == pytest.approx(0.5)
+
+
+def test_alignment_is_measured_where_there_are_gold_links():
+    pairs = [Example("one two", "two one"), example("one", "two")]
+    assert measure_alignment(Copier(), pairs).value == 0.0
+
+
+def test_without_gold_links_there_is_no_alignment_error():
+    assert "aer" not in evaluate(Copier(), [Example("one two", "one two")]).results
+
+
+def test_without_attention_there_is_no_alignment_error():
+    assert "aer" not in evaluate(Copier(has_attention=False), EXAMPLES).results
+
+
+def test_further_references_are_right_as_well():
+    pairs = [Example("one two", "two one", references=("one two",))]
+    assert evaluate(Copier(), pairs).results["accuracy"].value == 100.0
+
+
+def test_sentences_are_grouped_by_length_and_by_tag():
+    evaluation = evaluate(Copier(), EXAMPLES)
+    assert [(g.name, g.count) for g in evaluation.by_length] == [("≤ 10", 2), ("11–20", 1)]
+    assert [(g.name, g.count) for g in evaluation.by_tag] == [("copy", 3)]
+
+
+def test_without_tags_there_are_no_groups_by_tag():
+    assert evaluate(Copier(), [Example("one", "one")]).by_tag == []
+
+
+def test_intervals_come_when_asked_for():
+    results = [evaluate(Copier(), EXAMPLES, num_bootstrap=num).results for num in (0, 10)]
+    assert [result["bleu"].interval is None for result in results] == [True, False]
+
+
+def test_empty_test_set_is_refused():
+    with pytest.raises(
+        DataError, match=r"There is nothing to evaluate: the test set has no example\."
+    ):
+        evaluate(Copier(), [])
+
+
+def test_evaluation_can_be_written_as_json():
+    values = json.loads(json.dumps(evaluate(Copier(), EXAMPLES).to_dict()))
+    assert values["scores"]["bleu"]["signature"].startswith("nrefs:1|")
+    assert values["by_tag"] == [{"name": "copy", "count": 3, "bleu": 100.0, "accuracy": 100.0}]
+    assert values["num_examples"] == 3
+
+
+def test_real_model_is_measured_with_every_score(tiny_run):
+    assert set(tiny_run.evaluation.results) == {"bleu", "chrf", "accuracy", "lecture_bleu", "aer"}
+    assert [group.name for group in tiny_run.evaluation.by_tag] == ["long", "short"]
