@@ -1,14 +1,17 @@
 """Measure what a layer costs as texts grow: recurrence, convolution, self-attention.
 
-    python benchmarks/cost.py --device cpu --threads 1
+    python benchmarks/cost.py --device cpu
 
-Time is the best of several passes forward and backward over one text. Memory is the peak of what
-torch allocates during such a pass beyond weights and input: on a GPU as its allocator counts it,
-on a CPU from the profiler, which sees every allocation, those inside fused kernels included.
+Time is the best of many passes forward and backward over one text: on a GPU by the clock, on a CPU
+the processor time of one thread, so that what else runs on the machine is not counted. Memory is
+the peak of what torch allocates during such a pass beyond weights and input: on a GPU as its
+allocator counts it, on a CPU from the profiler, which sees every allocation, those inside fused
+kernels included.
 The page is drawn from the JSON files by `benchmarks/pages.py`.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +31,7 @@ LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 DIM = 256
 HEADS = 4
 KERNEL = 3
+PASSES = 3
 
 
 class Recurrence(nn.Module):
@@ -81,23 +85,25 @@ def main() -> None:
     """Measure every layer at every length and write the numbers down."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--threads", type=int, default=1, help="processor threads")
-    parser.add_argument("--passes", type=int, default=10, help="passes to take the best of")
+    parser.add_argument("--rounds", type=int, default=8, help="rounds to take the best of")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(1)
     device = find_device(arguments.device)
-    command = "python benchmarks/cost.py --device {} --threads {} --passes {}"
+    points = [Point(name, length, device) for name in LAYERS for length in LENGTHS]
+    # Round after round over all points, so that a busy minute of the machine spoils none of them.
+    for _ in range(arguments.rounds):
+        for point in points:
+            point.measure_time()
     value = {
         **describe_making(device),
-        "command": command.format(device.type, arguments.threads, arguments.passes),
+        "command": f"python benchmarks/cost.py --device {device.type} --rounds {arguments.rounds}",
         "dim": DIM,
         "heads": HEADS,
         "kernel": KERNEL,
         "lengths": LENGTHS,
         "layers": {
-            name: [_measure(name, length, device, passes=arguments.passes) for length in LENGTHS]
-            for name in LAYERS
+            name: [point.describe() for point in points if point.name == name] for name in LAYERS
         },
     }
     path = arguments.out / f"cost-{device.type}.json"
@@ -105,16 +111,31 @@ def main() -> None:
     print(path)
 
 
-def _measure(name: str, length: int, device: torch.device, *, passes: int) -> dict[str, Any]:
-    seed_everything(1)
-    layer = LAYERS[name]().to(device)
-    states = torch.randn(1, length, DIM, device=device, requires_grad=True)
-    # The first pass makes the weights' gradients and warms up; it is not counted.
-    _forth_and_back(layer, states)
-    seconds = min(_time(layer, states, device) for _ in range(passes))
-    peak = _peak_of_gpu(layer, states) if device.type == "cuda" else _peak_of_cpu(layer, states)
-    print(f"{name:>20} {length:>5} {1e3 * seconds:9.2f} ms {peak / 2**20:9.2f} MiB")
-    return {"length": length, "seconds": seconds, "peak_bytes": peak}
+class Point:
+    """A layer and a length, and the best time so far."""
+
+    def __init__(self, name: str, length: int, device: torch.device) -> None:
+        seed_everything(1)
+        self.name = name
+        self.device = device
+        self.seconds = math.inf
+        self.layer = LAYERS[name]().to(device)
+        self.states = torch.randn(1, length, DIM, device=device, requires_grad=True)
+        # The first pass makes room for the gradients and warms up; it is not counted.
+        _forth_and_back(self.layer, self.states)
+
+    def measure_time(self) -> None:
+        """Pass a few times; only the fastest counts."""
+        for _ in range(PASSES):
+            self.seconds = min(self.seconds, _time(self.layer, self.states, self.device))
+
+    def describe(self) -> dict[str, Any]:
+        """Say what a pass takes."""
+        measure_peak = _peak_of_gpu if self.device.type == "cuda" else _peak_of_cpu
+        peak = measure_peak(self.layer, self.states)
+        length = self.states.shape[1]
+        print(f"{self.name:>20} {length:>5} {1e3 * self.seconds:9.2f} ms {peak / 2**20:9.2f} MiB")
+        return {"length": length, "seconds": self.seconds, "peak_bytes": peak}
 
 
 def _forth_and_back(layer: nn.Module, states: Tensor) -> None:
@@ -122,11 +143,12 @@ def _forth_and_back(layer: nn.Module, states: Tensor) -> None:
 
 
 def _time(layer: nn.Module, states: Tensor, device: torch.device) -> float:
+    clock = time.perf_counter if device.type == "cuda" else time.process_time
     _wait(device)
-    started = time.perf_counter()
+    started = clock()
     _forth_and_back(layer, states)
     _wait(device)
-    return time.perf_counter() - started
+    return clock() - started
 
 
 def _wait(device: torch.device) -> None:

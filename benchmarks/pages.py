@@ -298,9 +298,11 @@ def _cost(values: list[dict[str, Any]]) -> str:
         "![Time, memory and multiplications by length](cost.svg)",
         "",
         *(line for value in values for line in _cost_measured(value)),
-        "Time is the best of several passes. Memory is the peak of what torch allocates during one "
-        "pass beyond weights and input: on a GPU as its allocator counts it, on a CPU from the "
-        "profiler, which sees every allocation, those inside kernels included.",
+        "Time is the best of many passes: on a CPU the processor time of one thread, which does "
+        "not count what else the machine was doing, on a GPU the time on the clock. Memory is the "
+        "peak of what torch allocates during one pass beyond weights and input: on a GPU as its "
+        "allocator counts it, on a CPU from the profiler, which sees every allocation, those "
+        "inside kernels included.",
         "",
         "## How it was made",
         "",

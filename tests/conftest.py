@@ -68,6 +68,13 @@ TINY_CONFIGS = {
 }
 
 
+@pytest.fixture(autouse=True)
+def only_device_tests_see_a_gpu(request, monkeypatch):
+    """All others are the same on every machine."""
+    if request.node.get_closest_marker("device") is None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
 @dataclass(frozen=True)
 class Sentences:
     source: Tensor
@@ -168,6 +175,7 @@ class Files:
             recipe=recipe,
             settings=(*TINY_SETTINGS, *settings),
             out=out,
+            device="cpu",
             **changes,
         )
 

@@ -100,7 +100,7 @@ class RotaryPositions(Positions):
         """Turn queries or keys (B, H, L, E); column i is paired with column i + E/2."""
         half = vectors.shape[-1] // 2
         rates = _rates(half, places.device)
-        angles = places[:, None] * rates  # (L, E/2)
+        angles = places[:, None] * rates  # a row a place, a column a pair
         cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
         first, second = vectors[..., :half], vectors[..., half : 2 * half]
         turned = [first * cos - second * sin, second * cos + first * sin]
@@ -128,7 +128,7 @@ class ShawPositions(Positions):
         distance = key_places - query_places[:, None]  # (Q, K)
         index = distance.clamp(-self.REACH, self.REACH) + self.REACH
         # Every query against every distance first, then each pair picks its own.
-        scores = queries @ self.embedding.weight.to(queries.dtype).T  # (B, H, Q, 2·REACH + 1)
+        scores = queries @ self.embedding.weight.to(queries.dtype).T  # (B, H, Q, any width)
         picked = scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
         return picked / math.sqrt(self.head_dim)  # (B, H, Q, K)
 
@@ -183,7 +183,7 @@ class AlibiPositions(Positions):
 
 def sinusoids(places: Tensor, dim: int) -> Tensor:
     """Return sin(place / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
-    angles = places[:, None] * _rates((dim + 1) // 2, places.device)  # (L, D/2)
+    angles = places[:, None] * _rates((dim + 1) // 2, places.device)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :dim]  # (L, D)
 
 
@@ -197,7 +197,7 @@ def alibi_slopes(num_heads: int) -> list[float]:
 
 def _rates(num: int, device: torch.device) -> Tensor:
     """Return the angles per place of `num` frequencies, from 1 down to nearly 1/10000."""
-    return 10_000 ** (-torch.arange(num, device=device) / num)  # (E/2,)
+    return 10_000 ** (-torch.arange(num, device=device) / num)
 
 
 POSITIONS: dict[str, type[Positions]] = {

@@ -7,12 +7,17 @@ and `forward(queries, prepared)` scores every query against every key. The table
 
 import math
 from abc import ABC, abstractmethod
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import weigh
 from regard.core.errors import ConfigError
+
+ScoreKind = Literal[
+    "dot", "scaled_dot", "general", "additive", "concat", "location", "cosine", "gaussian"
+]
 
 
 class Score(nn.Module, ABC):

@@ -27,7 +27,7 @@ class ConvolutionConfig:
     num_layers: int = 4
     """Number of gated convolutions."""
     kernel: int = 3
-    """Positions that a convolution sees at once; odd, so that it has a middle."""
+    """Positions that a convolution sees at once; odd in an encoder, so that it has a middle."""
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     """How order is told beyond the kernel."""
     max_length: int = 512

@@ -1,5 +1,6 @@
 """Several runs on one test set: which is better, is it chance, and where do they part?"""
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from regard.core.device import find_device
 from regard.core.log import logger
+from regard.data.phrasebook import split_words
 from regard.metrics.accuracy import accuracy
 from regard.metrics.grouping import Group, by_length, by_position, by_tag
 from regard.metrics.result import Result
@@ -37,7 +39,8 @@ class Standing:
     by_length: list[Group]
     """BLEU by the number of source words."""
     by_position: list[Group]
-    """Words of the reference that the model foretells, by tenths of the target."""
+    """Words of the reference that the model foretells, by tenths of the target; empty where no
+    reference has a word."""
     by_tag: list[Group]
     """BLEU and exact matches by phenomenon, where the data carries tags."""
     verbs: Result | None
@@ -153,7 +156,21 @@ def _measure(contender: Contender, first: Contender, *, device: str, num_samples
 
 
 def _foretell(contender: Contender, device: str) -> list[Group]:
-    return by_position(runs.load(contender.folder, device).foretell(contender.examples))
+    told = runs.load(contender.folder, device).foretell(contender.examples)
+    hits = [
+        _without_marks(unicodedata.normalize("NFC", example.target), own)
+        for example, own in zip(contender.examples, told, strict=True)
+    ]
+    return by_position(hits) if any(hits) else []
+
+
+def _without_marks(target: str, told: Sequence[bool]) -> list[bool]:
+    """Leave punctuation out: the full stop is no riddle and would flatter the last tenth."""
+    return [
+        is_told
+        for word, is_told in zip(split_words(target), told, strict=False)
+        if any(map(str.isalnum, word))
+    ]
 
 
 def _verbs(contender: Contender) -> Result | None:

@@ -1,4 +1,4 @@
-"""Ten years in one command: every step from a fixed context to self-attention, on the same data."""
+"""The models of 2014 to 2017, from a fixed context to self-attention, all on the same data."""
 
 from collections.abc import Sequence
 from dataclasses import replace

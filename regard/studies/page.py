@@ -39,11 +39,10 @@ def _part(part: Part) -> Markup:
 
 
 def _disagreement(found: Disagreement, names: list[str]) -> Markup:
-    rows = list(zip(names, found.outputs, found.values, strict=True))
-    return join(
-        facts({"source": found.source, "reference": found.reference}),
-        table(["run", "output", "chrF"], rows),
-    )
+    # The reference is the measure of all the others, so its own chrF is 100.
+    rows = [("reference", found.reference, 100.0)]
+    rows += zip(names, found.outputs, found.values, strict=True)
+    return join(paragraph(found.source), table(["run", "output", "chrF"], rows))
 
 
 def _making(comparison: Comparison) -> Markup:

@@ -46,13 +46,16 @@ class Part:
 
 def find_parts(comparison: Comparison) -> list[Part]:
     """Return everything that a comparison can say as a table, in order."""
-    parts = [_quality(comparison), _cost(comparison), _lengths(comparison), _positions(comparison)]
-    if comparison.standings[0].by_tag:
+    first = comparison.standings[0]
+    parts = [_quality(comparison), _cost(comparison), _lengths(comparison)]
+    if first.by_position:
+        parts.append(_positions(comparison))
+    if first.by_tag:
         parts += [
             _phenomena(comparison, "bleu", "BLEU by phenomenon"),
             _phenomena(comparison, "accuracy", "Exact matches by phenomenon, in percent"),
         ]
-    if comparison.standings[0].verbs:
+    if first.verbs:
         parts.append(_verbs(comparison))
     return parts
 
@@ -134,8 +137,8 @@ def _positions(comparison: Comparison) -> Part:
     return Part(
         title="Accuracy by target position",
         note="How many words of the reference each model foretells, given the right ones before "
-        "them (teacher forcing), by tenths of the target. A model that remembers less and less of "
-        "the source falls behind towards the end.",
+        "them (teacher forcing), by tenths of the target, punctuation left out. A model that "
+        "remembers less and less of the source falls behind towards the end.",
         head=("of the target", *comparison.names),
         rows=rows,
         chart=Chart("place in the target, in percent", "words foretold, %", series),

@@ -7,7 +7,7 @@ import torch
 
 from regard.core.tables import pick
 from regard.studies.findings import Findings
-from regard.studies.nadaraya_watson import nadaraya_watson
+from regard.studies.regression import nadaraya_watson
 from regard.tasks.runs import describe_making
 
 REPRODUCTIONS: dict[str, Callable[[int], Findings]] = {

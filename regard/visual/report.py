@@ -34,7 +34,7 @@ table{border-collapse:collapse;width:100%}
 th,td{padding:.55rem .9rem;text-align:start;vertical-align:top;border-top:1px solid var(--line)}
 thead th{border-top:0;font-weight:500;white-space:nowrap}
 td{min-width:9rem;font-size:.95rem;overflow-wrap:anywhere}
-.number{min-width:5rem;text-align:end;font-variant-numeric:tabular-nums}
+.number{min-width:5rem;text-align:end;font-variant-numeric:tabular-nums;white-space:nowrap}
 figure{margin:0 0 1.25rem}
 figure .wide{padding:.75rem}
 figure svg{display:block;margin:auto}

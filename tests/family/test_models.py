@@ -1,15 +1,25 @@
 """What every encoder and decoder must do, over every row of the tables."""
 
+import dataclasses
 import json
 
 import pytest
 import torch
 
+from regard.attention.heads import MultiHeadAttention
+from regard.attention.positions import POSITIONS
 from regard.attention.scores import SCORES
 from regard.core.config import from_dict, to_dict
 from regard.models.build import ModelConfig
-from regard.models.decoders import BahdanauDecoderConfig, LuongDecoderConfig
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.decoders import (
+    DECODERS,
+    BahdanauDecoderConfig,
+    LuongDecoderConfig,
+    TransformerDecoderConfig,
+)
+from regard.models.encoders import ENCODERS, RnnEncoderConfig, TransformerEncoderConfig
+from regard.models.layers import FEED_FORWARDS, NORMS
+from regard.training.checkpoint import load_weights, save_weights
 
 CONTEXTS = ("last", "mean", "max")
 
@@ -29,16 +39,34 @@ def gradients_of(model):
     return {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
+def idle_biases(model):
+    """Biases of keys: they move all scores of a query alike, which the softmax does not see."""
+    return {
+        f"{name}.key_map.bias"
+        for name, module in model.named_modules()
+        if isinstance(module, MultiHeadAttention)
+    }
+
+
 def assert_all_learn(model):
+    idle = idle_biases(model)
     for name, gradient in gradients_of(model).items():
         assert gradient is not None, f"{name} has no gradient"
         assert gradient.isfinite().all(), f"{name} has a gradient that is not finite"
-        assert gradient.abs().sum() > 0, f"{name} has a gradient of zeros"
+        assert gradient.abs().sum() > 0 or name in idle, f"{name} has a gradient of zeros"
 
 
 def distance(ours, theirs):
     """How far two tensors are apart, as a share of the second."""
     return ((ours.float() - theirs).norm() / theirs.norm()).item()
+
+
+def test_every_encoder_has_a_tiny_one(tiny_encoders):
+    assert {type(config) for config in tiny_encoders.values()} == set(ENCODERS)
+
+
+def test_every_decoder_has_a_tiny_one(tiny_decoders):
+    assert {type(config) for config in tiny_decoders.values()} == set(DECODERS)
 
 
 def test_logits_are_finite_and_one_a_token(tiny_config, build, sentences):
@@ -84,6 +112,40 @@ def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, sentences
     assert_all_learn(model)
 
 
+def of_kind(tiny, settings):
+    """The first tiny config of a kind, with embeddings as wide as the states."""
+    config = next(config for config in tiny.values() if type(config) is settings)
+    widths = {name: 4 for name in ("embedding_dim", "dim") if hasattr(config, name)}
+    return dataclasses.replace(config, **widths)
+
+
+@pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("ties", ["output", "all"])
+class TestTies:
+    @pytest.fixture
+    def config(self, tiny_encoders, tiny_decoders, encoder, decoder, ties):
+        return ModelConfig(
+            encoder=of_kind(tiny_encoders, encoder),
+            decoder=of_kind(tiny_decoders, decoder),
+            ties=ties,
+        )
+
+    def test_tied_model_learns(self, config, build, sentences):
+        model = build(config).train()
+        loss_of(model, sentences)[1].backward()
+        assert_all_learn(model)
+
+    def test_tied_model_is_saved_and_loaded(self, config, build, sentences, tmp_path):
+        model, other = build(config), build(config, seed=1)
+        save_weights(model, tmp_path / "model.safetensors")
+        load_weights(other, tmp_path / "model.safetensors")
+        assert other.decoder.output.weight is other.decoder.embedding.weight
+        with torch.no_grad():
+            ours, theirs = (loss_of(either, sentences)[0] for either in (other, model))
+        assert torch.equal(ours, theirs)
+
+
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("is_reversed", [False, True], ids=["straight", "reversed"])
 def test_every_way_to_read_the_source_learns(build, sentences, context, is_reversed):
@@ -119,6 +181,30 @@ def name_decoder(decoder):
 def test_every_score_and_reach_learns(build, sentences, decoder, is_mixed):
     encoder = RnnEncoderConfig(embedding_dim=4, dim=6)
     model = build(ModelConfig(encoder=encoder, decoder=decoder)).train()
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+        loss_of(model, sentences)[1].backward()
+    assert_all_learn(model)
+
+
+TRANSFORMER = {"dim": 8, "num_heads": 4, "num_layers": 2, "feed_forward_dim": 5, "dropout": 0.0}
+CHOICES = [
+    *({"positions": positions, "max_length": 9} for positions in POSITIONS),
+    *({"norm": norm, "is_norm_first": True} for norm in NORMS),
+    *({"norm": norm, "is_norm_first": False} for norm in NORMS),
+    *({"feed_forward": kind} for kind in FEED_FORWARDS),
+    *({"num_key_heads": number} for number in (1, 2, 4)),
+]
+
+
+@pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
+@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: "-".join(map(str, choice.values())))
+def test_every_choice_of_a_transformer_learns(build, sentences, choice, is_mixed):
+    config = ModelConfig(
+        encoder=TransformerEncoderConfig(**TRANSFORMER, **choice),
+        decoder=TransformerDecoderConfig(**TRANSFORMER, **choice),
+    )
+    assert from_dict(ModelConfig, to_dict(config)) == config
+    model = build(config).train()
     with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
         loss_of(model, sentences)[1].backward()
     assert_all_learn(model)

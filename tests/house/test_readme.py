@@ -2,8 +2,8 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = "core attention data metrics training visual models search tasks cli".split()
-WIDTH = 26
+ROOMS = "core attention data metrics training visual models search tasks studies cli".split()
+WIDTH = 28
 
 
 def test_the_tree_in_the_readme_is_the_tree_on_disk():

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.reach import GlobalAttention
-from regard.attention.scores import SCORES
+from regard.attention.scores import SCORES, ScoreKind
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.models.decoders.parts import (
@@ -25,7 +25,7 @@ class BahdanauDecoderConfig(RecurrentDecoderConfig):
 
     kind: Literal["bahdanau"] = "bahdanau"
     """What kind of decoder this is."""
-    score: Literal["dot", "scaled_dot", "general", "additive", "concat", "location"] = "additive"
+    score: ScoreKind = "additive"
     """How well the last state fits a source position; the paper's is additive."""
     attention_dim: int = 256
     """Width of the hidden layer of the additive and concat scores."""

@@ -11,7 +11,7 @@ from regard.attention.reach import (
     LocalMonotonicAttention,
     LocalPredictiveAttention,
 )
-from regard.attention.scores import SCORES, Score
+from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.models.decoders.parts import (
@@ -28,7 +28,7 @@ class LuongDecoderConfig(RecurrentDecoderConfig):
 
     kind: Literal["luong"] = "luong"
     """What kind of decoder this is."""
-    score: Literal["dot", "scaled_dot", "general", "additive", "concat", "location"] = "general"
+    score: ScoreKind = "general"
     """How well the new state fits a source position."""
     attention_dim: int = 256
     """Width of the hidden layer of the additive and concat scores."""

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from regard.data.examples import Example
 from regard.studies.comparison import compare
 
 
@@ -49,11 +50,18 @@ def test_model_that_learned_foretells_more_at_every_place(comparison):
         assert low.results["accuracy"].value < high.results["accuracy"].value
 
 
+@pytest.mark.parametrize(("target", "num_places"), [("b !", 10), ("! ?", 0)])
+def test_punctuation_is_not_to_be_foretold(copy_run, target, num_places):
+    folders = [copy_run(name, [Example("a b", target)], ["x"]) for name in "ab"]
+    found = compare(folders, device="cpu", num_samples=40)
+    assert len(found.standings[0].by_position) == num_places
+
+
 def test_tags_are_measured(comparison):
     assert [group.name for group in comparison.standings[1].by_tag] == ["long", "short"]
 
 
-def test_data_without_tags_has_no_groups_by_tag(german, copy_run, tiny_run):
+def test_data_without_tags_has_no_groups_by_tag(german, copy_run):
     untagged = [one for one in german.standings[0].contender.examples if not one.tags]
     folders = [copy_run(name, untagged, ["x"]) for name in "ab"]
     found = compare(folders, device="cpu", num_samples=40)

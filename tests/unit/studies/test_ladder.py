@@ -30,8 +30,8 @@ def request_of(reverse_files):
     """A folder to what a person asks of the ladder."""
 
     def ask(out):
-        request = reverse_files.request(out, device="cpu")
-        return replace(request, recipe=None, settings=SETTINGS)
+        request = reverse_files.request(out)
+        return replace(request, recipe=None, settings=SETTINGS, device="cpu")
 
     return ask
 

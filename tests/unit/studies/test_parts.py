@@ -33,6 +33,12 @@ def test_data_without_tags_has_no_phenomena(german):
     assert titles == TITLES[:4]
 
 
+def test_targets_without_words_have_no_places(german):
+    bare = [replace(standing, by_position=[]) for standing in german.standings]
+    titles = [one.title for one in find_parts(replace(german, standings=bare))]
+    assert "Accuracy by target position" not in titles
+
+
 def test_quality_holds_scores_with_their_spread_and_differences_with_their_p_value(german):
     first, second = part(german, "Quality").rows
     assert first[:3] == ("right", "100.00 ± 0.00", "–")

@@ -7,6 +7,8 @@ from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.data.examples import Example
 from regard.search.beam import SearchConfig
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import load_recipe
 
 SOURCES = ["a b c d e", "", "e d", "b b a", "   ", "c a", "d d c a"]
 BEAM = SearchConfig(beams=4)
@@ -153,7 +155,11 @@ def test_batches_hold_every_example_once(predictor):
     assert sorted(row for batch in batches for row in batch.rows) == list(range(29))
 
 
-def test_shared_weights_count_once(tiny_run):
-    model = tiny_run.predictor.model
-    names = {name: weight.numel() for name, weight in model.state_dict().items()}
-    assert tiny_run.predictor.num_parameters == sum(names.values())
+def test_shared_weights_count_once(predictor, tiny_settings):
+    tokenizer = predictor.source.tokenizer
+    recipe = load_recipe(
+        "bahdanau2015-laptop", [*tiny_settings, "data.is_joint=true", "model.ties=all"]
+    )
+    tied = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=predictor.device)
+    with_names = sum(weight.numel() for weight in tied.model.state_dict().values())
+    assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()

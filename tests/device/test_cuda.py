@@ -1,0 +1,101 @@
+"""What only a GPU can show."""
+
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from regard.data.batching import Batches
+from regard.data.examples import Example
+from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.search.beam import SearchConfig
+from regard.tasks.learning import loss_function
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import load_recipe
+from regard.tasks.runs import load
+
+pytestmark = [
+    pytest.mark.device,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here"),
+]
+PAPERS = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")
+EXAMPLES = [
+    Example("a b c d e", "e d c b a"),
+    Example("b a", "a b"),
+    Example("c c e", "e c c"),
+    Example("d", "d"),
+]
+SOURCES = [example.source for example in EXAMPLES]
+
+
+@pytest.fixture(params=PAPERS)
+def predictor(request):
+    """A laptop's recipe with fresh weights on the GPU, in training mode, to be computed in bf16."""
+    recipe = load_recipe(f"{request.param}-laptop", ["train.precision=bf16"])
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word", vocab_size=20), SOURCES)
+    device = torch.device("cuda")
+    predictor = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=device)
+    predictor.model.train()
+    return predictor
+
+
+@pytest.fixture
+def batch(predictor):
+    """All examples as one batch, where a GPU fetches it without waiting."""
+    batches = Batches(
+        predictor.source.read_all(SOURCES),
+        predictor.target.read_all([example.target for example in EXAMPLES]),
+        predictor.recipe.data.batch,
+        fields=(predictor.source, predictor.target),
+        is_pinned=True,
+    )
+    (batch,) = batches.epoch(0)
+    return batch
+
+
+@contextmanager
+def no_waiting():
+    """Raise wherever the host would wait for the GPU."""
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def test_step_in_bf16_gives_every_weight_a_finite_gradient(predictor, batch):
+    loss_function(predictor)(batch).total.backward()
+    for name, weight in predictor.model.named_parameters():
+        assert weight.dtype == torch.float32
+        assert weight.grad is not None, name
+        assert weight.grad.isfinite().all(), name
+
+
+def test_loss_in_bf16_is_near_the_one_in_fp32(predictor, batch):
+    predictor.model.eval()
+    found = loss_function(predictor)(batch).nll
+    with torch.autocast("cuda", enabled=False):
+        values = batch.to(predictor.device)
+        logits = predictor.model(values.source, batch.source_mask, values.target[:, :-1]).logits
+    log_probs = logits.float().log_softmax(-1).gather(-1, values.target[:, 1:, None]).squeeze(-1)
+    exact = -log_probs[values.target_mask[:, 1:]].sum()
+    assert found.item() == pytest.approx(exact.item(), rel=0.02)
+
+
+def test_training_step_never_makes_the_host_wait(predictor, batch):
+    loss = loss_function(predictor)
+    loss(batch).total.backward()  # the first call sets libraries up
+    torch.cuda.synchronize()
+    with no_waiting():
+        loss(batch).total.backward()
+
+
+@pytest.mark.parametrize("beams", [1, 4])
+def test_search_finds_the_same_on_the_gpu(tiny_run, beams):
+    search = SearchConfig(beams=beams)
+    on_host, on_device = (
+        load(tiny_run.folder, device).predict(SOURCES, search=search) for device in ("cpu", "cuda")
+    )
+    for ours, theirs in zip(on_device, on_host, strict=True):
+        assert ours[0].tokens == theirs[0].tokens
+        assert ours[0].log_prob == pytest.approx(theirs[0].log_prob, abs=1e-3)
