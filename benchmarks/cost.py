@@ -166,7 +166,7 @@ def _peak_of_gpu(layer: nn.Module, states: Tensor) -> int:
 def _peak_of_cpu(layer: nn.Module, states: Tensor) -> int:
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         _forth_and_back(layer, states)
-    kineto = seen.profiler.kineto_results  # type: ignore[union-attr]
+    kineto = seen.profiler.kineto_results
     allocations = [event for event in kineto.events() if event.name() == "[memory]"]
     allocations.sort(key=lambda event: event.start_ns())
     now = peak = 0

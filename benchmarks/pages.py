@@ -27,7 +27,7 @@ def main() -> None:
             print(f"docs/results/{name}.md")
     cost = [path for device in ("cpu", "cuda") if (path := FOLDER / f"cost-{device}.json").exists()]
     if cost:
-        write_text(FOLDER / "cost.md", _cost([read_json(path) for path in cost]))
+        write_text(FOLDER / "cost.md", _cost({path: read_json(path) for path in cost}))
         print("docs/results/cost.md")
 
 
@@ -235,6 +235,9 @@ def _phrasebook(value: dict[str, Any]) -> str:
             "",
             _table(head, rows),
             "",
+            "A fixed context is far behind wherever a sentence is longer than a few words. The "
+            "stacked LSTMs of sutskever2014 have hardly begun to learn in so short a training.",
+            "",
             "![BLEU by source length](phrasebook-lengths.svg)",
             "",
             "## BLEU by phenomenon",
@@ -271,7 +274,7 @@ COSTS: dict[str, tuple[str, str, str]] = {
 
 
 def _multiplications(layer: str, length: int, value: dict[str, Any]) -> float:
-    dim, kernel = value["dim"], value["kernel"]
+    dim, kernel = float(value["dim"]), float(value["kernel"])
     if layer == "GRU":
         return 6 * length * dim**2
     if layer == "convolution":
@@ -279,12 +282,13 @@ def _multiplications(layer: str, length: int, value: dict[str, Any]) -> float:
     return 4 * length * dim**2 + 2 * length**2 * dim
 
 
-def _cost(values: list[dict[str, Any]]) -> str:
+def _cost(values: dict[Path, dict[str, Any]]) -> str:
     """Write one page from what was measured on each device."""
-    first = values[0]
-    picture.save(FOLDER / "cost.svg", _cost_figure(values))
+    measured = list(values.values())
+    first = measured[0]
+    picture.save(FOLDER / "cost.svg", _cost_figure(measured))
     theory = [(layer, *words) for layer, words in COSTS.items()]
-    theory_head = ("layer", "multiplications", "steps in a row", "longest way")
+    theory_head = ("layer", "multiplications forward", "steps in a row", "longest way")
     parts = [
         "# What a layer costs as texts grow",
         "",
@@ -297,7 +301,7 @@ def _cost(values: list[dict[str, Any]]) -> str:
         "",
         "![Time, memory and multiplications by length](cost.svg)",
         "",
-        *(line for value in values for line in _cost_measured(value)),
+        *(line for value in measured for line in _cost_measured(value)),
         "Time is the best of many passes: on a CPU the processor time of one thread, which does "
         "not count what else the machine was doing, on a GPU the time on the clock. Memory is the "
         "peak of what torch allocates during one pass beyond weights and input: on a GPU as its "
@@ -308,8 +312,8 @@ def _cost(values: list[dict[str, Any]]) -> str:
         "",
         *(
             f"- `{value['command']}`: {value['hardware']}, torch {value['torch']}, commit "
-            f"{value['commit']}"
-            for value in values
+            f"{value['commit']}; every number: [`{path.name}`]({path.name})"
+            for path, value in values.items()
         ),
         "",
     ]
@@ -376,7 +380,7 @@ def _cost_figure(values: list[dict[str, Any]]) -> Figure:
                     dash = "--" if number % 2 else "-"
                     colour = picture.COLOURS[number]
                     axes.plot(lengths, column, dash, color=colour, marker="o", ms=4, label=layer)
-            titles = ("time, ms", "peak memory, MiB", "theory: million multiplications")
+            titles = ("time, ms", "peak memory, MiB", "theory: million multiplications forward")
             for axes, title in zip(panels, titles, strict=True):
                 axes.set(xscale="log", yscale="log", xlabel="positions n")
                 axes.set_title(title, loc="left", fontsize=11)

@@ -7,7 +7,7 @@ import typer
 
 SENTENCES = (
     "I would like to learn German.",
-    "The old man reads the new book because he has time.",
+    "The old man reads the new book because he is tired.",
     "Tomorrow I get up at seven.",
 )
 
@@ -58,7 +58,7 @@ def demo(
         print(f"  {source}\n    → {output}")
     (found,) = predictor.attend([Example(SENTENCES[0], outputs[0])])
     print("\nWhere it looked (rows: what it wrote; columns: what it read):")
-    Console().print(terminal.heatmap(found.mean().numpy(), found.target, found.source))
+    Console().print(terminal.heatmap(found.mean().numpy(), *found.labels))
     path = write_report(out, predictor, evaluation, title="regard: English → German phrasebook")
     print(f"Report: {path.resolve()}")
     print(f'Try: regard show {out} "I would like to learn German."')

@@ -34,9 +34,10 @@ def show(
             f"so there is no map to show. Its answer is '{written}'."
         )
     weights = found.mean().numpy()
+    rows, columns = found.labels
     print(written)
     if out is None:
-        Console().print(terminal.heatmap(weights, found.target, found.source))
+        Console().print(terminal.heatmap(weights, rows, columns))
         return
-    heatmap.save(out, weights, found.target, columns=found.source, title=f"{sentence} → {written}")
+    heatmap.save(out, weights, rows, columns=columns)
     print(out)

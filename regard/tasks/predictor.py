@@ -49,6 +49,11 @@ class AttentionMap:
     weights: Tensor
     """(N, H, T, S), on the host."""
 
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """Target and source pieces as people read them, without the mark of a word's start."""
+        return [_label(piece) for piece in self.target], [_label(piece) for piece in self.source]
+
     def mean(self) -> Tensor:
         """Average layers and heads: (T, S)."""
         return self.weights.mean((0, 1))  # (T, S)
@@ -231,3 +236,7 @@ class Predictor:
 
     def _pieces(self, field: TextField, tokens: Tensor) -> tuple[str, ...]:
         return tuple(field.tokenizer.token(token) for token in tokens.tolist())
+
+
+def _label(piece: str) -> str:
+    return piece.removeprefix("▁") or piece

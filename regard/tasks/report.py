@@ -75,7 +75,7 @@ def _maps(predictor: Predictor, evaluation: Evaluation, num: int) -> list[Sectio
     found = predictor.attend(pairs[:num])
     figures = [
         figure(
-            heatmap.svg(one.mean().numpy(), one.target, one.source),
+            heatmap.svg(one.mean().numpy(), *one.labels),
             f"{pair.source} → {pair.target}",
         )
         for pair, one in zip(pairs, found, strict=False)

@@ -69,11 +69,11 @@ def learn(tmp_path_factory):
 def learn_phrasebook(tmp_path_factory):
     """Train the laptop's recipe of a paper on the phrasebook."""
 
-    def learn(paper, *words, data="phrasebook"):
+    def learn(paper):
         request = Request(
-            data=(data,),
+            data=("phrasebook",),
             recipe=f"{paper}-laptop",
-            settings=(f"seed={new_seed()}", *words),
+            settings=(f"seed={new_seed()}",),
             out=tmp_path_factory.mktemp("learn") / "run",
             device="cpu",
         )
