@@ -18,7 +18,7 @@ WIDE = (
     "model.encoder.dim=96",
     "model.decoder.dim=96",
     "train.optimizer.learning_rate=0.01",
-    "train.max_steps=800",
+    "train.max_steps=600",
 )
 
 

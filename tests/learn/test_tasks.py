@@ -35,7 +35,7 @@ def test_sort_is_learned(learn, value):
 
 @pytest.mark.quick
 def test_dates_are_learned(learn, value):
-    assert value(learn(dates, *CHARACTERS), "accuracy") >= 90
+    assert value(learn(dates, *CHARACTERS), "accuracy") >= 85
 
 
 def test_addition_is_learned(learn, value):
