@@ -9,7 +9,7 @@ import torch
 
 from regard.core.config import to_dict
 from regard.core.device import find_device, find_dtype, seed_everything
-from regard.core.errors import CheckpointError
+from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.log import logger
 from regard.data.batches import Batch
@@ -176,6 +176,7 @@ def _open(request: Request, recipe: Recipe, splits: Splits, *, device: torch.dev
                 "Resume with the data it began with."
             )
         predictor = runs.load_untrained(request.out, device)
+        _check_resumed(recipe, predictor.recipe)
         return Predictor(
             recipe,
             predictor.model,
@@ -185,6 +186,16 @@ def _open(request: Request, recipe: Recipe, splits: Splits, *, device: torch.dev
         )
     source, target = _train_tokenizers(recipe.data, splits.train)
     return Predictor.fresh(recipe, source=source, target=target, device=device)
+
+
+def _check_resumed(asked: Recipe, saved: Recipe) -> None:
+    """Raise if a run is to go on as another model or with other data."""
+    for section in ("model", "data", "seed"):
+        if getattr(asked, section) != getattr(saved, section):
+            raise ConfigError(
+                f"`{section}` cannot change when a run is resumed; only `train`, `validation` and "
+                "`search` can. Leave the setting out, or train anew with --force."
+            )
 
 
 def _save_start(request: Request, predictor: Predictor, splits: Splits) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.log import logger
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,15 +177,21 @@ class Cosine(Schedule):
                 "`schedule.kind` is 'cosine', which must know the last step. "
                 "Set `max_steps` or `max_epochs`."
             )
+        self._warmup_steps = config.warmup_steps
         if config.warmup_steps >= total_steps:
-            raise ConfigError(
-                f"`schedule.warmup_steps` must be below the number of steps ({total_steps:,}), "
-                f"but is {config.warmup_steps:,}."
+            # A short training, often on little data, should still begin and end well.
+            self._warmup_steps = total_steps // 10
+            logger.warning(
+                "`schedule.warmup_steps` (%s) would not end before the last step (%s); warming up "
+                "for %s instead.",
+                f"{config.warmup_steps:,}",
+                f"{total_steps:,}",
+                f"{self._warmup_steps:,}",
             )
 
     def factor(self, step: int, epoch: int) -> float:
         """Return the factor for one update."""
-        warmup, least = self.config.warmup_steps, self.config.min_factor
+        warmup, least = self._warmup_steps, self.config.min_factor
         if step < warmup:
             return _warmup(step, warmup)
         done = min(1.0, (step - warmup) / (self.total_steps - warmup))

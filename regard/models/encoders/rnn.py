@@ -64,22 +64,15 @@ class RnnEncoder(Encoder):
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
-        lengths = mask.sum(1)
-        order = _reading_order(lengths, values.shape[1]).to(values.device)  # (B, S)
-        read = values.gather(1, order) if self.config.is_reversed else values
+        lengths = mask.sum(1).cpu()
+        order = _reading_order(lengths, values.shape[1]) if self.config.is_reversed else None
+        if order is not None:
+            order = order.to(values.device, non_blocking=True)  # (B, S)
+        read = values if order is None else values.gather(1, order)
         embedded = self.dropout(self.embedding(read))
-        # Packing keeps padding out of both directions, so a sentence's states do not depend on
-        # the sentences beside it. It wants the lengths on the host, where the mask already is.
-        packed = pack_padded_sequence(
-            embedded, lengths.cpu(), batch_first=True, enforce_sorted=False
-        )
-        outputs, last = self.recurrence(packed)
-        states, _ = pad_packed_sequence(
-            outputs, batch_first=True, total_length=values.shape[1]
-        )  # (B, S, D)
-        if self.config.is_reversed:
+        states, final = self._run(embedded, lengths)
+        if order is not None:
             states = states.gather(1, order[..., None].expand_as(states))
-        final = self._layers(last)
         device_mask = mask.to(values.device, non_blocking=True)
         return Memory(
             states=self.dropout(states),
@@ -89,8 +82,24 @@ class RnnEncoder(Encoder):
             tokens=values,
         )
 
-    def _layers(self, last: Tensor | tuple[Tensor, Tensor]) -> LayerStates:
+    def _run(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, LayerStates]:
+        """Run over (B, S, D) and return the states (B, S, D) and where each layer ends.
+
+        Packing keeps padding out of both directions, so a sentence's states do not depend on the
+        sentences beside it. It wants the lengths in falling order and on the host, where the mask
+        already is; sorting there and copying without waiting leaves the device undisturbed.
+        """
+        falling, rows = lengths.sort(descending=True, stable=True)
+        device = embedded.device
+        back = rows.argsort().to(device, non_blocking=True)
+        rows = rows.to(device, non_blocking=True)
+        packed = pack_padded_sequence(embedded[rows], falling, batch_first=True)
+        outputs, last = self.recurrence(packed)
+        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=embedded.shape[1])
         parts = last if isinstance(last, tuple) else (last,)
+        return states[back], self._layers(tuple(part[:, back] for part in parts))
+
+    def _layers(self, parts: tuple[Tensor, ...]) -> LayerStates:
         assert len(parts) == num_tensors(self.config.cell)
         joined = [
             part.view(self.config.num_layers, -1, *part.shape[1:]).transpose(1, 2).flatten(2)

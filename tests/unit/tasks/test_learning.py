@@ -167,3 +167,11 @@ def test_metric_decides_what_is_best(fresh, metric, name, sign):
     fresh.recipe = replace(fresh.recipe, validation=validation)
     found = validation_function(fresh, EXAMPLES)()
     assert found.value == sign * found.numbers[name]
+
+
+def test_resuming_as_another_model_is_refused(reverse_files, interrupted_at, tmp_path):
+    request = reverse_files.request(tmp_path)
+    train(request, display=interrupted_at(2))
+    again = replace(request, is_resumed=True, recipe=None, settings=("model.encoder.dropout=0.9",))
+    with pytest.raises(ConfigError, match="^`model` cannot change when a run is resumed; only"):
+        train(again)

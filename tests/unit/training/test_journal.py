@@ -29,8 +29,10 @@ class Screen:
 def lines(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(stream)])
-    monkeypatch.setattr(logger, "level", logging.INFO)
-    return lambda: stream.getvalue().splitlines()
+    before = logger.level
+    logger.setLevel(logging.INFO)
+    yield lambda: stream.getvalue().splitlines()
+    logger.setLevel(before)
 
 
 def train_row(step, seconds):

@@ -4,6 +4,7 @@ import math
 import pytest
 
 from regard.core.errors import ConfigError
+from regard.core.log import logger
 from regard.training.schedule import (
     SCHEDULES,
     ConstantConfig,
@@ -107,9 +108,11 @@ def test_cosine_without_an_end_says_what_to_set():
         build_schedule(CosineConfig(), 0)
 
 
-def test_cosine_with_too_long_a_warmup_names_both_numbers():
-    with pytest.raises(ConfigError, match=r"below the number of steps \(100\), but is 4,000"):
-        build_schedule(CosineConfig(warmup_steps=4000), 100)
+def test_cosine_shortens_a_warmup_that_would_not_end_and_says_so(caplog, monkeypatch):
+    monkeypatch.setattr(logger, "propagate", True)
+    schedule = build_schedule(CosineConfig(warmup_steps=4000), 100)
+    assert [schedule.factor(step, 0) for step in (5, 10, 100)] == [0.5, 1.0, 0.0]
+    assert "(4,000) would not end before the last step (100); warming up for 10" in caplog.text
 
 
 @pytest.mark.parametrize(
