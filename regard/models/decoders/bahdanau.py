@@ -7,34 +7,21 @@ import torch
 from torch import Tensor
 
 from regard.attention.reach import GlobalAttention
-from regard.attention.scores import SCORES, ScoreKind
-from regard.core.config import at_least
-from regard.core.tables import pick
 from regard.models.decoders.parts import (
+    AttentiveDecoderConfig,
     MaxoutReadout,
     RecurrentDecoder,
-    RecurrentDecoderConfig,
     SummaryBridge,
 )
 from regard.models.interfaces import Memory, State, by_sentence, repeat_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class BahdanauDecoderConfig(RecurrentDecoderConfig):
-    """Attends with its last state, then moves."""
+class BahdanauDecoderConfig(AttentiveDecoderConfig):
+    """Attends with its last state, then moves; the paper's score is additive."""
 
     kind: Literal["bahdanau"] = "bahdanau"
     """What kind of decoder this is."""
-    score: ScoreKind = "additive"
-    """How well the last state fits a source position; the paper's is additive."""
-    attention_dim: int = 256
-    """Width of the hidden layer of the additive and concat scores."""
-    max_source: int = 256
-    """Longest source in tokens; only the location score has to know."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("attention_dim", self.attention_dim, 1)
 
 
 class BahdanauDecoder(RecurrentDecoder):
@@ -51,10 +38,7 @@ class BahdanauDecoder(RecurrentDecoder):
             input_dim=config.embedding_dim + memory_dim,
             readout_dim=config.embedding_dim,
         )
-        score = pick(SCORES, config.score, "score")(
-            config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
-        )
-        self.attention = GlobalAttention(score)
+        self.attention = GlobalAttention(config.build_score(memory_dim))
         self.bridge = SummaryBridge(config, memory_dim)
         self.readout = MaxoutReadout(
             state_dim=config.dim,

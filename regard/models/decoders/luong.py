@@ -11,29 +11,24 @@ from regard.attention.reach import (
     LocalMonotonicAttention,
     LocalPredictiveAttention,
 )
-from regard.attention.scores import SCORES, Score, ScoreKind
+from regard.attention.scores import ScoreKind
 from regard.core.config import at_least
-from regard.core.tables import pick
 from regard.models.decoders.parts import (
+    AttentiveDecoderConfig,
     FinalStateBridge,
     RecurrentDecoder,
-    RecurrentDecoderConfig,
 )
 from regard.models.interfaces import Memory, State, by_sentence, repeat_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class LuongDecoderConfig(RecurrentDecoderConfig):
+class LuongDecoderConfig(AttentiveDecoderConfig):
     """Moves, then attends with its new state."""
 
     kind: Literal["luong"] = "luong"
     """What kind of decoder this is."""
     score: ScoreKind = "general"
     """How well the new state fits a source position."""
-    attention_dim: int = 256
-    """Width of the hidden layer of the additive and concat scores."""
-    max_source: int = 256
-    """Longest source in tokens; only the location score has to know."""
     reach: Literal["global", "local_m", "local_p"] = "global"
     """Look everywhere, in a window that walks along, or in one that the state asks for."""
     window: int = 10
@@ -43,7 +38,6 @@ class LuongDecoderConfig(RecurrentDecoderConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("attention_dim", self.attention_dim, 1)
         at_least("window", self.window, 1)
 
 
@@ -120,9 +114,7 @@ class LuongDecoder(RecurrentDecoder):
 
 
 def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> GlobalAttention:
-    score: Score = pick(SCORES, config.score, "score")(
-        config.dim, memory_dim, dim=config.attention_dim, max_source=config.max_source
-    )
+    score = config.build_score(memory_dim)
     if config.reach == "local_m":
         return LocalMonotonicAttention(score, reach=config.window)
     if config.reach == "local_p":

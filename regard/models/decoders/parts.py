@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.core.config import at_least, within
+from regard.core.tables import pick
 from regard.models.interfaces import Decoder, LayerStates, Memory
 from regard.models.recurrence import Cell, Recurrence, num_tensors
 
@@ -29,6 +31,28 @@ class RecurrentDecoderConfig:
         for name in ("embedding_dim", "dim", "num_layers"):
             at_least(name, getattr(self, name), 1)
         within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentiveDecoderConfig(RecurrentDecoderConfig):
+    """What every recurrent decoder with attention can be told besides."""
+
+    score: ScoreKind = "additive"
+    """How well a decoder state fits a source position; 'dot' and its kin need equal widths."""
+    attention_dim: int = 256
+    """Width of the hidden layer of the additive and concat scores."""
+    max_source: int = 256
+    """Longest source in tokens; only the location score has to know."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("attention_dim", self.attention_dim, 1)
+
+    def build_score(self, memory_dim: int) -> Score:
+        """Build the score function between states and a source of this width."""
+        return pick(SCORES, self.score, "score")(
+            self.dim, memory_dim, dim=self.attention_dim, max_source=self.max_source
+        )
 
 
 class RecurrentDecoder(Decoder):
