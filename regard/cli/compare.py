@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.options import Device
+
 if TYPE_CHECKING:
     from regard.studies.comparison import Comparison
 
@@ -19,7 +21,7 @@ def compare(
         str | None, typer.Option("--json", help="A file for every number, or - for here.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="A file for the page with the curves.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Compare runs on the test set they share, each against the first."""
     from regard.studies.comparison import compare as measure

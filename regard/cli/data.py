@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Data, SecondData
+
 app = typer.Typer(help="List, look at and fetch data sets.", no_args_is_help=True)
 
 
@@ -18,8 +20,8 @@ def list_() -> None:
 
 @app.command("show")
 def show(
-    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
-    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    data: Data,
+    data2: SecondData = None,
     num: Annotated[int, typer.Option(help="How many pairs.")] = 10,
 ) -> None:
     """Print some pairs, with their alignment and tags where they are known."""

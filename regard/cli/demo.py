@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Device
+
 SENTENCES = (
     "I would like to learn German.",
     "The old man reads the new book because he is tired.",
@@ -14,7 +16,7 @@ SENTENCES = (
 
 def demo(
     out: Annotated[Path, typer.Option(help="The run folder.")] = Path("runs/demo"),
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Train a small translator on the built-in phrasebook and show what it does.
 

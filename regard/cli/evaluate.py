@@ -5,14 +5,16 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Data, Device, Run, SecondData
+
 
 def evaluate(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
-    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
-    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    run: Run,
+    data: Data,
+    data2: SecondData = None,
     beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Translate a test set and measure the answers; of a named data set, its test part."""
     import dataclasses

@@ -6,27 +6,17 @@ from typing import Annotated
 import typer
 
 from regard.cli.compare import report
+from regard.cli.options import DataAndSettings, Device, Test, Valid
 from regard.cli.words import split_words
 
 
 def ladder(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA [DATA2] [section.key=value ...]",
-            help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
-        ),
-    ],
-    valid: Annotated[
-        list[str] | None,
-        typer.Option(help="Validation data; give it twice for two line-aligned files."),
-    ] = None,
-    test: Annotated[
-        list[str] | None, typer.Option(help="Test data; give it twice for two line-aligned files.")
-    ] = None,
+    data: DataAndSettings,
+    valid: Valid = None,
+    test: Test = None,
     out: Annotated[Path, typer.Option(help="The folder of the run folders.")] = Path("runs/ladder"),
     only: Annotated[str, typer.Option(help="Names of rungs, separated by commas.")] = "",
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017 and vaswani2017.
 

@@ -5,17 +5,19 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Device, Run
+
 CHUNK = 2_000
 """Lines translated together; what has been read before is already printed."""
 
 
 def predict(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
+    run: Run,
     file: Annotated[str, typer.Argument(help="A file, or - for standard input.")] = "-",
     beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
     nbest: Annotated[int, typer.Option(help="Answers a line.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Translate every line of a file.
 

@@ -5,13 +5,15 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Data, Device, Run, SecondData
+
 
 def score(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
-    data: Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")],
-    data2: Annotated[str | None, typer.Argument(help="The target side, line by line.")] = None,
+    run: Run,
+    data: Data,
+    data2: SecondData = None,
     as_json: Annotated[bool, typer.Option("--json", help="With every piece's own share.")] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Print the log-probability of each pair's target, one line a pair, order kept."""
     import dataclasses

@@ -5,15 +5,17 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Device, Run
+
 
 def show(
-    run: Annotated[str, typer.Argument(help="A run folder.")],
+    run: Run,
     sentence: Annotated[str, typer.Argument(help="A source sentence.")],
     target: Annotated[
         str | None, typer.Option(help="A target to look at instead of the model's own.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
 ) -> None:
     """Draw the attention of one sentence, in the terminal or into a file."""
     from rich.console import Console

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.options import DataAndSettings, Device, Test, Valid
 from regard.cli.words import split_words
 
 if TYPE_CHECKING:
@@ -13,25 +14,14 @@ if TYPE_CHECKING:
 
 
 def train(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA [DATA2] [section.key=value ...]",
-            help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
-        ),
-    ],
-    valid: Annotated[
-        list[str] | None,
-        typer.Option(help="Validation data; give it twice for two line-aligned files."),
-    ] = None,
-    test: Annotated[
-        list[str] | None, typer.Option(help="Test data; give it twice for two line-aligned files.")
-    ] = None,
+    data: DataAndSettings,
+    valid: Valid = None,
+    test: Test = None,
     recipe: Annotated[
         str | None, typer.Option(help="A recipe's name or a TOML file; chosen for you without it.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    device: Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
 ) -> None:

@@ -1,6 +1,7 @@
 """How the learning rate changes: step → factor of the base rate."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -107,13 +108,14 @@ ScheduleConfig = (
 )
 
 
-class Schedule:
+class Schedule(ABC):
     """What the base learning rate is multiplied by; without memory unless a kind has one."""
 
     def __init__(self, config: Any, total_steps: int) -> None:
         self.config = config
         self.total_steps = total_steps
 
+    @abstractmethod
     def factor(self, step: int, epoch: int) -> float:
         """Return the factor for one update.
 
@@ -121,16 +123,15 @@ class Schedule:
             step: Number of the update, counted from 1.
             epoch: Number of the epoch, counted from 0.
         """
-        raise NotImplementedError
 
-    def observe(self, value: float) -> None:
+    def observe(self, value: float) -> None:  # noqa: B027 - most kinds have nothing to note
         """Take note of the result of a validation; larger is better."""
 
     def state(self) -> dict[str, Any]:
         """Return what has to be remembered to go on later, as plain JSON."""
         return {}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 - nor to take up
         """Take up what `state` returned."""
 
 

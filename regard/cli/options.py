@@ -1,0 +1,25 @@
+"""What several verbs take: arguments and options with one meaning each."""
+
+from typing import Annotated
+
+import typer
+
+Run = Annotated[str, typer.Argument(help="A run folder.")]
+Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Data = Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")]
+SecondData = Annotated[str | None, typer.Argument(help="The target side, line by line.")]
+DataAndSettings = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA [DATA2] [section.key=value ...]",
+        help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
+    ),
+]
+Valid = Annotated[
+    list[str] | None,
+    typer.Option(help="Validation data; give it twice for two line-aligned files."),
+]
+Test = Annotated[
+    list[str] | None,
+    typer.Option(help="Test data; give it twice for two line-aligned files."),
+]
