@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.core.files import read_json, read_json_lines, write_json
+from regard.core.files import read_json, read_json_lines, write_json, write_text
 from regard.data.datasets import find_data
 from regard.data.examples import Example
 from regard.data.joining import join_neighbours
@@ -24,11 +24,23 @@ from regard.data.readers import read_examples, write_examples
 from regard.data.splitting import Splits
 from regard.metrics.grouping import by_length
 from regard.metrics.text import bleu
+from regard.studies.comparison import compare
+from regard.studies.ladder import FULL
+from regard.studies.page import comparison_page
 from regard.tasks import runs
 
 EDGES = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60)
 LONG = 20
 """A sentence of more source words than this is long."""
+
+TATOEBA = (
+    "train.max_epochs=12",
+    "train.max_steps=0",
+    "train.validate_every=0",
+    "data.batch.max_tokens=8000",
+    "train.schedule.warmup_steps=400",
+)
+"""Four times as many pairs as Multi30k, and shorter ones: larger batches, fewer epochs."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +74,12 @@ def _multi30k(_folder: Path) -> list[Run]:
         Run("luong2015 local-p", "luong2015", data, ("model.decoder.reach=local_p",)),
         Run("luong2015 general, no input feeding", "luong2015", data, no_feed),
     ]
+
+
+def _ladder(data: str, *, words: tuple[str, ...] = ()) -> list[Run]:
+    """Every rung, and beside the highest one what grew out of it."""
+    recipes = [*FULL.values(), "vaswani2017-tiny", "modern-small"]
+    return [Run(recipe, recipe, (data,), words) for recipe in recipes]
 
 
 def _phrasebook(_folder: Path) -> list[Run]:
@@ -103,6 +121,8 @@ def _lengths(data: str, folder: Path, *, epochs: str) -> list[Run]:
 
 EXPERIMENTS = {
     "multi30k": _multi30k,
+    "ladder-multi30k": lambda _folder: _ladder("multi30k"),
+    "ladder-tatoeba": lambda _folder: _ladder("tatoeba:deu", words=TATOEBA),
     "phrasebook": _phrasebook,
     "lengths-multi30k": lambda folder: _lengths("multi30k", folder, epochs="train.max_epochs=30"),
     "lengths-tatoeba": lambda folder: _lengths("tatoeba:deu", folder, epochs="train.max_epochs=12"),
@@ -136,8 +156,12 @@ def main() -> None:
             pool.submit(_train, run, folder, words=arguments.set, threads=arguments.threads)
     print(f"all runs took {time.perf_counter() - started:.0f} s")
     for name in arguments.experiments:
+        if name.startswith("ladder"):
+            _compare([folder for owner, _, folder in planned if owner == name], arguments.out, name)
         rows = [_gather(run, folder) for owner, run, folder in planned if owner == name]
         command = f"python benchmarks/experiments.py {name} --jobs {arguments.jobs}"
+        if arguments.set:
+            command += f" --set {' '.join(arguments.set)}"
         value = {"experiment": name, "command": command, "runs": [row for row in rows if row]}
         write_json(arguments.out / f"{name}.json", value)
 
@@ -153,6 +177,14 @@ def _train(run: Run, folder: Path, *, words: list[str], threads: int) -> None:
         done = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
     tail = (folder / "log.txt").read_text().strip().splitlines()[-8:]
     print(f"== {run.folder}: exit {done.returncode}", *tail, sep="\n   ", flush=True)
+
+
+def _compare(folders: list[Path], out: Path, name: str) -> None:
+    """Hold every finished run against the first, as a page and as JSON."""
+    finished = [folder for folder in folders if (folder / runs.METRICS).exists()]
+    comparison = compare(finished)
+    write_json(out / f"{name}-comparison.json", comparison.to_dict())
+    write_text(out / f"{name}-comparison.html", comparison_page(comparison, title=name))
 
 
 def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
@@ -181,10 +213,13 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
         for row in read_json_lines(folder / runs.JOURNAL)
         if row["kind"] == "valid"
     ]
-    words = [f"seed={run.seed}", *run.words]
-    command = " ".join(["regard train", run.data[0], "--recipe", run.recipe, *words])
-    named = {"name": run.name, "recipe": run.recipe, **metrics, "command": command}
-    return {**named, "samples": samples, "journal": journal}
+    return {
+        "name": run.name,
+        "recipe": run.recipe,
+        **metrics,
+        "samples": samples,
+        "journal": journal,
+    }
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The run folder: complete in itself, and safe to open whoever made it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -96,7 +97,12 @@ def describe_making(device: torch.device) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the commit of the source tree the package runs from, or an empty string."""
+    """Return the commit of the source tree the package runs from, or an empty string.
+
+    A copy without its history, in a container or on a cluster, is told through REGARD_COMMIT.
+    """
+    if told := os.environ.get("REGARD_COMMIT"):
+        return told
     folder = Path(regard.__file__).parent.parent
     if not (folder / ".git").exists():
         return ""

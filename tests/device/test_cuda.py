@@ -9,6 +9,7 @@ from regard.data.batching import Batches
 from regard.data.examples import Example
 from regard.data.tokenizers import TokenizerConfig, train_tokenizer
 from regard.search.beam import SearchConfig
+from regard.studies.ladder import LAPTOP
 from regard.tasks.learning import loss_function
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import load_recipe
@@ -18,7 +19,7 @@ pytestmark = [
     pytest.mark.device,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here"),
 ]
-PAPERS = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")
+RECIPES = (*LAPTOP.values(), "modern-small")
 EXAMPLES = [
     Example("a b c d e", "e d c b a"),
     Example("b a", "a b"),
@@ -28,10 +29,10 @@ EXAMPLES = [
 SOURCES = [example.source for example in EXAMPLES]
 
 
-@pytest.fixture(params=PAPERS)
+@pytest.fixture(params=RECIPES)
 def predictor(request):
     """A laptop's recipe with fresh weights on the GPU, in training mode, to be computed in bf16."""
-    recipe = load_recipe(f"{request.param}-laptop", ["train.precision=bf16"])
+    recipe = load_recipe(request.param, ["train.precision=bf16"])
     tokenizer = train_tokenizer(TokenizerConfig(kind="word", vocab_size=20), SOURCES)
     device = torch.device("cuda")
     predictor = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=device)
