@@ -208,9 +208,10 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
     lowered = bleu(outputs, references, is_lower_cased=True)
     metrics["test"]["scores"]["bleu_lower_cased"] = lowered.to_dict()
     samples = list(zip(sources, [r[0] for r in references], outputs, strict=True))[:20]
+    rows = read_json_lines(folder / runs.JOURNAL)
     journal = [
         {key: row[key] for key in ("kind", "step", "loss", "bleu", "seconds") if key in row}
-        for row in read_json_lines(folder / runs.JOURNAL)
+        for row in rows
         if row["kind"] == "valid"
     ]
     return {
@@ -219,6 +220,8 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
         **metrics,
         "samples": samples,
         "journal": journal,
+        "settings": runs.read_config(folder)["recipe"],
+        "is_averaged": any(row["kind"] == "average" and row["is_best"] for row in rows),
     }
 
 

@@ -39,7 +39,8 @@ def split_by_source(
     """Split examples so that all with the same source land on the same side.
 
     Sources are the same if they differ only in case, blanks or Unicode form. The side hangs on a
-    hash of source and seed, not on the order of the examples.
+    hash of source and seed, not on the order of the examples. What is held out also comes in the
+    order of these hashes, since many files are sorted by length and their first lines tell little.
 
     Args:
         examples: Any examples, in any order.
@@ -63,8 +64,8 @@ def split_by_source(
     in_valid = _take(waiting, min(most, round(valid_share * len(examples))))
     pairs = list(zip(sources, examples, strict=True))
     train = [example for source, example in pairs if source in waiting]
-    valid = [example for source, example in pairs if source in in_valid]
-    test = [example for source, example in pairs if source in in_test]
+    valid = _pick(pairs, in_valid)
+    test = _pick(pairs, in_test)
     note = (
         f"split by source side: {len(train):,} train, {len(valid):,} valid, {len(test):,} test; "
         "no source sentence is shared"
@@ -94,19 +95,26 @@ def _hash(source: str, seed: int) -> bytes:
     return hashlib.blake2b(f"{seed} {source}".encode(), digest_size=8).digest()
 
 
-def _take(waiting: dict[str, int], num: int) -> set[str]:
+def _pick(pairs: Sequence[tuple[str, Example]], sources: Sequence[str]) -> list[Example]:
+    """Return the examples of some sources, in the order of these."""
+    places = {source: place for place, source in enumerate(sources)}
+    found = [(places[source], example) for source, example in pairs if source in places]
+    return [example for _, example in sorted(found, key=lambda pair: pair[0])]
+
+
+def _take(waiting: dict[str, int], num: int) -> list[str]:
     """Move sources out of `waiting` until they have `num` examples; one source at the least."""
-    taken: set[str] = set()
+    taken: list[str] = []
     left = num
     for source, size in list(waiting.items()):
         if left <= 0:
             break
         if size <= left:
-            taken.add(source)
+            taken.append(source)
             left -= size
     if not taken:
         # Every group is larger than what was asked for: the smallest comes nearest.
-        taken.add(min(waiting, key=lambda source: waiting[source]))
+        taken.append(min(waiting, key=lambda source: waiting[source]))
     for source in taken:
         del waiting[source]
     return taken

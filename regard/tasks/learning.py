@@ -139,7 +139,8 @@ def validation_function(
     config = predictor.recipe.validation
     loss = loss_function(predictor)
     batches = predictor.batches(examples)
-    asked = examples[: config.max_examples]
+    # Evenly from the whole set, which may be sorted by length.
+    asked = examples[:: -(-len(examples) // config.max_examples)]
     references = [[example.target, *example.references] for example in asked]
 
     def validate() -> Validation:

@@ -1,5 +1,6 @@
 """What only a GPU can show."""
 
+import warnings
 from contextlib import contextmanager
 
 import pytest
@@ -57,7 +58,9 @@ def batch(predictor):
 @contextmanager
 def no_waiting():
     """Raise wherever the host would wait for the GPU."""
-    torch.cuda.set_sync_debug_mode("error")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # torch warns that it does not notice all of them
+        torch.cuda.set_sync_debug_mode("error")
     try:
         yield
     finally:

@@ -1,3 +1,5 @@
+from statistics import mean
+
 import pytest
 
 from regard.core.errors import ConfigError, DataError
@@ -5,6 +7,8 @@ from regard.data.examples import Example
 from regard.data.splitting import drop_overlap, split_by_source
 
 EXAMPLES = [Example(f"sentence {i // 3}", f"Satz {i}") for i in range(600)]
+
+SORTED = [Example("x" * i, "y") for i in range(1, 1001)]
 
 
 def sources(examples):
@@ -55,6 +59,13 @@ def test_another_seed_gives_another_split():
 def test_the_order_of_the_examples_does_not_matter():
     forwards, backwards = split_by_source(EXAMPLES), split_by_source(EXAMPLES[::-1])
     assert sources(forwards.test) == sources(backwards.test)
+
+
+def test_what_is_held_out_of_a_sorted_file_is_not_sorted():
+    lengths = [len(example.source) for example in split_by_source(SORTED).test]
+    first, last = lengths[: len(lengths) // 2], lengths[len(lengths) // 2 :]
+    assert lengths != sorted(lengths)
+    assert abs(mean(first) - mean(last)) < 0.2 * mean(lengths)
 
 
 def test_the_split_is_the_same_on_every_machine():

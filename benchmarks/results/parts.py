@@ -1,0 +1,75 @@
+"""What several result pages share: tables, scores, samples, and how it was made."""
+
+from collections.abc import Sequence
+from typing import Any
+
+Runs = list[dict[str, Any]]
+
+
+LEAST = 20
+"""Fewer sentences than this say little."""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Write a table: the first column to the left, the others to the right."""
+    lines = [" | ".join(head), " | ".join(["---"] + ["---:"] * (len(head) - 1))]
+    lines += [" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def score(run: dict[str, Any], name: str) -> str:
+    """Write a score of a run with half its 95 % interval, or a dash if it was not taken."""
+    found = run["test"]["scores"].get(name)
+    if found is None:
+        return "–"
+    spread = ""
+    if "interval" in found:
+        low, high = found["interval"]
+        spread = f" ± {(high - low) / 2:.1f}"
+    return f"{found['value']:.1f}{spread}"
+
+
+def making(value: dict[str, Any]) -> str:
+    """Say how an experiment was made: command, hardware, versions, seeds, signatures."""
+    run = value["runs"][0]
+    signatures = sorted({f"{s['name']} `{s['signature']}`" for s in run["test"]["scores"].values()})
+    seeds = sorted({str(one["seed"]) for one in value["runs"]})
+    commits = sorted({one["commit"] for one in value["runs"]})
+    return "\n".join(
+        [
+            "## How it was made",
+            "",
+            f"- `{value['command']}`, each run as its own process",
+            f"- {run['hardware']}, torch {run['torch']}, commit {', '.join(commits)}, "
+            f"seeds {', '.join(seeds)}",
+            *(f"- {signature}" for signature in signatures),
+            f"- every number: [`{value['experiment']}.json`]({value['experiment']}.json)",
+        ]
+    )
+
+
+def samples(runs: Runs, names: Sequence[str], num: int) -> str:
+    """Write the first test sentences as the named runs translate them."""
+    chosen = [run for run in runs if run["name"] in names]
+    parts = [f"## The first {num} test sentences, unpicked", ""]
+    for number in range(num):
+        source, reference, _ = chosen[0]["samples"][number]
+        parts += [f"{number + 1}. {source}", f"   - *reference*: {reference}"]
+        parts += [f"   - {run['name']}: {run['samples'][number][2]}" for run in chosen]
+    return "\n".join(parts)
+
+
+def points(groups: Runs) -> list[tuple[float, float]]:
+    """Return the middle of each group of lengths with its BLEU."""
+    found = []
+    for group in groups:
+        low, _, high = group["name"].replace("≤ ", "0–").partition("–")
+        if high and group["count"] >= LEAST:
+            found.append(((float(low) + float(high)) / 2, group["bleu"]))
+    return found
+
+
+def at(run: dict[str, Any], name: str) -> str:
+    """Write the BLEU of a group of lengths, or a dash if no sentence is in it."""
+    found = [group["bleu"] for group in run["test"]["by_length"] if group["name"] == name]
+    return f"{found[0]:.1f}" if found else "–"
