@@ -145,7 +145,9 @@ def _settings(runs: Runs) -> str:
 def _settings_row(run: dict[str, Any], recipe: Recipe) -> tuple[str, ...]:
     train, training = recipe.train, run["training"]
     dropouts = dict.fromkeys([recipe.model.encoder.dropout, recipe.model.decoder.dropout])
-    limits = {"epochs": train.max_epochs, "steps": train.max_steps}
+    limits = {
+        "epochs": train.max_epochs, "steps": train.max_steps, "minutes": round(train.max_minutes)
+    }  # fmt: skip
     return (
         run["name"],
         f"{recipe.data.source.vocab_size:,}",
