@@ -1,6 +1,6 @@
 """What a person asks of training: which data, which recipe, where to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.core.config import from_dict, override
@@ -13,6 +13,7 @@ from regard.data.splitting import Splits, drop_overlap, split_by_source
 from regard.tasks import runs
 from regard.tasks.choice import choose
 from regard.tasks.recipe import DataConfig, Recipe, load_recipe
+from regard.training.checkpoint import find_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +51,16 @@ class Request:
             )
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
+
+    def going_on(self) -> "Request":
+        """Ask for the same as far as it is not trained yet, whatever an interruption left."""
+        if not (self.out / runs.CONFIG).exists():
+            return self
+        try:
+            find_training(self.out)
+        except CheckpointError:
+            return replace(self, is_forced=True)
+        return replace(self, is_resumed=True, settings=())
 
     def resolve(self) -> tuple[Recipe, Splits]:
         """Read the data and settle the recipe; without one, choose and say why."""
