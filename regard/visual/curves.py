@@ -16,6 +16,8 @@ Points = Sequence[tuple[float, float]]
 
 _LEGEND_COLUMNS = 4
 _MARKERS = "os^Dv*"
+# Once the colours are used up, dashes tell the lines apart.
+_DASHES = ("-", "--", ":")
 # Beyond this, marks would hide the line they stand on.
 _MAX_MARKS = 40
 
@@ -132,6 +134,7 @@ def _line(axes: Axes, number: int, points: Points) -> Any:
     (line,) = axes.plot(
         [x for x, _ in kept],
         [y for _, y in kept],
+        _DASHES[number // len(COLOURS) % len(_DASHES)],
         color=COLOURS[number % len(COLOURS)],
         linewidth=1.8,
         marker=_MARKERS[number % len(_MARKERS)] if has_marks else None,

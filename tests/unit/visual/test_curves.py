@@ -91,3 +91,10 @@ def test_dots_are_drawn_where_they_are():
     dots = {"seen": [(0, 1), (1, float("inf")), (2, 3)]}
     figure = lines({"fit": [(0, 1)]}, x_label="x", y_label="y", dots=dots)
     assert figure.axes[0].collections[0].get_offsets().tolist() == [[0, 1], [2, 3]]
+
+
+def test_no_two_of_many_lines_look_alike():
+    names = [f"run {number}" for number in range(12)]
+    figure = lines({name: [(0, 1), (1, 2)] for name in names}, x_label="x", y_label="y")
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()}
+    assert len(looks) == len(names)
