@@ -29,8 +29,9 @@ def demo(
     from regard.tasks import runs
     from regard.tasks.evaluation import evaluate
     from regard.tasks.learning import train
+    from regard.tasks.reading import read_side
     from regard.tasks.report import write_report
-    from regard.tasks.request import Request, read_side
+    from regard.tasks.request import Request
     from regard.visual import terminal
 
     request = Request(

@@ -19,7 +19,7 @@ def predict(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Translate every line of a file.
+    """Answer every line of a file.
 
     With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
     """
@@ -29,16 +29,13 @@ def predict(
     from regard.data.readers import read_sources
     from regard.tasks.runs import load
 
-    predictor = load(run, device)
-    search = predictor.recipe.search
-    # Asking for more answers than the recipe has beams means asking for more beams.
-    beams = beam if beam is not None else max(search.beams, nbest)
-    search = dataclasses.replace(search, beams=beams)
+    task = load(run, device)
+    search = task.search_with(beams=beam, num_best=nbest)
     lines = iter(read_sources(file))
     number = 0
     while chunk := list(islice(lines, CHUNK)):
         for source, found in zip(
-            chunk, predictor.predict(chunk, search=search, num_best=nbest), strict=True
+            chunk, task.predict(chunk, search=search, num_best=nbest), strict=True
         ):
             number += 1
             if as_json:

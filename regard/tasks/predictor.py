@@ -1,7 +1,9 @@
 """A trained model with all that surrounds it: raw text in, predictions out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,11 +11,14 @@ from torch import Tensor
 from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
+from regard.core.errors import ConfigError
+from regard.core.log import logger
 from regard.data.batches import Batch
-from regard.data.batching import BatchConfig, Batches
+from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.examples import Example
 from regard.data.fields import TextField
-from regard.data.tokenizers import Tokenizer
+from regard.data.tokenizers import Tokenizer, train_tokenizer
+from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.beam import SearchConfig, beam_search
@@ -21,46 +26,21 @@ from regard.search.force import force
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer
-from regard.tasks.recipe import Recipe
+from regard.tasks.evaluation import Evaluation, evaluate
+from regard.tasks.prediction import AttentionMap, Prediction
+from regard.tasks.recipe import DataConfig, Recipe
+from regard.tasks.task import Task
+from regard.training.loop import Validation
+from regard.training.loss import Loss, cross_entropy
+
+SOURCE = "source.tokenizer.json"
+TARGET = "target.tokenizer.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """One answer to one source."""
+class Predictor(Task[Recipe]):
+    """Writes a target for a source: fields, an encoder–decoder and a search."""
 
-    text: str
-    """The answer as text."""
-    log_prob: float
-    """Its log-probability."""
-    tokens: tuple[str, ...]
-    """Its pieces as the model wrote them, the end token included."""
-    token_log_probs: tuple[float, ...]
-    """The log-probability of each piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionMap:
-    """Where the model looked while it wrote a given target."""
-
-    source: tuple[str, ...]
-    """The source's pieces."""
-    target: tuple[str, ...]
-    """The target's pieces."""
-    weights: Tensor
-    """(N, H, T, S), on the host."""
-
-    @property
-    def labels(self) -> tuple[list[str], list[str]]:
-        """Target and source pieces as people read them, without the mark of a word's start."""
-        return [_label(piece) for piece in self.target], [_label(piece) for piece in self.source]
-
-    def mean(self) -> Tensor:
-        """Average layers and heads: (T, S)."""
-        return self.weights.mean((0, 1))  # (T, S)
-
-
-class Predictor:
-    """Fields, model and search around one another; shared by every command and the server."""
+    model: EncoderDecoder
 
     def __init__(
         self,
@@ -90,10 +70,117 @@ class Predictor:
         )
         return cls(recipe, model, source=source, target=target, device=device)
 
-    @property
-    def num_parameters(self) -> int:
-        """Number of weights, shared ones counted once."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+    @classmethod
+    def prepare(
+        cls,
+        recipe: Recipe,
+        examples: Sequence[Example],
+        *,
+        device: torch.device,
+        start: Task[Any] | None = None,
+    ) -> "Predictor":
+        """Learn vocabularies from training pairs, and build a model over them."""
+        if start is not None:
+            return cls._begin(recipe, start, device=device)
+        source, target = _train_tokenizers(recipe.data, examples)
+        return cls.fresh(recipe, source=source, target=target, device=device)
+
+    @classmethod
+    def _begin(cls, recipe: Recipe, start: Task[Any], *, device: torch.device) -> "Predictor":
+        if not isinstance(start, Predictor):
+            raise ConfigError(
+                "`start` must be a run of an encoder–decoder, but is one for the task "
+                f"'{start.recipe.task}'."
+            )
+        recipe = replace(recipe, model=start.recipe.model)
+        source, target = start.source.tokenizer, start.target.tokenizer
+        begun = cls.fresh(recipe, source=source, target=target, device=device)
+        begun.model.load_state_dict(start.model.state_dict())
+        return begun
+
+    @classmethod
+    def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> "Predictor":
+        """Build the task from what `save` left in a folder, with fresh weights."""
+        source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
+        return cls.fresh(recipe, source=source, target=target, device=device)
+
+    def save(self, folder: Path) -> None:
+        """Write the vocabularies."""
+        self.source.tokenizer.save(folder / SOURCE)
+        self.target.tokenizer.save(folder / TARGET)
+
+    def training_batches(self, examples: Sequence[Example]) -> Batches:
+        """Return the batches to learn from, pairs beyond the limit dropped or shortened."""
+        config = self.recipe.data.batch
+        sources, targets, _ = limit_lengths(
+            self.source.read_all([example.source for example in examples]),
+            self.target.read_all([example.target for example in examples]),
+            config,
+        )
+        batches = Batches(
+            sources,
+            targets,
+            config,
+            fields=(self.source, self.target),
+            seed=self.recipe.seed,
+            is_pinned=self.device.type == "cuda",
+        )
+        logger.info(
+            "Model: %s parameters, %s source and %s target tokens; %.0f %% of a batch is padding.",
+            f"{self.num_parameters:,}",
+            f"{self.source.tokenizer.vocab_size:,}",
+            f"{self.target.tokenizer.vocab_size:,}",
+            100 * batches.padded_share(),
+        )
+        return batches
+
+    def loss(self, batch: Batch) -> Loss:
+        """Return the cross entropy of the next token."""
+        config = self.recipe.train
+        batch = batch.to(self.device)
+        with self.autocast():
+            output = self.model(
+                batch.source,
+                batch.source_mask,
+                batch.target[:, :-1],
+                teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
+            )
+        return cross_entropy(
+            output.logits,
+            batch.target[:, 1:],
+            batch.target_mask[:, 1:],
+            smoothing=config.label_smoothing if self.model.training else 0.0,
+        )
+
+    def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
+        """Return how to measure BLEU of greedy translations, and the loss."""
+        config = self.recipe.validation
+        batches = self.batches(examples)
+        # Evenly from the whole set, which may be sorted by length.
+        asked = examples[:: -(-len(examples) // config.max_examples)]
+        references = [[example.target, *example.references] for example in asked]
+
+        def validate() -> Validation:
+            losses = [self.loss(batch) for batch in batches]
+            nll = float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+            outputs = self.translate(
+                [example.source for example in asked], search=SearchConfig(beams=1)
+            )
+            score = bleu(outputs, references).value
+            value = score if config.metric == "bleu" else -nll
+            return Validation(value=value, numbers={"loss": nll, "bleu": score})
+
+        return validate
+
+    def evaluate(
+        self,
+        examples: Sequence[Example],
+        *,
+        search: SearchConfig | None = None,
+        num_bootstrap: int = 0,
+    ) -> Evaluation:
+        """Translate a test set and measure the answers."""
+        return evaluate(self, examples, search=search, num_bootstrap=num_bootstrap)
 
     def predict(
         self,
@@ -122,10 +209,6 @@ class Predictor:
             ):
                 answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in found]
         return answers
-
-    def translate(self, sources: Sequence[str], *, search: SearchConfig | None = None) -> list[str]:
-        """Answer every source with the text of its best prediction."""
-        return [found[0].text for found in self.predict(sources, search=search)]
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
@@ -238,5 +321,12 @@ class Predictor:
         return tuple(field.tokenizer.token(token) for token in tokens.tolist())
 
 
-def _label(piece: str) -> str:
-    return piece.removeprefix("▁") or piece
+def _train_tokenizers(
+    config: DataConfig, examples: Sequence[Example]
+) -> tuple[Tokenizer, Tokenizer]:
+    sources = [example.source for example in examples]
+    targets = [example.target for example in examples]
+    if config.is_joint:
+        joint = train_tokenizer(config.source, [*sources, *targets])
+        return joint, joint
+    return train_tokenizer(config.source, sources), train_tokenizer(config.target, targets)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from regard.core.config import at_least, from_dict, override, read_toml
 from regard.core.errors import ConfigError
-from regard.core.tables import near
+from regard.core.tables import near, pick
 from regard.data.batching import BatchConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
@@ -17,19 +17,41 @@ from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataConfig:
-    """How text becomes batches."""
+class BaseDataConfig:
+    """What every recipe says about data."""
 
     seed: int = 0
     """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """How batches are cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseRecipe:
+    """What every recipe says, whatever the task."""
+
+    task: str = ""
+    """What the model is for."""
+    seed: int = 1
+    """Seed of the weights, the order of the data and dropout."""
+    start: str = ""
+    """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
+    data: BaseDataConfig = field(default_factory=BaseDataConfig)
+    """How text becomes batches."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """How it is trained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(BaseDataConfig):
+    """How pairs become batches."""
+
     source: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The source's tokeniser."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The target's tokeniser; a joint vocabulary takes the source's settings."""
     is_joint: bool = False
     """Train one tokeniser on both sides and share its vocabulary."""
-    batch: BatchConfig = field(default_factory=BatchConfig)
-    """How batches are cut."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +68,15 @@ class ValidationConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A whole run."""
+class Recipe(BaseRecipe):
+    """An encoder–decoder that writes a target for a source."""
 
-    seed: int = 1
-    """Seed of the weights, the order of the data and dropout."""
+    task: Literal["generation"] = "generation"
+    """What the model is for."""
     data: DataConfig = field(default_factory=DataConfig)
-    """How text becomes batches."""
+    """How pairs become batches."""
     model: ModelConfig = field(default_factory=ModelConfig)
     """The model."""
-    train: TrainConfig = field(default_factory=TrainConfig)
-    """How it is trained."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     """How the best weights are told."""
     search: SearchConfig = field(default_factory=SearchConfig)
@@ -68,6 +88,17 @@ class Recipe:
                 "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
                 "Set `data.is_joint` to true, or `model.ties` to 'output'."
             )
+
+
+RECIPES: dict[str, type[BaseRecipe]] = {
+    "generation": Recipe,
+}
+"""The recipes' classes by the name of their task."""
+
+
+def to_recipe(values: dict[str, Any]) -> BaseRecipe:
+    """Build a recipe from plain values; which kind, its `task` says."""
+    return from_dict(pick(RECIPES, str(values.get("task", "generation")), "task"), values)
 
 
 def recipe_names() -> list[str]:
@@ -95,7 +126,7 @@ def recipe_path(name: str) -> Path:
 
 def load_recipe(
     name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
-) -> Recipe:
+) -> Any:
     """Read a recipe and change it by words such as `train.max_steps=200`.
 
     Args:
@@ -105,7 +136,7 @@ def load_recipe(
     """
     values = read_toml(recipe_path(name))
     asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
-    return from_dict(Recipe, override(override(values, asked), words))
+    return to_recipe(override(override(values, asked), words))
 
 
 def _literal(value: Any) -> str:

@@ -1,0 +1,44 @@
+"""What a model answers, and where it looked."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """One answer to one source."""
+
+    text: str
+    """The answer as text."""
+    log_prob: float
+    """Its log-probability."""
+    tokens: tuple[str, ...]
+    """Its pieces as the model wrote them, the end token included."""
+    token_log_probs: tuple[float, ...]
+    """The log-probability of each piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionMap:
+    """Where the model looked while it wrote a given target."""
+
+    source: tuple[str, ...]
+    """The pieces that were looked at."""
+    target: tuple[str, ...]
+    """The pieces that looked."""
+    weights: Tensor
+    """(N, H, T, S), on the host."""
+
+    @property
+    def labels(self) -> tuple[list[str], list[str]]:
+        """Target and source pieces as people read them, without the mark of a word's start."""
+        return [_label(piece) for piece in self.target], [_label(piece) for piece in self.source]
+
+    def mean(self) -> Tensor:
+        """Average layers and heads: (T, S)."""
+        return self.weights.mean((0, 1))  # (T, S)
+
+
+def _label(piece: str) -> str:
+    return piece.removeprefix("▁") or piece
