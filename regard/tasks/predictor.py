@@ -17,7 +17,8 @@ from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.examples import Example
 from regard.data.fields import TextField
-from regard.data.tokenizers import Tokenizer, train_tokenizer
+from regard.data.tokenizers import Tokenizer
+from regard.data.vocabularies import train_tokenizer
 from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder

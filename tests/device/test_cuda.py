@@ -8,7 +8,8 @@ import torch
 
 from regard.data.batching import Batches
 from regard.data.examples import Example
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
 from regard.search.beam import SearchConfig
 from regard.studies.ladder import LAPTOP
 from regard.tasks.predictor import Predictor

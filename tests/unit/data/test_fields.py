@@ -1,7 +1,8 @@
 import pytest
 
 from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
 
 TOKENIZER = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
 A, B, C = 4, 5, 6
