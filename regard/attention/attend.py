@@ -77,7 +77,8 @@ def attend(
     """Answer queries with scaled dot-product attention.
 
     Vaswani et al. 2017, eq. 1. Without `needs_weights` torch's fused kernel does it all and never
-    writes the weights down; with it, the explicit road returns them. Both give one result.
+    writes the weights down, unless that is slow; with it, the explicit road returns them. Both
+    give one result.
 
     Args:
         queries: (B, H, Q, E).
@@ -94,11 +95,15 @@ def attend(
     """
     num_queries, num_keys = queries.shape[-2], keys.shape[-2]
     is_square = num_queries == num_keys and mask is None and bias is None
-    if is_causal and num_queries > 1 and (needs_weights or not is_square):
+    is_explicit = needs_weights or _is_fused_slower(queries, dropout)
+    if is_causal and num_queries > 1 and (is_explicit or not is_square):
         order = causal(num_queries, num_keys, queries.device)
         mask = order if mask is None else mask & order
-    if needs_weights:
-        return _attend_explicitly(queries, keys, values, mask=mask, bias=bias, dropout=dropout)
+    if is_explicit:
+        context, weights = _attend_explicitly(
+            queries, keys, values, mask=mask, bias=bias, dropout=dropout
+        )
+        return context, weights if needs_weights else None
     context = scaled_dot_product_attention(
         queries,
         keys,
@@ -109,6 +114,16 @@ def attend(
         enable_gqa=keys.shape[1] != queries.shape[1],
     )
     return context, None
+
+
+def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
+    """Tell whether the explicit road is the quicker one, as in some training on a CPU.
+
+    There torch has no fused kernel with dropout, and the backward pass of the one without takes
+    more than five times as long in bf16 as the explicit road.
+    """
+    is_trained = queries.device.type == "cpu" and queries.requires_grad
+    return is_trained and (dropout > 0 or queries.dtype == torch.bfloat16)
 
 
 def _attend_explicitly(

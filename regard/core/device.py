@@ -49,9 +49,15 @@ def describe_hardware(device: torch.device) -> str:
     """Say in a few words what the numbers of this run were measured on."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     bf16 = ", native bf16" if has_native_bf16(device) else ""
-    return f"{_processor()}, {cores} cores{bf16}"
+    return f"{_processor()}, {num_cores()} cores{bf16}"
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _processor() -> str:

@@ -6,14 +6,13 @@ from pathlib import Path
 
 from regard.core.config import to_dict
 from regard.core.device import find_device
-from regard.core.errors import CheckpointError, ConfigError
+from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.core.tables import pick
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.recipe import load_recipe
 from regard.tasks.request import Request
-from regard.training.checkpoint import find_training
 
 FULL = {
     "sutskever2014": "sutskever2014",
@@ -63,7 +62,7 @@ def climb(request: Request, *, only: Sequence[str] = ()) -> list[Path] | None:
     waiting = [rung for rung in rungs if not _is_finished(rung)]
     for number, rung in enumerate(waiting, start=1):
         logger.info("Rung %d of %d: %s.", number, len(waiting), rung.out.name)
-        if train(_going_on(rung)).evaluation is None:
+        if train(rung.going_on()).evaluation is None:
             return None
     return [rung.out for rung in rungs]
 
@@ -80,14 +79,3 @@ def _is_finished(rung: Request) -> bool:
             "it cannot stand beside the others. Remove it, or name another folder (--out)."
         )
     return (rung.out / runs.METRICS).exists()
-
-
-def _going_on(rung: Request) -> Request:
-    """Ask for a rung as far as it is not trained yet."""
-    if not (rung.out / runs.CONFIG).exists():
-        return rung
-    try:
-        find_training(rung.out)
-    except CheckpointError:
-        return replace(rung, is_forced=True)
-    return replace(rung, is_resumed=True, settings=())

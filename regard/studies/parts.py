@@ -4,11 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.metrics.grouping import Group
+from regard.metrics.text import bleu
 from regard.studies.comparison import Comparison, Standing
+from regard.studies.contenders import Contender
 from regard.visual.curves import Points
 
 LEAST = 20
 """On fewer sentences than this BLEU says little: a curve leaves them out."""
+
+LONG = 20
+"""Words in a source beyond which it counts as long."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,42 @@ def find_parts(comparison: Comparison) -> list[Part]:
     if first.verbs:
         parts.append(_verbs(comparison))
     return parts
+
+
+def glance(comparison: Comparison) -> Part:
+    """Return what matters most, with a column for each run."""
+    columns = []
+    for standing in comparison.standings:
+        metrics = standing.contender.metrics
+        training = metrics["training"]
+        error_rate = metrics["test"]["scores"].get("aer")
+        columns.append(
+            {
+                "parameters": metrics["parameters"],
+                "seconds of training": round(training["seconds"]),
+                "target tokens/s": round(training["tokens_per_second"]),
+                "BLEU": _score(standing, "bleu"),
+                "chrF": _score(standing, "chrf"),
+                f"BLEU above {LONG} words": _bleu_of_long(standing.contender),
+                "alignment error rate": error_rate["value"] if error_rate else "–",
+            }
+        )
+    return Part(
+        title="At a glance",
+        note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval.",
+        head=("", *comparison.names),
+        rows=[(name, *(column[name] for column in columns)) for name in columns[0]],
+    )
+
+
+def _bleu_of_long(contender: Contender) -> float | str:
+    rows = [
+        row for row, example in enumerate(contender.examples) if len(example.source.split()) > LONG
+    ]
+    if not rows:
+        return "–"
+    outputs, references = contender.outputs, contender.references
+    return bleu([outputs[row] for row in rows], [references[row] for row in rows]).value
 
 
 def _quality(comparison: Comparison) -> Part:

@@ -13,7 +13,7 @@ from regard.visual.labels import clean
 def show(comparison: Comparison, console: Console) -> None:
     """Print a comparison: its tables, where the outputs differ most, and the signatures."""
     for part in find_parts(comparison):
-        console.print(_part(part))
+        console.print(part_table(part))
     if comparison.disagreements:
         console.print(Text("Where the outputs differ most", style="bold"))
         for found in comparison.disagreements:
@@ -24,7 +24,8 @@ def show(comparison: Comparison, console: Console) -> None:
         console.print(Text(f"Δ {difference.name}: {difference.signature}"), soft_wrap=True)
 
 
-def _part(part: Part) -> RenderableType:
+def part_table(part: Part) -> RenderableType:
+    """Write one part as a table under its title and note."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     numeric = [isinstance(value, int | float) for value in part.rows[0]]
     for name, is_number in zip(part.head, numeric, strict=True):

@@ -1,6 +1,6 @@
 """What a person asks of training: which data, which recipe, where to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from regard.core.config import from_dict, override
@@ -13,6 +13,7 @@ from regard.tasks.choice import choose
 from regard.tasks.reading import read_pairs
 from regard.tasks.recipe import BaseRecipe, DataConfig, load_recipe, to_recipe
 from regard.tasks.table import TASKS
+from regard.training.checkpoint import find_training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +52,21 @@ class Request:
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
 
+<<<<<<< HEAD
     def resolve(self) -> tuple[BaseRecipe, Splits]:
+=======
+    def going_on(self) -> "Request":
+        """Ask for the same as far as it is not trained yet, whatever an interruption left."""
+        if not (self.out / runs.CONFIG).exists():
+            return self
+        try:
+            find_training(self.out)
+        except CheckpointError:
+            return replace(self, is_forced=True)
+        return replace(self, is_resumed=True, settings=())
+
+    def resolve(self) -> tuple[Recipe, Splits]:
+>>>>>>> b79d306db8d0bf73f0d9a93ee17abdc5c038eb22
         """Read the data and settle the recipe; without one, choose and say why."""
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]

@@ -5,13 +5,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 
 class Interrupts:
     """Inside `with`, both signals raise `KeyboardInterrupt`, but never in a held section.
 
-    Signals belong to the main thread; in any other thread nothing is changed.
+    Only the first one does: a second, from an impatient person or a parent process, must not
+    disturb how training ends. Signals belong to the main thread; in any other thread nothing is
+    changed.
     """
 
     def __init__(self) -> None:
@@ -40,8 +42,7 @@ class Interrupts:
         finally:
             self._is_held = False
         if self._is_pending:
-            self._is_pending = False
-            raise KeyboardInterrupt
+            self._interrupt()
 
     def ignore(self) -> None:
         """Hold signals back for good: training is over and only saving is left."""
@@ -49,5 +50,9 @@ class Interrupts:
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if not self._is_held:
-            raise KeyboardInterrupt
+            self._interrupt()
         self._is_pending = True
+
+    def _interrupt(self) -> NoReturn:
+        self._is_held, self._is_pending = True, False
+        raise KeyboardInterrupt

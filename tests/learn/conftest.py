@@ -67,13 +67,13 @@ def learn(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def learn_phrasebook(tmp_path_factory):
-    """Train the laptop's recipe of a paper on the phrasebook."""
+    """Train a recipe on the phrasebook."""
 
-    def learn(paper):
+    def learn(recipe, *words):
         request = Request(
             data=("phrasebook",),
-            recipe=f"{paper}-laptop",
-            settings=(f"seed={new_seed()}",),
+            recipe=recipe,
+            settings=(*words, f"seed={new_seed()}"),
             out=tmp_path_factory.mktemp("learn") / "run",
             device="cpu",
         )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from regard.cli.demo import MODELS
 from regard.data.readers import read_examples
 from regard.tasks import runs
 from regard.tasks.evaluation import evaluate
@@ -11,8 +12,9 @@ pytestmark = pytest.mark.learn
 
 @pytest.fixture(scope="module")
 def demo(learn_phrasebook):
-    """What `regard demo` trains, with another seed."""
-    return learn_phrasebook("bahdanau2015")
+    """What `regard demo` trains first, with another seed."""
+    recipe, words = MODELS["bahdanau2015"]
+    return learn_phrasebook(recipe, *words)
 
 
 def bleu_of_long_sentences(trained):
@@ -25,11 +27,16 @@ def test_demo_translates_well(demo, value):
     assert value(demo, "bleu") >= 95
 
 
+def test_transformer_of_the_demo_translates_well(learn_phrasebook, value):
+    recipe, words = MODELS["vaswani2017"]
+    assert value(learn_phrasebook(recipe, *words), "bleu") >= 90
+
+
 def test_demo_looks_at_the_words_it_translates(demo, value):
     assert value(demo, "aer") <= 0.35
 
 
 @pytest.mark.parametrize("paper", ["cho2014", "sutskever2014"])
 def test_fixed_context_falls_behind_on_long_sentences(demo, learn_phrasebook, paper):
-    without_attention = learn_phrasebook(paper)
+    without_attention = learn_phrasebook(f"{paper}-laptop")
     assert bleu_of_long_sentences(without_attention) <= bleu_of_long_sentences(demo) - 5

@@ -204,3 +204,15 @@ def test_returned_weights_are_those_before_dropout():
     inputs, _ = draw(4, 5, 4, ())
     _, weights = attend(*inputs, dropout=0.5, needs_weights=True)
     assert torch.allclose(weights.sum(-1), torch.ones(2, 4, 4))
+
+
+@pytest.mark.parametrize(("dtype", "dropout"), [(torch.bfloat16, 0.0), (torch.float32, 0.5)])
+def test_training_on_a_cpu_takes_the_quicker_road(dtype, dropout, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("the fused kernel is slow here")
+
+    monkeypatch.setattr("regard.attention.attend.scaled_dot_product_attention", never)
+    inputs, asked = draw(5, 5, 4, ("causal",))
+    context, nothing = attend(*(one.to(dtype) for one in inputs), **asked, dropout=dropout)
+    assert context.dtype == dtype
+    assert nothing is None

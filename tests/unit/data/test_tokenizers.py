@@ -275,7 +275,7 @@ def test_no_text_is_cut_into_an_extra_token(kind):
 
 
 def test_a_mask_must_be_asked_for():
-    with pytest.raises(ConfigError, match=r"no token that hides another\. Give the tokenizer `extra"):
+    with pytest.raises(ConfigError, match=r"no token that hides another\. Give"):
         _ = train("word").mask
 
 

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
-from regard.studies.parts import find_parts
+from regard.studies import parts
+from regard.studies.parts import find_parts, glance
 
 TITLES = [
     "Quality",
@@ -72,3 +73,23 @@ def test_phenomena_have_a_column_for_each_run(german):
 def test_verbs_have_a_row_for_each_run(german):
     rows = part(german, "Verbs at the end of dependent clauses").rows
     assert rows == [("right", 2, 2, 0, 0, 0.0), ("wrong", 2, 0, 1, 1, 50.0)]
+
+
+def test_glance_has_a_column_for_each_run(german, tiny_run):
+    found = glance(german)
+    assert found.head == ("", "right", "wrong")
+    rows = {name: values for name, *values in found.rows}
+    assert rows["parameters"] == [tiny_run.predictor.num_parameters] * 2
+    assert rows["BLEU"][0] == "100.00 ± 0.00"
+    assert rows["alignment error rate"] == [tiny_run.evaluation.results["aer"].value] * 2
+
+
+def test_glance_measures_long_sentences_apart(german, monkeypatch):
+    monkeypatch.setattr(parts, "LONG", 4)
+    (right, wrong) = next(values for name, *values in glance(german).rows if "4 words" in name)
+    assert right > 99 > wrong
+
+
+def test_glance_without_long_sentences_leaves_their_place_empty(german):
+    rows = {name: values for name, *values in glance(german).rows}
+    assert rows["BLEU above 20 words"] == ["–", "–"]

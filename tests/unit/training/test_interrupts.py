@@ -50,3 +50,10 @@ def test_other_threads_leave_signals_alone():
     thread.start()
     thread.join()
     assert seen == [signal.getsignal(signal.SIGINT)]
+
+
+def test_only_the_first_signal_interrupts():
+    with Interrupts():
+        with pytest.raises(KeyboardInterrupt):
+            send(signal.SIGINT)
+        send(signal.SIGTERM)
