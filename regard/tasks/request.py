@@ -52,9 +52,6 @@ class Request:
         if self.out.exists() and not self.out.is_dir():
             raise ConfigError(f"`--out` must be a folder, but {self.out} is a file.")
 
-<<<<<<< HEAD
-    def resolve(self) -> tuple[BaseRecipe, Splits]:
-=======
     def going_on(self) -> "Request":
         """Ask for the same as far as it is not trained yet, whatever an interruption left."""
         if not (self.out / runs.CONFIG).exists():
@@ -65,8 +62,7 @@ class Request:
             return replace(self, is_forced=True)
         return replace(self, is_resumed=True, settings=())
 
-    def resolve(self) -> tuple[Recipe, Splits]:
->>>>>>> b79d306db8d0bf73f0d9a93ee17abdc5c038eb22
+    def resolve(self) -> tuple[BaseRecipe, Splits]:
         """Read the data and settle the recipe; without one, choose and say why."""
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]
