@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.core.errors import RegardError as RegardError
     from regard.data.examples import Example as Example
     from regard.data.readers import read_examples as read_examples
-    from regard.search.beam import SearchConfig as SearchConfig
+    from regard.search.settings import SearchConfig as SearchConfig
     from regard.tasks.evaluation import evaluate as evaluate
     from regard.tasks.learning import train as train
     from regard.tasks.predictor import Predictor as Predictor
@@ -33,7 +33,7 @@ _HOMES = {
     "Recipe": "regard.tasks.recipe",
     "RegardError": "regard.core.errors",
     "Request": "regard.tasks.request",
-    "SearchConfig": "regard.search.beam",
+    "SearchConfig": "regard.search.settings",
     "evaluate": "regard.tasks.evaluation",
     "load": "regard.tasks.runs",
     "load_recipe": "regard.tasks.recipe",

@@ -21,15 +21,14 @@ def show(
     from rich.console import Console
 
     from regard.core.errors import ConfigError
-    from regard.data.examples import Example
     from regard.tasks.runs import load
     from regard.visual import heatmap, terminal
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     task = load(run, device)
-    written = task.translate([sentence])[0] if target is None else target
-    (found,) = task.attend([Example(sentence, written)])
+    example, written = task.answer(sentence, target)
+    (found,) = task.attend([example])
     if not found.weights.shape[0]:
         raise ConfigError(
             f"{run} holds a model without attention, so there is no map to show. "
@@ -38,6 +37,8 @@ def show(
     weights = found.mean().numpy()
     rows, columns = found.labels
     print(written)
+    if found.kind != "attention":
+        print(f"Shown: {found.kind}")
     if out is None:
         Console().print(terminal.heatmap(weights, rows, columns))
         return

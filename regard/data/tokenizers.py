@@ -100,6 +100,15 @@ class Tokenizer:
             "Give the tokenizer `extra_tokens` with '<mask>'."
         )
 
+    def find(self, token: str) -> int:
+        """Return the id of a special token by its spelling."""
+        index = self._trained.token_to_id(token)
+        if index is None:
+            raise ConfigError(
+                f"The vocabulary has no token '{token}'. Give the tokenizer `extra_tokens` with it."
+            )
+        return index
+
     @property
     def vocab_size(self) -> int:
         """Number of token ids, special ones included."""
@@ -148,6 +157,20 @@ class Tokenizer:
         ends = _word_ends(text)
         offsets = self._trained.encode(text, add_special_tokens=False).offsets
         return [_find_word(ends, text, span) for span in offsets]
+
+    def tokens_in_order(self) -> list[str]:
+        """Return the spelling of every token, by its id."""
+        return list(self._tokens)
+
+    def word_beginnings(self) -> list[bool]:
+        """Tell for each token id whether a word begins with it; a mark is a word by itself."""
+        if any(token.startswith("##") for token in self._tokens):
+            return [not token.startswith("##") for token in self._tokens]
+        return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return for each piece of a text in Unicode form NFC where it begins and ends."""
+        return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
     def save(self, path: Path) -> None:
         """Write the tokenizer as one file in the library's own JSON format."""

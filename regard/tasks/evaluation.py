@@ -13,7 +13,7 @@ from regard.metrics.grouping import Group, by_length, by_tag
 from regard.metrics.lecture_bleu import lecture_bleu
 from regard.metrics.result import Result
 from regard.metrics.text import bleu, chrf
-from regard.search.beam import SearchConfig
+from regard.search.settings import SearchConfig
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -35,6 +35,8 @@ class Evaluation:
     """What was answered."""
     references: list[str] = field(default_factory=list)
     """What was right."""
+    confusion: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For labels: right label → predicted label → how often."""
     num_tokens: int = 0
     """Target tokens written."""
     seconds: float = 0.0
@@ -46,6 +48,7 @@ class Evaluation:
             "scores": {name: result.to_dict() for name, result in self.results.items()},
             "by_length": [_group(group) for group in self.by_length],
             "by_tag": [_group(group) for group in self.by_tag],
+            **({"confusion": self.confusion} if self.confusion else {}),
             "num_examples": len(self.outputs),
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.num_tokens / self.seconds, 1) if self.seconds else 0.0,

@@ -29,6 +29,8 @@ class AttentionMap:
     """The pieces that looked."""
     weights: Tensor
     """(N, H, T, S), on the host."""
+    kind: str = "attention"
+    """What the weights are: attention, or what stands in for it where a model has none."""
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from zlib import crc32
 
 import torch
 from torch import Tensor
@@ -22,11 +23,11 @@ from regard.data.vocabularies import train_tokenizer
 from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
-from regard.search.beam import SearchConfig, beam_search
 from regard.search.force import force
-from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer
+from regard.search.search import search as find_targets
+from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import Evaluation, evaluate
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
@@ -61,7 +62,7 @@ class Predictor(Task[Recipe]):
     @classmethod
     def fresh(
         cls, recipe: Recipe, *, source: Tokenizer, target: Tokenizer, device: torch.device
-    ) -> "Predictor":
+    ) -> Self:
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         model = build_model(
@@ -79,7 +80,7 @@ class Predictor(Task[Recipe]):
         *,
         device: torch.device,
         start: Task[Any] | None = None,
-    ) -> "Predictor":
+    ) -> Self:
         """Learn vocabularies from training pairs, and build a model over them."""
         if start is not None:
             return cls._begin(recipe, start, device=device)
@@ -87,20 +88,22 @@ class Predictor(Task[Recipe]):
         return cls.fresh(recipe, source=source, target=target, device=device)
 
     @classmethod
-    def _begin(cls, recipe: Recipe, start: Task[Any], *, device: torch.device) -> "Predictor":
+    def _begin(cls, recipe: Recipe, start: Task[Any], *, device: torch.device) -> Self:
         if not isinstance(start, Predictor):
             raise ConfigError(
                 "`start` must be a run of an encoder–decoder, but is one for the task "
                 f"'{start.recipe.task}'."
             )
-        recipe = replace(recipe, model=start.recipe.model)
+        # The vocabularies come along, and whether there are two of them.
+        data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
+        recipe = replace(recipe, model=start.recipe.model, data=data)
         source, target = start.source.tokenizer, start.target.tokenizer
         begun = cls.fresh(recipe, source=source, target=target, device=device)
         begun.model.load_state_dict(start.model.state_dict())
         return begun
 
     @classmethod
-    def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> "Predictor":
+    def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
         """Build the task from what `save` left in a folder, with fresh weights."""
         source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
         return cls.fresh(recipe, source=source, target=target, device=device)
@@ -146,12 +149,15 @@ class Predictor(Task[Recipe]):
                 batch.target[:, :-1],
                 teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
             )
-        return cross_entropy(
+        loss = cross_entropy(
             output.logits,
             batch.target[:, 1:],
             batch.target_mask[:, 1:],
             smoothing=config.label_smoothing if self.model.training else 0.0,
         )
+        for term in output.losses.values():
+            loss = replace(loss, total=loss.total + term * loss.count)
+        return loss
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure BLEU of greedy translations, and the loss."""
@@ -189,26 +195,31 @@ class Predictor(Task[Recipe]):
         *,
         search: SearchConfig | None = None,
         num_best: int = 1,
+        prefix: str = "",
     ) -> list[list[Prediction]]:
         """Answer every source with its best predictions, in the order given.
 
-        An empty source has one answer, the empty one.
+        An empty source has one answer, the empty one. Where answers are drawn, those of a source
+        depend on it and the seed alone: asked twice, it is answered twice the same.
 
         Args:
             sources: One sentence each.
             search: How to search; the recipe's way if not given.
             num_best: How many predictions a source.
+            prefix: What every answer must begin with; its last token is whole, so that the model
+                goes on with the next one.
         """
         at_least("nbest", num_best, 1)
         config = search or self.recipe.search
+        given = self._read_prefix(prefix)
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
         filled = [row for row, source in enumerate(sources) if source.strip()]
         examples = [Example(sources[row]) for row in filled]
         for batch in self.batches(examples):
-            for row, found in zip(
-                batch.rows, self._search(batch, config, num_best=num_best), strict=True
-            ):
-                answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in found]
+            numbers = [crc32(examples[row].source.encode()) for row in batch.rows]
+            found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)
+            for row, best in zip(batch.rows, found, strict=True):
+                answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
         return answers
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
@@ -291,24 +302,36 @@ class Predictor(Task[Recipe]):
         return list(batches.epoch(0))
 
     def _search(
-        self, batch: Batch, config: SearchConfig, *, num_best: int
+        self,
+        batch: Batch,
+        config: SearchConfig,
+        *,
+        num_best: int,
+        prefix: Sequence[int] = (),
+        numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         roles = self.target.tokenizer
         with torch.inference_mode():
             memory = self.model.encode(batch.source.to(self.device), batch.source_mask)
-            scorer = ModelScorer(self.model, memory, banned=(roles.pad, roles.sos))
-            limits = config.max_lengths(batch.source_mask)
-            if config.beams == 1 and num_best == 1:
-                found = greedy(scorer, start=roles.sos, end=roles.eos, max_lengths=limits)
-                return [[hypothesis] for hypothesis in found]
-            return beam_search(
-                scorer,
+            return find_targets(
+                ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
                 start=roles.sos,
                 end=roles.eos,
-                max_lengths=limits,
+                max_lengths=config.max_lengths(batch.source_mask),
                 config=config,
                 num_best=num_best,
+                prefixes=[prefix] * len(batch.rows),
+                numbers=numbers,
             )
+
+    def _read_prefix(self, prefix: str) -> list[int]:
+        ids = self.target.tokenizer.encode(prefix)
+        if self.target.tokenizer.unk in ids:
+            raise ConfigError(
+                f"`prefix` must be of tokens that the target vocabulary holds, but '{prefix}' "
+                f"reads as '{self.target.tokenizer.decode(ids)}'."
+            )
+        return ids
 
     def _prediction(self, hypothesis: Hypothesis) -> Prediction:
         return Prediction(

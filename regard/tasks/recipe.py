@@ -10,9 +10,15 @@ from regard.core.config import at_least, from_dict, override, read_toml
 from regard.core.errors import ConfigError
 from regard.core.tables import near, pick
 from regard.data.batching import BatchConfig
+from regard.data.corruption import CorruptionConfig
+from regard.data.masking import MaskingConfig, TokenMaskingConfig
+from regard.data.packing import PackingKind
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
-from regard.search.beam import SearchConfig
+from regard.models.classifier import ClassifierConfig
+from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
+from regard.models.masked import MaskedModelConfig
+from regard.search.settings import SearchConfig
 from regard.training.settings import TrainConfig
 
 
@@ -88,10 +94,162 @@ class Recipe(BaseRecipe):
                 "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
                 "Set `data.is_joint` to true, or `model.ties` to 'output'."
             )
+        if self.model.foretells_source and not self.data.is_joint:
+            raise ConfigError(
+                "`model.decoder.source_weight` above 0 needs one joint vocabulary, but "
+                "`data.is_joint` is false. Set `data.is_joint` to true, or the weight to 0."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationDataConfig(BaseDataConfig):
+    """How labelled texts become batches."""
+
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """The tokeniser; a run that begins from another takes that one's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationValidationConfig:
+    """What decides which weights of a classifier are best."""
+
+    metric: Literal["accuracy", "loss"] = "accuracy"
+    """The share of right labels, or the loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationRecipe(BaseRecipe):
+    """An encoder that tells which label a text has, or two texts together."""
+
+    task: Literal["classification"] = "classification"
+    """What the model is for."""
+    data: ClassificationDataConfig = field(default_factory=ClassificationDataConfig)
+    """How labelled texts become batches."""
+    model: ClassifierConfig = field(default_factory=ClassifierConfig)
+    """The model; a run that begins from another takes that one's encoder."""
+    validation: ClassificationValidationConfig = field(
+        default_factory=ClassificationValidationConfig
+    )
+    """How the best weights are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingDataConfig(DataConfig):
+    """How texts become pairs of what is left of them and what was taken out."""
+
+    is_joint: bool = True
+    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    corruption: CorruptionConfig = field(default_factory=CorruptionConfig)
+    """What is taken out."""
+
+    def __post_init__(self) -> None:
+        if not self.is_joint:
+            raise ConfigError("`is_joint` must be true where both sides are one text.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingRecipe(Recipe):
+    """An encoder–decoder that writes what was taken out of a text."""
+
+    task: Literal["denoising"] = "denoising"  # type: ignore[assignment]
+    """What the model is for."""
+    data: DenoisingDataConfig = field(default_factory=DenoisingDataConfig)
+    """How texts become batches."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedDataConfig(BaseDataConfig):
+    """How lines of text become batches of which some tokens are hidden."""
+
+    tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="wordpiece"))
+    """The tokeniser; a token '<mask>' is added if it has none."""
+    packing: PackingKind = "windows"
+    """What is read at once: each line, windows of `batch.max_length` tokens, or windows cut in two
+    of which half are joined wrongly or in the wrong order."""
+    masking: MaskingConfig = field(default_factory=TokenMaskingConfig)
+    """What is hidden."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationConfig:
+    """What a student learns from its teacher; used only where there is a `teacher`."""
+
+    temperature: float = 2.0
+    """Divides the logits of both, so that the unlikely tokens count, too."""
+    teacher: float = 5.0
+    """Weight of the distance between the two distributions."""
+    truth: float = 2.0
+    """Weight of the masked-token loss."""
+    states: float = 1.0
+    """Weight of the angle between the last states of both."""
+
+    def __post_init__(self) -> None:
+        at_least("temperature", self.temperature, 0.1)
+        for name in ("teacher", "truth", "states"):
+            at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedRecipe(BaseRecipe):
+    """An encoder that learns to tell hidden tokens."""
+
+    task: Literal["masked_language_model"] = "masked_language_model"
+    """What the model is for."""
+    data: MaskedDataConfig = field(default_factory=MaskedDataConfig)
+    """How lines of text become batches."""
+    model: MaskedModelConfig = field(default_factory=MaskedModelConfig)
+    """The model."""
+    teacher: str = ""
+    """A run folder whose model teaches this one; empty = learn from the text alone."""
+    distillation: DistillationConfig = field(default_factory=DistillationConfig)
+    """What is learned from the teacher."""
+
+    def __post_init__(self) -> None:
+        if bool(self.model.next_sentence) != (self.data.packing in ("pairs", "swaps")):
+            raise ConfigError(
+                "`model.next_sentence` must be above 0 with `data.packing` 'pairs' or 'swaps', and "
+                f"0 without, but is {self.model.next_sentence:g} with '{self.data.packing}'."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageDataConfig(BaseDataConfig):
+    """How a text becomes batches of windows."""
+
+    tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
+    """The tokeniser; 'byte' keeps the text to the letter."""
+    window: int = 256
+    """Tokens that are foretold at once, and that a test text is read by."""
+    num_windows: int = 64
+    """Windows in a batch."""
+
+    def __post_init__(self) -> None:
+        at_least("window", self.window, 1)
+        at_least("num_windows", self.num_windows, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRecipe(BaseRecipe):
+    """A language model, which foretells how a text goes on."""
+
+    task: Literal["language_model"] = "language_model"
+    """What the model is for."""
+    data: LanguageDataConfig = field(default_factory=LanguageDataConfig)
+    """How a text becomes batches of windows."""
+    model: LanguageModelConfig = field(default_factory=TransformerLanguageConfig)
+    """The model."""
+    search: SearchConfig = field(
+        default_factory=lambda: SearchConfig(beams=1, max_ratio=1.0, max_extra=200, temperature=0.8)
+    )
+    """How texts are continued."""
 
 
 RECIPES: dict[str, type[BaseRecipe]] = {
     "generation": Recipe,
+    "language_model": LanguageRecipe,
+    "denoising": DenoisingRecipe,
+    "masked_language_model": MaskedRecipe,
+    "classification": ClassificationRecipe,
 }
 """The recipes' classes by the name of their task."""
 

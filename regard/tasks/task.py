@@ -13,7 +13,7 @@ from regard.core.device import find_dtype
 from regard.core.errors import ConfigError
 from regard.data.examples import Example
 from regard.data.splitting import Splits
-from regard.search.beam import SearchConfig
+from regard.search.settings import SearchConfig, change_search
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Prediction
@@ -99,7 +99,12 @@ class Task(ABC, Generic[AnyRecipe]):
 
     @abstractmethod
     def predict(
-        self, sources: Sequence[Any], *, search: SearchConfig | None = None, num_best: int = 1
+        self,
+        sources: Sequence[Any],
+        *,
+        search: SearchConfig | None = None,
+        num_best: int = 1,
+        prefix: str = "",
     ) -> list[list[Prediction]]:
         """Answer every source with its best predictions, in the order given.
 
@@ -108,6 +113,7 @@ class Task(ABC, Generic[AnyRecipe]):
             search: How to search, where there is something to search for; the recipe's way if
                 not given.
             num_best: How many predictions a source.
+            prefix: What every answer must begin with, where answers are written.
         """
 
     @abstractmethod
@@ -123,20 +129,41 @@ class Task(ABC, Generic[AnyRecipe]):
         """Number of weights, shared ones counted once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
-    def search_with(self, *, beams: int | None, num_best: int = 1) -> SearchConfig | None:
-        """Return the recipe's search with so many beams; None where nothing is searched for.
+    def search_with(
+        self, *, beams: int | None, num_best: int = 1, words: Sequence[str] = ()
+    ) -> SearchConfig | None:
+        """Return the recipe's search, changed; None where nothing is searched for.
 
         Asking for more answers than the recipe has beams means asking for more beams.
+
+        Args:
+            beams: How many beams, if not as many as the recipe says.
+            num_best: How many answers will be asked for.
+            words: Changes such as `search.temperature=0.8`.
         """
         search: SearchConfig | None = getattr(self.recipe, "search", None)
-        if search is not None:
-            return replace(search, beams=max(search.beams, num_best) if beams is None else beams)
-        if beams is not None:
-            raise ConfigError(
-                f"`--beam` is for models that search for their answer, but the task of this run "
-                f"is '{self.recipe.task}'. Leave it out."
-            )
-        return None
+        if search is None:
+            if beams is not None or words:
+                raise ConfigError(
+                    f"`{'--beam' if beams is not None else words[0]}` is for models that search "
+                    f"for their answer, but the task of this run is '{self.recipe.task}'. "
+                    "Leave it out."
+                )
+            return None
+        search = change_search(search, words)
+        search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
+        search.warn_of_idle(is_beam_asked=beams is not None)
+        return search
+
+    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return what `regard show` draws, and what it says beside it.
+
+        Args:
+            source: What is asked.
+            target: An answer to look at instead of the task's own.
+        """
+        written = self.translate([source])[0] if target is None else target
+        return Example(source, written), written
 
     def autocast(self) -> torch.autocast:
         """Return the precision that the recipe trains in."""

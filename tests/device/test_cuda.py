@@ -10,7 +10,7 @@ from regard.data.batching import Batches
 from regard.data.examples import Example
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
-from regard.search.beam import SearchConfig
+from regard.search.settings import SearchConfig
 from regard.studies.ladder import LAPTOP
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import load_recipe
@@ -94,9 +94,16 @@ def test_training_step_never_makes_the_host_wait(predictor, batch):
         loss(batch).total.backward()
 
 
-@pytest.mark.parametrize("beams", [1, 4])
-def test_search_finds_the_same_on_the_gpu(tiny_run, beams):
-    search = SearchConfig(beams=beams)
+@pytest.mark.parametrize(
+    "search",
+    [
+        SearchConfig(beams=1),
+        SearchConfig(beams=4),
+        SearchConfig(beams=4, no_repeat_ngram=2, min_length=3, repetition_penalty=1.2),
+        SearchConfig(temperature=0.8, top_k=5, top_p=0.9, min_p=0.01),
+    ],
+)
+def test_search_finds_the_same_on_the_gpu(tiny_run, search):
     on_host, on_device = (
         load(tiny_run.folder, device).predict(SOURCES, search=search) for device in ("cpu", "cuda")
     )

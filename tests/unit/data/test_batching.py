@@ -82,7 +82,7 @@ def test_skipped_batches_are_not_stacked(monkeypatch):
     batches = build()
     calls = []
     stack = batches._stack
-    monkeypatch.setattr(batches, "_stack", lambda rows: calls.append(rows) or stack(rows))
+    monkeypatch.setattr(batches, "_stack", lambda *call: calls.append(call) or stack(*call))
     next(batches.epoch(0, skip=9))
     assert len(calls) == 1
 

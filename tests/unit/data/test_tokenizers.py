@@ -298,3 +298,23 @@ def test_the_least_frequency_is_one():
 def test_an_unknown_kind_is_an_error():
     with pytest.raises(ConfigError, match=r"`kind` must be one of .* but is 'bpee'\. Did you mean"):
         train("bpee")
+
+
+def test_special_tokens_are_found_by_their_spelling():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word", extra_tokens=("<x0>",)), ["a b"])
+    assert tokenizer.token(tokenizer.find("<x0>")) == "<x0>"
+    with pytest.raises(ConfigError, match=r"no token '<x1>'\. Give the tokenizer `extra_tokens`"):
+        tokenizer.find("<x1>")
+
+
+def test_words_begin_with_blanks_and_marks_are_words():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="wordpiece", vocab_size=40), ["aba abc, bca."])
+    begins = dict(zip(tokenizer.tokens_in_order(), tokenizer.word_beginnings(), strict=True))
+    assert all(is_first == (token[0] in "▁,.<") for token, is_first in begins.items())
+
+
+def test_spans_are_where_pieces_stand_in_the_text():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["big cats, small dogs"])
+    text = "small  cats, dogs"
+    pieces = [text[start:end].strip() for start, end in tokenizer.spans(text)]
+    assert pieces == ["small", "cats", ",", "dogs"]

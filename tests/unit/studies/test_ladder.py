@@ -21,6 +21,7 @@ KINDS = {
     "luong2015": "luong",
     "gehring2017": "convolution",
     "vaswani2017": "transformer",
+    "prefix-lm": "prefix",
 }
 RUNGS = ("bahdanau2015", "cho2014")
 

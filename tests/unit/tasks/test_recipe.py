@@ -4,12 +4,40 @@ import tomllib
 import pytest
 import torch
 
-from regard.core.config import explain, from_dict
+from regard.core.config import explain
 from regard.core.errors import ConfigError
 from regard.models.build import build_model
-from regard.tasks.recipe import Recipe, load_recipe, recipe_names, recipe_path
+from regard.models.classifier import Classifier
+from regard.models.language import build_language_model
+from regard.models.masked import MaskedModel
+from regard.tasks.recipe import (
+    RECIPES,
+    ClassificationRecipe,
+    DenoisingRecipe,
+    LanguageRecipe,
+    MaskedRecipe,
+    Recipe,
+    load_recipe,
+    recipe_names,
+    recipe_path,
+    to_recipe,
+)
+from regard.tasks.table import TASKS
 
 PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
+
+
+def build_pair_model(config):
+    return build_model(config, source_vocab_size=50, target_vocab_size=50)
+
+
+BUILDERS = {
+    Recipe: build_pair_model,
+    DenoisingRecipe: build_pair_model,
+    LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
+    MaskedRecipe: lambda config: MaskedModel(config, 50),
+    ClassificationRecipe: lambda config: Classifier(config, 50, 3),
+}
 
 
 @pytest.fixture(params=recipe_names())
@@ -24,18 +52,22 @@ def test_every_paper_has_a_recipe_for_a_gpu_and_for_a_laptop():
 def test_shipped_recipe_loads_and_its_model_can_be_built(name):
     recipe = load_recipe(name)
     with torch.device("meta"):
-        model = build_model(recipe.model, source_vocab_size=50, target_vocab_size=50)
-    assert model.decoder.output.out_features == 50
+        model = BUILDERS[type(recipe)](recipe.model)
+    assert sum(parameter.numel() for parameter in model.parameters()) > 1_000
+
+
+def test_every_recipe_has_a_task_and_a_builder():
+    assert set(RECIPES.values()) == set(TASKS) == set(BUILDERS)
 
 
 def test_header_of_a_shipped_recipe_carries_its_run_line(name):
     header = recipe_path(name).read_text(encoding="utf-8").split("\n\n")[0]
-    assert re.search(rf"^#   regard train \S+ --recipe {name}$", header, re.MULTILINE)
+    assert re.search(rf"^#   regard train \S+ --recipe {name}( \S+=\S+)*$", header, re.MULTILINE)
 
 
 def test_explained_recipe_loads_back_to_the_same(name):
     recipe = load_recipe(name)
-    assert from_dict(Recipe, tomllib.loads(explain(recipe))) == recipe
+    assert to_recipe(tomllib.loads(explain(recipe))) == recipe
 
 
 def test_words_change_a_recipe():
@@ -83,6 +115,13 @@ def test_one_matrix_for_all_needs_one_vocabulary():
         match=r"`model\.ties` 'all' needs one joint vocabulary, but `data\.is_joint` is false\.",
     ):
         load_recipe("bahdanau2015-laptop", ["model.ties=all"])
+
+
+def test_foretelling_the_source_needs_one_vocabulary():
+    with pytest.raises(
+        ConfigError, match=r"`model\.decoder\.source_weight` above 0 needs one joint vocabulary"
+    ):
+        load_recipe("prefix-lm", ["data.is_joint=false", "model.ties=output"])
 
 
 def test_number_of_validation_examples_has_a_limit():
