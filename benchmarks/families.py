@@ -80,10 +80,16 @@ def _translation(_folder: Path) -> list[Run]:
     return [*found, Run("prefix-lm", "prefix-lm", ("multi30k",))]
 
 
+def _entailment(_folder: Path) -> list[Run]:
+    recipes = ("parikh2016", "sick-transformer")
+    return [Run(name, name, ("sick",), (), seed) for seed in SEEDS for name in recipes]
+
+
 EXPERIMENTS = {
     "language": _language,
     "pretraining": _pretraining,
     "pretrained-translation": _translation,
+    "entailment": _entailment,
 }
 
 
@@ -154,6 +160,8 @@ def write_bilingual(path: Path) -> None:
 
 def _gather(run: Run, place: Path) -> dict[str, Any]:
     metrics = read_json(place / runs.METRICS)
+    # Where the data lies is nobody's business.
+    metrics["command"] = metrics["command"].replace(os.environ["REGARD_DATA"], "$REGARD_DATA")
     journal = [
         {key: row[key] for key in ("step", "loss", "value", "accuracy", "seconds") if key in row}
         for row in read_json_lines(place / runs.JOURNAL)
@@ -165,8 +173,19 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
         **metrics,
         "settings": runs.read_config(place)["recipe"],
         "journal": journal,
+        "maps": _maps(place) if run.name == "parikh2016" and run.seed == SEEDS[0] else [],
         "samples": _samples(run, place, task=runs.read_config(place)["recipe"]["task"]),
     }
+
+
+def _maps(place: Path) -> list[dict[str, Any]]:
+    """Return where the words of the first test pairs look in one another."""
+    task = runs.load(place)
+    found = task.attend(task.read_side((str(place / runs.TEST),), "test", seed=0)[:4])
+    return [
+        {"rows": one.labels[0], "columns": one.labels[1], "weights": one.mean().tolist()}
+        for one in found
+    ]
 
 
 def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
@@ -176,7 +195,7 @@ def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
         search = replace(model.recipe.search, temperature=0.8, seed=1)
         found = model.predict([PROMPTS[run.data[0]]], search=search, num_best=3)
         return [prediction.text for prediction in found[0]]
-    if task not in ("classification", "generation"):
+    if task not in ("classification", "generation") or run.seed != SEEDS[0]:
         return []
     answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
     examples = read_examples(place / runs.TEST)

@@ -11,6 +11,7 @@ from typing import Any
 
 from results import (
     cost,
+    entailment,
     ladder,
     language,
     lengths,
@@ -56,6 +57,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "language": language.write,
     "pretraining": pretraining.write,
     "pretrained-translation": pretrained_translation.write,
+    "entailment": entailment.write,
 }
 """Pages with one file of results, which has their name."""
 

@@ -8,7 +8,7 @@ one piece.
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -58,6 +58,13 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
         at_least("min_frequency", self.min_frequency, 1)
+
+
+def with_mask(config: TokenizerConfig) -> TokenizerConfig:
+    """Return settings whose tokeniser has a token that hides another."""
+    if any(spelling in config.extra_tokens for spelling in MASK):
+        return config
+    return replace(config, extra_tokens=(*config.extra_tokens, MASK[0]))
 
 
 class Tokenizer:
@@ -146,6 +153,10 @@ class Tokenizer:
         if chr(byte) == " ":
             return "▁"
         return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
+
+    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return how tokens are spelled, one after the other."""
+        return tuple(self.token(number) for number in ids)
 
     def word_index(self, text: str) -> list[int]:
         """Return for each piece of a text the word it belongs to, counted from 0.

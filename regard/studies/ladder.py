@@ -10,8 +10,8 @@ from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.core.tables import pick
 from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
-from regard.tasks.recipe import load_recipe
 from regard.tasks.request import Request
 
 FULL = {

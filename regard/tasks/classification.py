@@ -20,11 +20,13 @@ from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
 from regard.models.classifier import Classifier
+from regard.models.encoders import max_tokens
+from regard.models.poolings import AlignedPooling
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.classification_evaluation import evaluate_labels
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.looking import look
+from regard.tasks.label_measures import evaluate_labels
+from regard.tasks.looking import align, look
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.starting import find_encoder, find_tokenizer
@@ -70,7 +72,12 @@ class ClassificationTask(Task[ClassificationRecipe]):
     ) -> "ClassificationTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        model = Classifier(recipe.model, tokenizer.vocab_size, len(labels.names))
+        model = Classifier(
+            recipe.model,
+            tokenizer.vocab_size,
+            len(labels.names),
+            separator=tokenizer.eos,
+        )
         return cls(recipe, model, tokenizer=tokenizer, labels=labels, device=device)
 
     @classmethod
@@ -111,11 +118,8 @@ class ClassificationTask(Task[ClassificationRecipe]):
     @property
     def max_length(self) -> int:
         """Tokens of a text at most: what the recipe says, or what learned positions allow."""
-        encoder = self.recipe.model.encoder
         limit = self.recipe.data.batch.max_length
-        if getattr(encoder, "positions", "") == "learned":
-            limit = min(limit, getattr(encoder, "max_length", limit))
-        return limit
+        return min(limit, max_tokens(self.recipe.model.encoder) or limit)
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
         """Return the batches to learn from, texts beyond the limit dropped or shortened."""
@@ -222,7 +226,11 @@ class ClassificationTask(Task[ClassificationRecipe]):
         ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return how much each piece of a text counted for its label: one row, the label's."""
+        """Return how much each piece of a text counted for its label: one row, the label's.
+
+        A model that aligns two texts shows instead where the words of the second look in the
+        first.
+        """
         maps: list[AttentionMap | None] = [None] * len(examples)
         labels = [self.labels.read(example.target) for example in examples]
         for batch in self.batches(examples, labels):
@@ -230,14 +238,29 @@ class ClassificationTask(Task[ClassificationRecipe]):
             weights, kind = look(self.model, asked.source, batch.source_mask, labels=asked.labels)
             for place, row in enumerate(batch.rows):
                 length = int(batch.source_mask[place].sum())
-                pieces = batch.source[place, :length].tolist()
                 maps[row] = AttentionMap(
-                    source=tuple(self.source.tokenizer.token(piece) for piece in pieces),
+                    source=self.source.tokenizer.pieces(batch.source[place, :length].tolist()),
                     target=(self.labels.write(labels[row]),),
                     weights=weights[place, ..., :length].cpu().float(),
                     kind=kind,
                 )
+            if isinstance(self.model.pooling, AlignedPooling):
+                self._put_alignments(maps, batch)
         return [found for found in maps if found is not None]
+
+    def _put_alignments(self, maps: list[AttentionMap | None], batch: LabelledBatch) -> None:
+        """Put where the second text looks in the first in place of what counted, for pairs."""
+        weights = align(self.model, batch.source.to(self.device), batch.source_mask).cpu().float()
+        for place, row in enumerate(batch.rows):
+            ids = batch.source[place, : int(batch.source_mask[place].sum())].tolist()
+            first = ids.index(self.source.tokenizer.eos) + 1
+            if first < len(ids):
+                pieces = self.source.tokenizer.pieces(ids)
+                maps[row] = AttentionMap(
+                    source=pieces[:first],
+                    target=pieces[first:],
+                    weights=weights[place, :, :, first : len(ids), :first],
+                )
 
     def batches(
         self, examples: Sequence[Example], labels: Sequence[int] | None = None

@@ -1,10 +1,10 @@
 """Pre-training of an encoder–decoder: it writes what was taken out of a text."""
 
 import math
-import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import torch
@@ -16,7 +16,6 @@ from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.corruption import CorruptedBatches, Corruption
 from regard.data.examples import Example
-from regard.data.fields import TextField
 from regard.data.packing import cut_windows
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
@@ -25,58 +24,21 @@ from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.filling import GAP, check_gaps, fill, has_gaps, read_gaps
+from regard.tasks.filling import (
+    GapField,
+    SpanField,
+    check_gaps,
+    fill,
+    fill_all,
+    has_gaps,
+    refuse_target,
+    shorten,
+)
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import DenoisingRecipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-
-
-class GapField(TextField):
-    """A source whose gaps read as sentinels: `the ___ ran` is `the <x0> ran <eos>`."""
-
-    def __init__(self, tokenizer: Tokenizer, sentinels: Sequence[int]) -> None:
-        super().__init__(tokenizer, has_start=False)
-        self._sentinels = sentinels
-
-    def read(self, raw: Any) -> list[int]:
-        """Turn one line with gaps into token ids, the end included."""
-        num_gaps = len(GAP.findall(raw))
-        if num_gaps > len(self._sentinels):
-            raise DataError(
-                f"A line must have at most {len(self._sentinels)} gaps "
-                f"(`data.corruption.num_sentinels`), but has {num_gaps}."
-            )
-        return read_gaps(raw, self.tokenizer, self._sentinels).values[1:]
-
-    def read_all(self, texts: Sequence[Any]) -> list[list[int]]:
-        """Turn many lines with gaps into token ids."""
-        return [self.read(text) for text in texts]
-
-
-class SpanField(TextField):
-    """A target of spans, each after its sentinel: `<x0> cat <x1> away`."""
-
-    def __init__(self, tokenizer: Tokenizer, spellings: Sequence[str]) -> None:
-        super().__init__(tokenizer, has_start=True)
-        self._sentinel = re.compile(f"({'|'.join(map(re.escape, spellings))})")
-
-    def read(self, raw: Any) -> list[int]:
-        """Turn sentinels and spans into token ids, ends included."""
-        parts = self._sentinel.split(raw)
-        ids = self.tokenizer.encode(parts[0])
-        for sentinel, span in zip(parts[1::2], parts[2::2], strict=True):
-            ids += [self.tokenizer.find(sentinel), *self.tokenizer.encode(span)]
-        return [self.tokenizer.sos, *ids, self.tokenizer.eos]
-
-    def read_all(self, texts: Sequence[Any]) -> list[list[int]]:
-        """Turn many such targets into token ids."""
-        return [self.read(text) for text in texts]
-
-    def spans(self, text: str) -> list[str]:
-        """Return the spans that a target names, without their sentinels."""
-        return [span.strip() for span in self._sentinel.split(text)[2::2]]
 
 
 class DenoisingTask(Predictor):
@@ -177,8 +139,7 @@ class DenoisingTask(Predictor):
         batches = self.held_out_batches(examples)
 
         def validate() -> Validation:
-            losses = [self.loss(batch) for batch in batches]
-            nll = float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+            nll = self.mean_nll(batches)
             return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
 
         return validate
@@ -269,8 +230,26 @@ class DenoisingTask(Predictor):
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
         """Fill the gaps of every line; a line without any is its own answer."""
-        filled = iter(self.predict([line for line in sources if has_gaps(line)], search=search))
-        return [next(filled)[0].text if has_gaps(line) else line for line in sources]
+        return fill_all(sources, partial(self.predict, search=search))
+
+    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the line and how its gaps are filled; no other filling can be looked at."""
+        refuse_target(target)
+        return super().answer(source)
+
+    def score(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Return the log-probability of what is missing in each line.
+
+        Of a whole line these are spans that are taken out, always the same ones; of a line with
+        gaps it is the target, spelled as the model writes it: `<x0> cat <x1> away`.
+        """
+        for number, example in enumerate(examples, start=1):
+            if has_gaps(example.source) and not example.target:
+                raise DataError(
+                    f"Line {number:,} must be whole to be scored, but nothing says what is in its "
+                    f"gap: '{shorten(example.source)}'. `regard predict` fills it."
+                )
+        return super().score(examples)
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return where the model looks while it writes what is missing in each line."""

@@ -3,12 +3,14 @@
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
-from regard.core.errors import DataError
+from regard.core.errors import ConfigError, DataError
+from regard.data.fields import TextField
 from regard.data.tokenizers import Tokenizer
 from regard.tasks.prediction import Prediction
 
@@ -47,7 +49,7 @@ def check_gaps(lines: Sequence[str]) -> None:
             hint = f" Did you mean '<mask>' by '{near.group()}'?" if near else ""
             raise DataError(
                 f"Line {number:,} must have a gap to fill, spelled '<mask>', '[MASK]' or '___', "
-                f"but is '{_shorten(line)}'.{hint}"
+                f"but is '{shorten(line)}'.{hint}"
             )
 
 
@@ -79,6 +81,52 @@ def read_gaps(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> Gaps:
     return Gaps(line, [*found, tokenizer.eos], places)
 
 
+class GapField(TextField):
+    """A source whose gaps read as sentinels: `the ___ ran` is `the <x0> ran <eos>`."""
+
+    def __init__(self, tokenizer: Tokenizer, sentinels: Sequence[int]) -> None:
+        super().__init__(tokenizer, has_start=False)
+        self._sentinels = sentinels
+
+    def read(self, raw: Any) -> list[int]:
+        """Turn one line with gaps into token ids, the end included."""
+        num_gaps = len(GAP.findall(raw))
+        if num_gaps > len(self._sentinels):
+            raise DataError(
+                f"A line must have at most {len(self._sentinels)} gaps "
+                f"(`data.corruption.num_sentinels`), but has {num_gaps}."
+            )
+        return read_gaps(raw, self.tokenizer, self._sentinels).values[1:]
+
+    def read_all(self, texts: Sequence[Any]) -> list[list[int]]:
+        """Turn many lines with gaps into token ids."""
+        return [self.read(text) for text in texts]
+
+
+class SpanField(TextField):
+    """A target of spans, each after its sentinel: `<x0> cat <x1> away`."""
+
+    def __init__(self, tokenizer: Tokenizer, spellings: Sequence[str]) -> None:
+        super().__init__(tokenizer, has_start=True)
+        self._sentinel = re.compile(f"({'|'.join(map(re.escape, spellings))})")
+
+    def read(self, raw: Any) -> list[int]:
+        """Turn sentinels and spans into token ids, ends included."""
+        parts = self._sentinel.split(raw)
+        ids = self.tokenizer.encode(parts[0])
+        for sentinel, span in zip(parts[1::2], parts[2::2], strict=True):
+            ids += [self.tokenizer.find(sentinel), *self.tokenizer.encode(span)]
+        return [self.tokenizer.sos, *ids, self.tokenizer.eos]
+
+    def read_all(self, texts: Sequence[Any]) -> list[list[int]]:
+        """Turn many such targets into token ids."""
+        return [self.read(text) for text in texts]
+
+    def spans(self, text: str) -> list[str]:
+        """Return the spans that a target names, without their sentinels."""
+        return [span.strip() for span in self._sentinel.split(text)[2::2]]
+
+
 def rank_fillings(
     gaps: Gaps, log_probs: Tensor, tokenizer: Tokenizer, *, num_best: int
 ) -> list[Prediction]:
@@ -108,7 +156,7 @@ def rank_fillings(
         Prediction(
             text=fill(gaps.line, [tokenizer.decode([token]) for token in chosen]),
             log_prob=total,
-            tokens=tuple(tokenizer.token(token) for token in chosen),
+            tokens=tokenizer.pieces(chosen),
             token_log_probs=tuple(shares),
         )
         for total, chosen, shares in best
@@ -121,5 +169,24 @@ def fill(line: str, words: Sequence[str]) -> str:
     return GAP.sub(lambda _: next(missing, ""), line)
 
 
-def _shorten(line: str) -> str:
+def fill_all(
+    lines: Sequence[str], predict: Callable[[list[str]], list[list[Prediction]]]
+) -> list[str]:
+    """Fill the gaps of every line as is likeliest; a line without any is its own answer."""
+    filled = iter(predict([line for line in lines if has_gaps(line)]))
+    return [next(filled)[0].text if has_gaps(line) else line for line in lines]
+
+
+def refuse_target(target: str | None) -> None:
+    """Raise if an answer is given to a model whose answer is the line itself."""
+    if target is not None:
+        raise ConfigError(
+            "`--target` is for models that answer a source, but this one fills gaps. "
+            f"Write '{target}' where the gap is."
+        )
+
+
+def shorten(line: str) -> str:
+    """Return a line as a message can hold it."""
+    line = line.strip()
     return line if len(line) <= 60 else f"{line[:60]}…"

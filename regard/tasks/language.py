@@ -210,7 +210,7 @@ class LanguageTask(Task[LanguageRecipe]):
                 log_probs = next_log_probs(logits, tokens[:, 1:]).tolist()
             for row, values in zip(rows, log_probs, strict=True):
                 said = tuple(values[: len(texts[row])])
-                pieces = self._pieces(texts[row])
+                pieces = self.field.tokenizer.pieces(texts[row])
                 scored[row] = Prediction(examples[row].source, sum(said), pieces, said)
         return scored
 
@@ -221,11 +221,7 @@ class LanguageTask(Task[LanguageRecipe]):
             tokens = [self.field.line_end, *text]
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:
                 self.model(torch.tensor([tokens], device=self.device))
-            weights = torch.zeros(0, 1, len(tokens), len(tokens))
-            if recorded.num_layers:
-                weights = recorded.stack()[0].cpu().float()
-            pieces = self._pieces(tokens)
-            maps.append(AttentionMap(source=pieces, target=pieces, weights=weights))
+            maps.append(AttentionMap.within(self.field.tokenizer.pieces(tokens), recorded))
         return maps
 
     def answer(self, source: str, target: str | None = None) -> tuple[Example, str]:
@@ -245,7 +241,7 @@ class LanguageTask(Task[LanguageRecipe]):
         with torch.inference_mode():
             log_probs = self.model(tokens).logits[0, -1].float().log_softmax(-1)
         found = log_probs.topk(min(num, len(log_probs)))
-        pieces = self._pieces(found.indices.tolist())
+        pieces = self.field.tokenizer.pieces(found.indices.tolist())
         return list(zip(pieces, found.values.exp().tolist(), strict=True))
 
     def _continue(
@@ -278,7 +274,7 @@ class LanguageTask(Task[LanguageRecipe]):
         return Prediction(
             text=self.field.write(hypothesis.tokens).removesuffix("\n"),
             log_prob=hypothesis.log_prob,
-            tokens=self._pieces(hypothesis.tokens),
+            tokens=self.field.tokenizer.pieces(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
 
@@ -298,6 +294,3 @@ class LanguageTask(Task[LanguageRecipe]):
     @property
     def _max_tokens(self) -> int:
         return self.recipe.data.window * self.recipe.data.num_windows
-
-    def _pieces(self, tokens: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self.field.tokenizer.token(token) for token in tokens)

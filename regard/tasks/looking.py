@@ -7,7 +7,8 @@ from torch import Tensor
 
 from regard.attention.attend import Attention
 from regard.attention.record import record
-from regard.models.classifier import Classifier, FirstPooling
+from regard.models.classifier import Classifier
+from regard.models.poolings import AlignedPooling, FirstPooling
 
 SALIENCY = "gradient x input"
 """What stands in for attention: how much each word's vector moves the label's logit."""
@@ -17,7 +18,8 @@ def look(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> 
     """Tell how much each position counts for the label of each text.
 
     With attention pooling these are its weights. With self-attention they are the weights of what
-    is pooled: of the first position, or the mean over all. Else it is the gradient.
+    is pooled: of the first position, or the mean over all. Else, and where two texts are aligned,
+    it is the gradient.
 
     Args:
         model: In evaluation mode.
@@ -28,11 +30,27 @@ def look(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> 
     Returns:
         Weights (B, N, H, 1, S), which sum to one over the positions, and what they are.
     """
+    if isinstance(model.pooling, AlignedPooling):
+        # Alignment is between two texts; what counts for the label is another question.
+        return _take_gradient(model, source, mask, labels=labels), SALIENCY
     if _has_attention(model.pooling):
         return _record_pooling(model, source, mask), "attention of the pooling"
     if _has_attention(model.encoder):
         return _record_encoder(model, source, mask), "self-attention"
     return _take_gradient(model, source, mask, labels=labels), SALIENCY
+
+
+def align(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
+    """Return where the words of two texts look in one another, (B, N, H, S, S).
+
+    Args:
+        model: In evaluation mode; its pooling aligns.
+        source: (B, S) token ids.
+        mask: (B, S), True = a real position.
+    """
+    with torch.inference_mode(), record(model.pooling) as maps:
+        model(source, mask)
+    return maps.stack()  # (B, N, H, S, S)
 
 
 def _has_attention(module: torch.nn.Module) -> bool:
@@ -48,11 +66,7 @@ def _record_pooling(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
 def _record_encoder(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
     with torch.inference_mode(), record(model.encoder, is_self=True) as maps:
         model(source, mask)
-    # Blocks that share their weights are one attention that was asked several times.
-    stacked = maps.stack()  # (B, N, H, L·S, S)
-    num_texts, num_layers, num_heads, _, length = stacked.shape
-    by_call = stacked.view(num_texts, num_layers, num_heads, -1, length, length)
-    weights: Tensor = by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
+    weights = maps.stack_self()  # (B, N, H, S, S)
     if isinstance(model.pooling, FirstPooling):
         return weights[..., :1, :]
     rows = mask.to(weights.device)[:, None, None, :, None]  # (B, 1, 1, S, 1)

@@ -21,15 +21,22 @@ from regard.data.fields import TextField
 from regard.data.masked_batches import MaskedBatch, MaskedBatches
 from regard.data.masking import MASKINGS
 from regard.data.packing import PACKINGS
-from regard.data.tokenizers import MASK, Tokenizer, TokenizerConfig
+from regard.data.tokenizers import Tokenizer, with_mask
 from regard.data.vocabularies import train_tokenizer
 from regard.models.masked import MaskedModel
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.distillation import Teacher
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.filling import Gaps, check_gaps, has_gaps, rank_fillings, read_gaps
-from regard.tasks.masked_evaluation import evaluate_masked
+from regard.tasks.filling import (
+    Gaps,
+    check_gaps,
+    fill_all,
+    rank_fillings,
+    read_gaps,
+    refuse_target,
+)
+from regard.tasks.masked_measures import evaluate_masked
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import MaskedRecipe
 from regard.tasks.task import Task
@@ -189,8 +196,7 @@ class MaskedTask(Task[MaskedRecipe]):
         batches = self.held_out_batches(examples)
 
         def validate() -> Validation:
-            losses = [self.loss(batch) for batch in batches]
-            nll = float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+            nll = self.mean_nll(batches)
             return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
 
         return validate
@@ -240,9 +246,12 @@ class MaskedTask(Task[MaskedRecipe]):
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
         """Fill the gaps of every line; a line without any is its own answer."""
-        with_gaps = [source for source in sources if has_gaps(source)]
-        filled = iter(self.predict(with_gaps))
-        return [next(filled)[0].text if has_gaps(source) else source for source in sources]
+        return fill_all(sources, self.predict)
+
+    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the line and how its gaps are filled; no other filling can be looked at."""
+        refuse_target(target)
+        return super().answer(source)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the pseudo-log-likelihood of every line: each token is hidden in turn.
@@ -258,7 +267,7 @@ class MaskedTask(Task[MaskedRecipe]):
         scored = []
         for example, ids in zip(examples, rows, strict=True):
             said = tuple(float(next(told)[0, token]) for token in ids[1:-1])
-            pieces = tuple(self.tokenizer.token(token) for token in ids[1:-1])
+            pieces = self.tokenizer.pieces(ids[1:-1])
             scored.append(Prediction(example.source.strip(), sum(said), pieces, said))
         return scored
 
@@ -276,21 +285,7 @@ class MaskedTask(Task[MaskedRecipe]):
         values = torch.tensor([ids], device=self.device)
         with torch.inference_mode(), record(self.model.encoder, is_self=True) as recorded:
             self.model.encode(values, torch.ones_like(values, dtype=torch.bool))
-        weights = torch.zeros(0, 1, len(ids), len(ids))
-        if recorded.num_layers:
-            # A block that all layers share has been looked at once a layer.
-            layers, heads, _, width = recorded.stack()[0].shape
-            passes = recorded.stack()[0].reshape(layers, heads, -1, width, width)
-            weights = passes.permute(2, 0, 1, 3, 4).flatten(0, 1).cpu().float()  # (N, H, S, S)
-        pieces = tuple(self.tokenizer.token(token) for token in ids)
-        return AttentionMap(source=pieces, target=pieces, weights=weights)
-
-
-def with_mask(config: TokenizerConfig) -> TokenizerConfig:
-    """Return settings whose tokeniser has a token that hides another."""
-    if any(spelling in config.extra_tokens for spelling in MASK):
-        return config
-    return replace(config, extra_tokens=(*config.extra_tokens, MASK[0]))
+        return AttentionMap.within(self.tokenizer.pieces(ids), recorded)
 
 
 def token_loss(logits: Tensor, labels: Tensor) -> Loss:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
+
+from regard.attention.record import Maps
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,14 @@ class AttentionMap:
     """(N, H, T, S), on the host."""
     kind: str = "attention"
     """What the weights are: attention, or what stands in for it where a model has none."""
+
+    @classmethod
+    def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
+        """Return where the pieces of one text looked at each other; no layers where none could."""
+        weights = torch.zeros(0, 1, len(text), len(text))
+        if recorded.num_layers:
+            weights = recorded.stack_self()[0].cpu().float()
+        return cls(source=text, target=text, weights=weights)
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:

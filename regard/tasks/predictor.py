@@ -7,9 +7,7 @@ from typing import Any, Self
 from zlib import crc32
 
 import torch
-from torch import Tensor
 
-from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
@@ -23,11 +21,11 @@ from regard.data.vocabularies import train_tokenizer
 from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
-from regard.search.force import force
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
+from regard.tasks import forcing
 from regard.tasks.evaluation import Evaluation, evaluate
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
@@ -168,8 +166,7 @@ class Predictor(Task[Recipe]):
         references = [[example.target, *example.references] for example in asked]
 
         def validate() -> Validation:
-            losses = [self.loss(batch) for batch in batches]
-            nll = float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+            nll = self.mean_nll(batches)
             outputs = self.translate(
                 [example.source for example in asked], search=SearchConfig(beams=1)
             )
@@ -224,66 +221,15 @@ class Predictor(Task[Recipe]):
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
-        scored: list[Prediction | None] = [None] * len(examples)
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            with torch.inference_mode():
-                log_probs = force(
-                    self.model, on_device.source, batch.source_mask, targets=on_device.target
-                ).cpu()
-            for place, row in enumerate(batch.rows):
-                length = int(batch.target_mask[place].sum()) - 1
-                said = tuple(log_probs[place, :length].tolist())
-                pieces = batch.target[place, 1 : length + 1].tolist()
-                tokens = tuple(self.target.tokenizer.token(piece) for piece in pieces)
-                scored[row] = Prediction(examples[row].target, sum(said), tokens, said)
-        return [prediction for prediction in scored if prediction is not None]
+        return forcing.score(self, examples)
 
     def foretell(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:
-        """Tell for each word of every example's own target whether the model foretells it.
-
-        It does if each piece of the word is the likeliest after the right ones before it, in one
-        teacher-forced pass. A word that the vocabulary does not know is never foretold.
-        """
-        told: list[tuple[bool, ...]] = [()] * len(examples)
-        roles = self.target.tokenizer
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            labels = on_device.target[:, 1:]  # (B, T - 1)
-            with torch.inference_mode():
-                output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
-            hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
-            for row, pieces in zip(batch.rows, hits.tolist(), strict=True):
-                words = roles.word_index(examples[row].target)
-                right = [True] * (max(words, default=-1) + 1)
-                # The end token and padding belong to no word.
-                for word, is_hit in zip(words, pieces, strict=False):
-                    right[word] &= is_hit
-                told[row] = tuple(right)
-        return told
+        """Tell for each word of every example's own target whether the model foretells it."""
+        return forcing.foretell(self, examples)
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where the model looks while it writes each example's own target.
-
-        One teacher-forced pass; a model without attention gives maps without layers.
-        """
-        maps: list[AttentionMap | None] = [None] * len(examples)
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            with torch.inference_mode(), record(self.model) as recorded:
-                self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
-            for place, row in enumerate(batch.rows):
-                num_source = int(batch.source_mask[place].sum())
-                num_target = int(batch.target_mask[place].sum()) - 1
-                weights = torch.zeros(0, 1, num_target, num_source)
-                if recorded.num_layers:
-                    weights = recorded.stack()[place, :, :, :num_target, :num_source].cpu().float()
-                maps[row] = AttentionMap(
-                    source=self._pieces(self.source, batch.source[place, :num_source]),
-                    target=self._pieces(self.target, batch.target[place, 1 : num_target + 1]),
-                    weights=weights,
-                )
-        return [found for found in maps if found is not None]
+        """Return where the model looks while it writes each example's own target."""
+        return forcing.attend(self, examples)
 
     def batches(
         self, examples: Sequence[Example], config: BatchConfig | None = None
@@ -337,12 +283,9 @@ class Predictor(Task[Recipe]):
         return Prediction(
             text=self.target.write(hypothesis.tokens),
             log_prob=hypothesis.log_prob,
-            tokens=tuple(self.target.tokenizer.token(token) for token in hypothesis.tokens),
+            tokens=self.target.tokenizer.pieces(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
-
-    def _pieces(self, field: TextField, tokens: Tensor) -> tuple[str, ...]:
-        return tuple(field.tokenizer.token(token) for token in tokens.tolist())
 
 
 def _train_tokenizers(

@@ -118,7 +118,21 @@ def _find_text(paths: tuple[str, ...], what: str, *, seed: int) -> Splits | list
     return found
 
 
-read_labelled_texts = partial(read_pairs, read=read_labelled)
-"""Reads texts or pairs of texts with their labels, otherwise as `read_pairs`."""
+def read_labelled_texts(
+    data: tuple[str, ...], valid: tuple[str, ...], test: tuple[str, ...], *, seed: int
+) -> Splits:
+    """Read texts or pairs of texts with their labels, otherwise as `read_pairs`."""
+    splits = read_pairs(data, valid, test, seed=seed, read=read_labelled)
+    known = {example.target for example in splits.train}
+    for side, examples in (("validation", splits.valid), ("test", splits.test)):
+        unknown = sorted({example.target for example in examples} - known)
+        if unknown:
+            raise DataError(
+                f"Every label must be in the training data, but '{unknown[0]}' is only in the "
+                f"{side} data. Give more examples of it, or leave it out."
+            )
+    return splits
+
+
 read_labelled_side = partial(read_side, read=read_labelled)
 """Reads one side of these, otherwise as `read_side`."""

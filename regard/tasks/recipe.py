@@ -1,14 +1,11 @@
 """A recipe: everything that decides what a run does, in one settings object."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
 from typing import Any, Literal
 
-from regard.core.config import at_least, from_dict, override, read_toml
+from regard.core.config import at_least, from_dict
 from regard.core.errors import ConfigError
-from regard.core.tables import near, pick
+from regard.core.tables import pick
 from regard.data.batching import BatchConfig
 from regard.data.corruption import CorruptionConfig
 from regard.data.masking import MaskingConfig, TokenMaskingConfig
@@ -16,6 +13,7 @@ from regard.data.packing import PackingKind
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
+from regard.models.encoders import max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
@@ -210,6 +208,12 @@ class MaskedRecipe(BaseRecipe):
                 "`model.next_sentence` must be above 0 with `data.packing` 'pairs' or 'swaps', and "
                 f"0 without, but is {self.model.next_sentence:g} with '{self.data.packing}'."
             )
+        most, longest = max_tokens(self.model.encoder), self.data.batch.max_length
+        if 0 < most < longest:
+            raise ConfigError(
+                "`model.encoder.max_length` must be at least `data.batch.max_length` "
+                f"({longest}) with learned positions, but is {most}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +247,16 @@ class LanguageRecipe(BaseRecipe):
     )
     """How texts are continued."""
 
+    def __post_init__(self) -> None:
+        model = self.model
+        if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
+            return
+        if model.max_length < self.data.window:
+            raise ConfigError(
+                f"`model.max_length` must be at least `data.window` ({self.data.window}) with "
+                f"learned positions, but is {model.max_length}."
+            )
+
 
 RECIPES: dict[str, type[BaseRecipe]] = {
     "generation": Recipe,
@@ -257,45 +271,3 @@ RECIPES: dict[str, type[BaseRecipe]] = {
 def to_recipe(values: dict[str, Any]) -> BaseRecipe:
     """Build a recipe from plain values; which kind, its `task` says."""
     return from_dict(pick(RECIPES, str(values.get("task", "generation")), "task"), values)
-
-
-def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with the package."""
-    folder = resources.files("regard") / "recipes"
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml")
-    )
-
-
-def recipe_path(name: str) -> Path:
-    """Return the file of a recipe, given as a name or as a path to a TOML file."""
-    if name.endswith(".toml") or "/" in name:
-        return Path(name)
-    names = recipe_names()
-    if name not in names:
-        known = ", ".join(f"'{known}'" for known in names)
-        raise ConfigError(
-            f"`--recipe` must be a TOML file or one of {known}, but is '{name}'.{near(name, names)}"
-        )
-    return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
-
-
-def load_recipe(
-    name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
-) -> Any:
-    """Read a recipe and change it by words such as `train.max_steps=200`.
-
-    Args:
-        name: A recipe's name, or a path to a TOML file.
-        words: Changes a person asked for; they come last.
-        defaults: Changes the data asked for, as dotted keys and values.
-    """
-    values = read_toml(recipe_path(name))
-    asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
-    return to_recipe(override(override(values, asked), words))
-
-
-def _literal(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

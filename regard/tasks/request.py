@@ -10,8 +10,9 @@ from regard.core.log import logger
 from regard.data.splitting import Splits
 from regard.tasks import runs
 from regard.tasks.choice import choose
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.reading import read_pairs
-from regard.tasks.recipe import BaseRecipe, DataConfig, load_recipe, to_recipe
+from regard.tasks.recipe import BaseRecipe, DataConfig, to_recipe
 from regard.tasks.table import TASKS
 from regard.training.checkpoint import find_training
 

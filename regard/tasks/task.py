@@ -1,7 +1,7 @@
 """What every task can do: read, learn, answer, be measured, be kept."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -164,6 +164,11 @@ class Task(ABC, Generic[AnyRecipe]):
         """
         written = self.translate([source])[0] if target is None else target
         return Example(source, written), written
+
+    def mean_nll(self, batches: Iterable[Any]) -> float:
+        """Return what a token costs on average over batches, in nats."""
+        losses = [self.loss(batch) for batch in batches]
+        return float(sum(found.nll for found in losses) / sum(found.count for found in losses))
 
     def autocast(self) -> torch.autocast:
         """Return the precision that the recipe trains in."""

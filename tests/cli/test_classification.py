@@ -127,12 +127,14 @@ def test_unknown_label_is_refused(refused, run, tmp_path):
         assert message.endswith("Did you mean 'negative'?")
 
 
-def test_unknown_label_in_the_validation_data_is_refused(refused, folder, tmp_path):
-    path = tmp_path / "valid.tsv"
+@pytest.mark.parametrize(("option", "side"), [("--valid", "validation"), ("--test", "test")])
+def test_label_that_is_never_learned_is_refused_at_once(refused, folder, tmp_path, option, side):
+    path = tmp_path / "held-out.tsv"
     path.write_text("the end is dull\tmixed\n", encoding="utf-8")
-    words = ("--valid", path, "--recipe", "sst2-transformer", "--out", tmp_path / "run")
+    words = (option, path, "--recipe", "sst2-transformer", "--out", tmp_path / "run")
     message = refused("train", folder / "single.tsv", *words, *SMALL)
-    assert "'mixed' is not a label of this model" in message
+    assert f"but 'mixed' is only in the {side} data" in message
+    assert not (tmp_path / "run").exists()
     assert not (tmp_path / "run").exists()
 
 

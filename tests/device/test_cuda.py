@@ -12,8 +12,8 @@ from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.search.settings import SearchConfig
 from regard.studies.ladder import LAPTOP
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import load_recipe
 from regard.tasks.runs import load
 
 pytestmark = [

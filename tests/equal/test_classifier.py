@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from regard.models.classifier import POOLINGS, Classifier, ClassifierConfig
+from regard.models.classifier import Classifier, ClassifierConfig
+from regard.models.poolings import POOLINGS
 
 
 @pytest.fixture(params=POOLINGS)

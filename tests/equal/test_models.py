@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from regard.models.decoders import (
 from regard.models.decoders.parts import RecurrentDecoderConfig
 from regard.models.encoders import (
     ENCODERS,
+    AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     RnnEncoderConfig,
@@ -111,6 +113,7 @@ ENCODER_CASES = {
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
     TransformerEncoderConfig: list(transformers(TransformerEncoderConfig)),
     BertEncoderConfig: list(berts(BertEncoderConfig)),
+    AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
     TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
 }
 DECODER_CASES = {

@@ -14,7 +14,7 @@ from regard.models.language import (
     TransformerLanguageConfig,
     build_language_model,
 )
-from regard.tasks.recipe import LanguageRecipe
+from regard.tasks.recipe import LanguageDataConfig, LanguageRecipe
 from regard.training.checkpoint import load_weights, save_weights
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
@@ -75,7 +75,7 @@ def test_every_parameter_learns(model, tokens, is_mixed):
 
 
 def test_settings_round_trip(config):
-    recipe = LanguageRecipe(model=config)
+    recipe = LanguageRecipe(data=LanguageDataConfig(window=9), model=config)
     assert from_dict(LanguageRecipe, json.loads(json.dumps(to_dict(recipe)))) == recipe
 
 

@@ -27,6 +27,16 @@ ENCODERS: dict[type, Callable[..., Encoder]] = {
     TokensEncoderConfig: TokensEncoder,
 }
 
+
+def max_tokens(config: EncoderConfig) -> int:
+    """Return how many tokens an encoder can read; 0 = any number.
+
+    Only learned positions come to an end.
+    """
+    is_learned = getattr(config, "positions", "") == "learned"
+    return int(getattr(config, "max_length", 0)) if is_learned else 0
+
+
 __all__ = [
     "ENCODERS",
     "AlbertEncoder",
@@ -42,4 +52,5 @@ __all__ = [
     "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "max_tokens",
 ]

@@ -15,7 +15,7 @@ from regard.models.blocks import (
     build_final_norm,
     place,
 )
-from regard.models.encoders.bert import segment
+from regard.models.encoders.bert import add_segments
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.models.layers import NORMS, FeedForwardKind
 
@@ -86,8 +86,4 @@ class AlbertEncoder(Encoder):
     def _embed(self, values: Tensor) -> Tensor:
         """Sum what is known of each token (B, S) before it looks around: (B, S, C)."""
         states = place(self.embedding(values), self.positions)
-        if self.segment_embedding is None:
-            return states
-        last = self.segment_embedding.num_embeddings - 1
-        told: Tensor = self.segment_embedding(segment(values, self.separator).clamp(max=last))
-        return states + told
+        return add_segments(states, values, self.segment_embedding, separator=self.separator)

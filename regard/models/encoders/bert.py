@@ -75,12 +75,17 @@ class BertEncoder(Encoder):
     def embed(self, values: Tensor) -> Tensor:
         """Sum what is known of each token (B, S) before it looks around: (B, S, D)."""
         states = place(self.embedding(values), self.positions)
-        if self.segment_embedding is None:
-            return states
-        segments = segment(values, self.separator)
-        last = self.segment_embedding.num_embeddings - 1
-        told: Tensor = self.segment_embedding(segments.clamp(max=last))
-        return states + told
+        return add_segments(states, values, self.segment_embedding, separator=self.separator)
+
+
+def add_segments(
+    states: Tensor, values: Tensor, embedding: nn.Embedding | None, *, separator: int
+) -> Tensor:
+    """Add to the states of tokens (B, S) in which segment they are; the last has no end."""
+    if embedding is None:
+        return states
+    told: Tensor = embedding(segment(values, separator).clamp(max=embedding.num_embeddings - 1))
+    return states + told
 
 
 def segment(values: Tensor, separator: int) -> Tensor:

@@ -191,7 +191,7 @@ def test_added_positions_tell_the_order():
 
 
 # Added positions are no part of the attention itself, so it stays blind with them.
-BLIND = ("none", "sinusoidal", "learned")
+BLIND = ("none", "sinusoidal", "sinusoidal_halves", "learned")
 
 
 @pytest.mark.parametrize("name", POSITIONS)

@@ -318,3 +318,8 @@ def test_spans_are_where_pieces_stand_in_the_text():
     text = "small  cats, dogs"
     pieces = [text[start:end].strip() for start, end in tokenizer.spans(text)]
     assert pieces == ["small", "cats", ",", "dogs"]
+
+
+def test_pieces_are_the_tokens_one_by_one():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+    assert tokenizer.pieces(tokenizer.encode("c a")) == ("▁c", "▁a")

@@ -6,6 +6,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.core.files import write_json
+from regard.data.batching import BatchConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.exchange.layouts import LAYOUTS
@@ -13,7 +14,7 @@ from regard.exchange.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
 from regard.models.masked import MaskedModelConfig
 from regard.tasks.masked import MaskedTask
-from regard.tasks.recipe import MaskedRecipe
+from regard.tasks.recipe import MaskedDataConfig, MaskedRecipe
 
 CPU = torch.device("cpu")
 
@@ -25,9 +26,10 @@ def masked_task():
     def build(**changes):
         sizes = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
         encoder = BertEncoderConfig(**{**sizes, "max_length": 9, **changes})
+        data = MaskedDataConfig(batch=BatchConfig(max_length=encoder.max_length))
         config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
         return MaskedTask.fresh(
-            MaskedRecipe(model=MaskedModelConfig(encoder=encoder)),
+            MaskedRecipe(data=data, model=MaskedModelConfig(encoder=encoder)),
             tokenizer=train_tokenizer(config, ["abc cab"]),
             device=CPU,
         )

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ExportError
+from regard.data.batching import BatchConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.exchange import exporting
@@ -64,7 +65,7 @@ def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transfor
     encoder = BertEncoderConfig(dim=8, max_length=9, **TINY)
     recipe = MaskedRecipe(
         model=MaskedModelConfig(encoder=encoder, next_sentence=1.0),
-        data=MaskedDataConfig(packing="pairs"),
+        data=MaskedDataConfig(packing="pairs", batch=BatchConfig(max_length=9)),
     )
     config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
     tokenizer = train_tokenizer(config, ["abc"])

@@ -10,9 +10,9 @@ from regard.data.examples import Example
 from regard.data.labelled import opinions
 from regard.data.readers import write_examples
 from regard.tasks.classification import ClassificationTask
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
 from regard.tasks.looking import SALIENCY
-from regard.tasks.recipe import load_recipe
 from regard.tasks.request import Request
 from regard.tasks.runs import load
 

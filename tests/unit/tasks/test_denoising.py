@@ -4,10 +4,11 @@ import torch
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
 from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.denoising import DenoisingTask
 from regard.tasks.learning import train
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import DenoisingDataConfig, load_recipe
+from regard.tasks.recipe import DenoisingDataConfig
 from regard.tasks.request import Request
 
 SIZES = tuple(
@@ -172,3 +173,21 @@ def test_only_its_own_kind_can_be_gone_on_with(task, tiny_run):
 def test_both_sides_have_one_vocabulary():
     with pytest.raises(ConfigError, match=r"`is_joint` must be true"):
         DenoisingDataConfig(is_joint=False)
+
+
+def test_a_gap_without_a_target_cannot_be_scored(task):
+    with pytest.raises(
+        DataError,
+        match=r"Line 2 must be whole to be scored, but nothing says what is in its gap: "
+        r"'the ___ runs \.'\.",
+    ):
+        task.score([Example("the cat runs ."), Example("the ___ runs .\n")])
+    (scored,) = task.score([Example("the ___ runs .", "<x0> cat")])
+    assert scored.log_prob < 0
+
+
+def test_no_other_filling_can_be_looked_at(task):
+    with pytest.raises(
+        ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
+    ):
+        task.answer("the ___ runs .", "cat")

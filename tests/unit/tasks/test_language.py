@@ -8,9 +8,9 @@ from regard.data.examples import Example
 from regard.data.texts import to_lines
 from regard.metrics.perplexity import TextSize
 from regard.search.settings import SearchConfig
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.language import LanguageTask
 from regard.tasks.reading import read_text_side, read_texts
-from regard.tasks.recipe import load_recipe
 from regard.training.loss import cross_entropy
 
 TEXT = "the cat sat on the mat\n\nthe dog sat on the cat\n" * 8

@@ -11,10 +11,11 @@ from regard.data.examples import Example
 from regard.models.encoders import RnnEncoderConfig
 from regard.models.masked import MaskedModelConfig
 from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.distillation import Teacher
 from regard.tasks.learning import train
 from regard.tasks.masked import MaskedTask
-from regard.tasks.recipe import MaskedRecipe, load_recipe
+from regard.tasks.recipe import MaskedRecipe
 from regard.tasks.request import Request
 
 WORDS = (
@@ -383,3 +384,18 @@ def test_the_run_folder_holds_no_teacher(run, request_for, tmp_path):
     assert Path(trained.folder, "model.safetensors").stat().st_size < (
         Path(run.folder, "model.safetensors").stat().st_size
     )
+
+
+def test_a_single_text_has_no_interval(task):
+    results = task.evaluate([Example("a cat runs .")], num_bootstrap=50).results
+    assert all(result.interval is None for result in results.values())
+
+
+def test_no_other_filling_can_be_looked_at(task):
+    example, written = task.answer("a ___ runs in the sun .")
+    assert example.source == "a ___ runs in the sun ."
+    assert written == task.translate([example.source])[0]
+    with pytest.raises(
+        ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
+    ):
+        task.answer("a ___ runs .", "cat")

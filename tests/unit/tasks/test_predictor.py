@@ -8,8 +8,9 @@ from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.data.examples import Example
 from regard.search.settings import SearchConfig
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import BaseRecipe, load_recipe
+from regard.tasks.recipe import BaseRecipe
 from regard.tasks.task import Task
 
 SOURCES = ["a b c d e", "", "e d", "b b a", "   ", "c a", "d d c a"]

@@ -10,6 +10,7 @@ from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
+from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,
     ClassificationRecipe,
@@ -17,9 +18,6 @@ from regard.tasks.recipe import (
     LanguageRecipe,
     MaskedRecipe,
     Recipe,
-    load_recipe,
-    recipe_names,
-    recipe_path,
     to_recipe,
 )
 from regard.tasks.table import TASKS
@@ -70,45 +68,6 @@ def test_explained_recipe_loads_back_to_the_same(name):
     assert to_recipe(tomllib.loads(explain(recipe))) == recipe
 
 
-def test_words_change_a_recipe():
-    recipe = load_recipe("bahdanau2015", ["train.max_steps=200", "model.decoder.kind=cho"])
-    assert (recipe.train.max_steps, recipe.model.decoder.kind) == (200, "cho")
-
-
-def test_words_come_after_what_the_data_asked_for():
-    defaults = {"data.source.kind": "char", "data.is_joint": True, "data.source.vocab_size": 90}
-    recipe = load_recipe("bahdanau2015-laptop", ["data.source.vocab_size=70"], defaults=defaults)
-    assert recipe.data.is_joint
-    assert (recipe.data.source.kind, recipe.data.source.vocab_size) == ("char", 70)
-
-
-def test_recipe_can_be_a_file(tmp_path):
-    path = tmp_path / "mine.toml"
-    path.write_text("seed = 7\n", encoding="utf-8")
-    assert load_recipe(str(path)) == Recipe(seed=7)
-
-
-def test_unknown_recipe_is_answered_with_the_nearest_name():
-    with pytest.raises(
-        ConfigError,
-        match=r"`--recipe` must be a TOML file or one of 'bahdanau2015', .*, but is "
-        r"'bahdanau2014'\. Did you mean 'bahdanau2015'\?",
-    ):
-        load_recipe("bahdanau2014")
-
-
-def test_recipe_file_that_does_not_exist_is_named():
-    with pytest.raises(ConfigError, match=r"absent\.toml does not exist\."):
-        load_recipe("absent.toml")
-
-
-def test_unknown_setting_is_answered_with_the_nearest_name():
-    with pytest.raises(
-        ConfigError, match=r"`train\.max_stpes` is not a setting\. Did you mean 'max_steps'\?"
-    ):
-        load_recipe("cho2014", ["train.max_stpes=3"])
-
-
 def test_one_matrix_for_all_needs_one_vocabulary():
     with pytest.raises(
         ConfigError,
@@ -129,3 +88,22 @@ def test_number_of_validation_examples_has_a_limit():
         ConfigError, match=r"`validation\.max_examples` must be at least 1, but is 0\."
     ):
         load_recipe("cho2014", ["validation.max_examples=0"])
+
+
+def test_windows_must_fit_learned_positions():
+    with pytest.raises(
+        ConfigError,
+        match=r"`model\.max_length` must be at least `data\.window` \(64\) with learned positions, "
+        r"but is 40\.",
+    ):
+        load_recipe("gpt-laptop", ["model.positions=learned", "model.max_length=40"])
+
+
+def test_masked_texts_must_fit_learned_positions():
+    with pytest.raises(
+        ConfigError,
+        match=r"`model\.encoder\.max_length` must be at least `data\.batch\.max_length` \(65\) "
+        r"with learned positions, but is 64\.",
+    ):
+        load_recipe("liu2019-laptop", ["data.batch.max_length=65"])
+    load_recipe("liu2019-laptop", ["data.batch.max_length=65", "model.encoder.positions=rotary"])

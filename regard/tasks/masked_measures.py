@@ -103,7 +103,8 @@ def _measure(sums: Tensor, task: "MaskedTask", *, num_bootstrap: int) -> dict[st
 
     whole = sums.sum(0)
     intervals: dict[str, tuple[float, float] | None] = {"accuracy": None, "perplexity": None}
-    if num_bootstrap:
+    # Of a single text there is nothing to draw.
+    if num_bootstrap and len(sums) > 1:
         generator = torch.Generator().manual_seed(0)
         again = torch.randint(len(sums), (num_bootstrap, len(sums)), generator=generator)
         drawn = torch.stack([sums[rows].sum(0) for rows in again])
