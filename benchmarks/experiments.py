@@ -7,14 +7,12 @@ The pages are drawn from the JSON files by `benchmarks/pages.py`.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from side_by_side import Run, train_all
 
 from regard.core.files import read_json, read_json_lines, write_json, write_text
 from regard.data.datasets import find_data
@@ -41,22 +39,6 @@ TATOEBA = (
     "train.schedule.warmup_steps=400",
 )
 """Four times as many pairs as Multi30k, and shorter ones: larger batches, fewer epochs."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One model to train."""
-
-    name: str
-    recipe: str
-    data: tuple[str, ...]
-    words: tuple[str, ...] = ()
-    seed: int = 1
-
-    @property
-    def folder(self) -> str:
-        """The name of its run folder."""
-        return f"{self.name}-seed{self.seed}"
 
 
 def _multi30k(_folder: Path) -> list[Run]:
@@ -140,43 +122,31 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of runs, separated by commas")
     parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
     arguments = parser.parse_args()
-    planned = []
+    planned: list[tuple[Run, Path]] = []
     for name in arguments.experiments:
         folder = arguments.runs / name
         folder.mkdir(parents=True, exist_ok=True)
         only = arguments.only.split(",") if arguments.only else []
         planned += [
-            (name, run, folder / run.folder.replace(" ", "-").replace(",", ""))
-            for run in EXPERIMENTS[name](folder)
-            if not only or run.name in only
+            (run, folder) for run in EXPERIMENTS[name](folder) if not only or run.name in only
         ]
     started = time.perf_counter()
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        for _, run, folder in planned:
-            pool.submit(_train, run, folder, words=arguments.set, threads=arguments.threads)
+    train_all(planned, jobs=arguments.jobs, threads=arguments.threads, words=arguments.set)
     print(f"all runs took {time.perf_counter() - started:.0f} s")
     for name in arguments.experiments:
-        if name.startswith("ladder"):
-            _compare([folder for owner, _, folder in planned if owner == name], arguments.out, name)
-        rows = [_gather(run, folder) for owner, run, folder in planned if owner == name]
-        command = f"python benchmarks/experiments.py {name} --jobs {arguments.jobs}"
-        if arguments.set:
-            command += f" --set {' '.join(arguments.set)}"
-        value = {"experiment": name, "command": command, "runs": [row for row in rows if row]}
-        write_json(arguments.out / f"{name}.json", value)
+        own = [(run, folder / run.folder) for run, folder in planned if folder.name == name]
+        _report(name, own, arguments)
 
 
-def _train(run: Run, folder: Path, *, words: list[str], threads: int) -> None:
-    if (folder / runs.METRICS).exists():
-        return
-    command = [sys.executable, "-m", "regard", "train", *run.data, "--recipe", run.recipe]
-    command += ["--out", str(folder), "--force", f"seed={run.seed}", *run.words, *words]
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "log.txt").open("w") as log:
-        done = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
-    tail = (folder / "log.txt").read_text().strip().splitlines()[-8:]
-    print(f"== {run.folder}: exit {done.returncode}", *tail, sep="\n   ", flush=True)
+def _report(name: str, own: list[tuple[Run, Path]], arguments: argparse.Namespace) -> None:
+    if name.startswith("ladder"):
+        _compare([place for _, place in own], arguments.out, name)
+    rows = [_gather(run, place) for run, place in own]
+    command = f"python benchmarks/experiments.py {name} --jobs {arguments.jobs}"
+    if arguments.set:
+        command += f" --set {' '.join(arguments.set)}"
+    value = {"experiment": name, "command": command, "runs": [row for row in rows if row]}
+    write_json(arguments.out / f"{name}.json", value)
 
 
 def _compare(folders: list[Path], out: Path, name: str) -> None:

@@ -9,7 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from results import cost, ladder, lengths, multi30k, phrasebook, speed
+from results import (
+    cost,
+    entailment,
+    ladder,
+    language,
+    lengths,
+    multi30k,
+    phrasebook,
+    pretrained_translation,
+    pretraining,
+    speed,
+)
 
 from regard.core.files import read_json, write_text
 
@@ -43,6 +54,10 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "lengths-multi30k": partial(lengths.write, title="Multi30k"),
     "lengths-tatoeba": partial(lengths.write, title="Tatoeba"),
     "phrasebook": phrasebook.write,
+    "language": language.write,
+    "pretraining": pretraining.write,
+    "pretrained-translation": pretrained_translation.write,
+    "entailment": entailment.write,
 }
 """Pages with one file of results, which has their name."""
 

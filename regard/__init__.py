@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from regard.core.errors import RegardError as RegardError
     from regard.data.examples import Example as Example
     from regard.data.readers import read_examples as read_examples
-    from regard.search.beam import SearchConfig as SearchConfig
+    from regard.search.settings import SearchConfig as SearchConfig
+    from regard.tasks.cookbook import load_recipe as load_recipe
     from regard.tasks.evaluation import evaluate as evaluate
     from regard.tasks.learning import train as train
     from regard.tasks.predictor import Predictor as Predictor
     from regard.tasks.recipe import Recipe as Recipe
-    from regard.tasks.recipe import load_recipe as load_recipe
     from regard.tasks.request import Request as Request
     from regard.tasks.runs import load as load
     from regard.tasks.runs import predict as predict
@@ -33,10 +33,10 @@ _HOMES = {
     "Recipe": "regard.tasks.recipe",
     "RegardError": "regard.core.errors",
     "Request": "regard.tasks.request",
-    "SearchConfig": "regard.search.beam",
+    "SearchConfig": "regard.search.settings",
     "evaluate": "regard.tasks.evaluation",
     "load": "regard.tasks.runs",
-    "load_recipe": "regard.tasks.recipe",
+    "load_recipe": "regard.tasks.cookbook",
     "predict": "regard.tasks.runs",
     "read_examples": "regard.data.readers",
     "record": "regard.attention.record",

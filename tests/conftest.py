@@ -15,12 +15,16 @@ from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import (
     DECODERS,
     ConvolutionDecoderConfig,
+    PrefixDecoderConfig,
     TransformerDecoderConfig,
 )
 from regard.models.decoders.parts import RecurrentDecoderConfig
 from regard.models.encoders import (
+    AlbertEncoderConfig,
+    BertEncoderConfig,
     ConvolutionEncoderConfig,
     RnnEncoderConfig,
+    TokensEncoderConfig,
     TransformerEncoderConfig,
 )
 from regard.tasks.learning import train
@@ -47,6 +51,19 @@ TINY_ENCODERS = {
     "transformer": TransformerEncoderConfig(
         dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     ),
+    "bert": BertEncoderConfig(
+        dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, max_length=16, dropout=0.0
+    ),
+    "tokens": TokensEncoderConfig(dim=4),
+    "albert": AlbertEncoderConfig(
+        embedding_dim=3,
+        dim=4,
+        num_layers=2,
+        num_heads=2,
+        feed_forward_dim=5,
+        max_length=16,
+        dropout=0.0,
+    ),
 }
 TINY_DECODERS = {
     f"{decoder.kind}-{cell}": decoder(cell=cell, embedding_dim=5, dim=6, num_layers=2)
@@ -58,6 +75,9 @@ TINY_DECODERS = {
         embedding_dim=5, dim=6, num_layers=2, max_length=16, dropout=0.0
     ),
     "transformer": TransformerDecoderConfig(
+        dim=6, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
+    ),
+    "prefix": PrefixDecoderConfig(
         dim=6, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     ),
 }
@@ -105,6 +125,12 @@ def sentences():
 def tiny_config(request):
     """Every encoder with every decoder, the recurrent ones with every cell and direction."""
     return request.param
+
+
+@pytest.fixture(scope="session")
+def tiny_configs():
+    """Settings of every encoder with every decoder, by name."""
+    return TINY_CONFIGS
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,9 @@ from regard.core.errors import ConfigError
 Heads = tuple[Tensor, Tensor]
 """Keys and values by head, each (B, H, K, E)."""
 
+Places = tuple[Tensor, Tensor]
+"""Where queries and keys stand in their text, (Q,) and (K,)."""
+
 
 def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
     """Let every vector attend to every vector, itself included, with nothing to learn.
@@ -75,33 +78,42 @@ class MultiHeadAttention(Attention):
     def prepare(self, states: Tensor, *, first: int = 0) -> Heads:
         """Make keys and values of states (B, K, D), the first of which stands at place `first`."""
         keys, values = self._split(self.key_map(states)), self._split(self.value_map(states))
-        return self._rotate(keys, first), values
+        places = torch.arange(first, first + states.shape[1], device=states.device)
+        return self._rotate(keys, (places, places)), values
 
     def forward(
-        self, states: Tensor, heads: Heads, *, mask: Tensor | None = None, is_causal: bool = False
+        self,
+        states: Tensor,
+        heads: Heads,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        places: Places | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Let states (B, Q, D) ask the prepared heads.
-
-        Where positions matter the queries are the last places of the keys' text.
 
         Args:
             states: (B, Q, D).
             heads: What `prepare` made, keys and values (B, H, K, E).
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
             is_causal: Whether each query sees the keys up to its own place only.
+            places: Where queries and keys stand; if not given, the keys are a text from its first
+                place on, and the queries its last ones.
 
         Returns:
             The answer (B, Q, D), and the weights (B, H, Q, K) while somebody records.
         """
         keys, values = heads
-        first = keys.shape[2] - states.shape[1]
-        queries = self._rotate(self._split(self.query_map(states)), first)  # (B, H, Q, E)
+        if places is None and self.positions is not None:
+            all_places = torch.arange(keys.shape[2], device=states.device)
+            places = all_places[keys.shape[2] - states.shape[1] :], all_places
+        queries = self._rotate(self._split(self.query_map(states)), places)  # (B, H, Q, E)
         context, weights = attend(
             queries,
             keys.to(queries.dtype),
             values.to(queries.dtype),
             mask=mask if mask is None else mask[:, None],
-            bias=self._bias(queries, first, keys.shape[2]),
+            bias=self._bias(queries, places),
             is_causal=is_causal,
             dropout=self.dropout if self.training else 0.0,
             needs_weights=self.needs_weights,
@@ -116,17 +128,15 @@ class MultiHeadAttention(Attention):
         by_head = projected.view(*projected.shape[:2], -1, self.head_dim)
         return by_head.transpose(1, 2)  # (B, H, L, E)
 
-    def _rotate(self, vectors: Tensor, first: int) -> Tensor:
-        if self.positions is None:
+    def _rotate(self, vectors: Tensor, places: Places | None) -> Tensor:
+        if self.positions is None or places is None:
             return vectors
-        last = first + vectors.shape[2]
-        return self.positions.rotate(vectors, torch.arange(first, last, device=vectors.device))
+        return self.positions.rotate(vectors, places[0])
 
-    def _bias(self, queries: Tensor, first: int, num_keys: int) -> Tensor | None:
-        if self.positions is None:
+    def _bias(self, queries: Tensor, places: Places | None) -> Tensor | None:
+        if self.positions is None or places is None:
             return None
-        places = torch.arange(num_keys, device=queries.device)
-        return self.positions.bias(queries, places[first:], places)
+        return self.positions.bias(queries, *places)
 
 
 class SelfAttention(MultiHeadAttention):
@@ -134,9 +144,21 @@ class SelfAttention(MultiHeadAttention):
 
     is_self = True
 
-    def extend(self, states: Tensor, past: Heads | None = None) -> Heads:
-        """Return the heads of a text that goes on with states (B, L, D) after its past."""
-        if past is None:
-            return self.prepare(states)
-        keys, values = self.prepare(states, first=past[0].shape[2])
+    def nothing(self, batch: int) -> Heads:
+        """Return the heads of texts of which nothing is read yet."""
+        num_heads = self.key_map.out_features // self.head_dim
+        empty = self.key_map.weight.new_empty(batch, num_heads, 0, self.head_dim)
+        return empty, empty
+
+    def extend(
+        self, states: Tensor, past: Heads | None = None, *, first: int | None = None
+    ) -> Heads:
+        """Return the heads of a text that goes on with states (B, L, D) after its past.
+
+        The states' first place is `first`; if not given, the past is the whole text before them.
+        """
+        num_past = 0 if past is None else past[0].shape[2]
+        keys, values = self.prepare(states, first=num_past if first is None else first)
+        if past is None or not num_past:
+            return keys, values
         return torch.cat([past[0], keys], dim=2), torch.cat([past[1], values], dim=2)

@@ -29,6 +29,21 @@ def causal(num_queries: int, num_keys: int, device: torch.device | None = None) 
     return torch.arange(num_keys, device=device) <= rows[:, None]  # (Q, K)
 
 
+def recent(
+    num_queries: int, num_keys: int, *, window: int, device: torch.device | None = None
+) -> Tensor:
+    """Allow each position to see itself and the `window - 1` before it.
+
+    With more keys than queries the queries are the last positions, as in step-by-step decoding.
+
+    Returns:
+        (Q, K), True in a band on and below the diagonal.
+    """
+    rows = torch.arange(num_keys - num_queries, num_keys, device=device)[:, None]
+    places = torch.arange(num_keys, device=device)
+    return (places <= rows) & (places > rows - window)  # (Q, K)
+
+
 def window(centres: Tensor, num_keys: int, *, reach: int) -> Tensor:
     """Allow the keys at most `reach` positions away from each query's centre.
 

@@ -1,4 +1,4 @@
-"""Where a token stands: five ways to tell attention, which is blind to order by itself.
+"""Where a token stands: several ways to tell attention, which is blind to order by itself.
 
 All share one signature, and each overrides the part it needs: `embed` is added to the embeddings,
 `rotate` turns queries and keys, `bias` is added to the scores.
@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from regard.core.errors import ConfigError
 
-PositionKind = Literal["none", "sinusoidal", "learned", "rotary", "shaw", "t5", "alibi"]
+PositionKind = Literal[
+    "none", "sinusoidal", "sinusoidal_halves", "learned", "rotary", "shaw", "t5", "alibi"
+]
 
 
 class Positions(nn.Module):
@@ -63,6 +65,15 @@ class SinusoidalPositions(Positions):
     def embed(self, places: Tensor) -> Tensor:
         """Return sin in the even and cos in the odd columns, (L, D)."""
         return sinusoids(places, self.dim)
+
+
+class HalvedSinusoidalPositions(Positions):
+    """The same sines and cosines in another order, as Marian keeps them."""
+
+    def embed(self, places: Tensor) -> Tensor:
+        """Return all sines in the first half of the columns and all cosines after them, (L, D)."""
+        table = sinusoids(places, self.dim)
+        return torch.cat([table[:, 0::2], table[:, 1::2]], dim=-1)  # (L, D)
 
 
 class LearnedPositions(Positions):
@@ -203,6 +214,7 @@ def _rates(num: int, device: torch.device) -> Tensor:
 POSITIONS: dict[str, type[Positions]] = {
     "none": Positions,
     "sinusoidal": SinusoidalPositions,
+    "sinusoidal_halves": HalvedSinusoidalPositions,
     "learned": LearnedPositions,
     "rotary": RotaryPositions,
     "shaw": ShawPositions,

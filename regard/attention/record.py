@@ -39,6 +39,17 @@ class Maps:
             raise ValueError("Nothing was recorded: no attention ran inside the block.")
         return torch.stack(layers, dim=1)  # (B, N, H, T, S)
 
+    def stack_self(self) -> Tensor:
+        """Return where texts looked at themselves in one pass, (B, N, H, S, S).
+
+        A block that layers share is one attention that was asked once a layer.
+        """
+        stacked = self.stack()  # (B, N, H, L·S, S)
+        num_texts, num_blocks, num_heads, _, length = stacked.shape
+        by_call = stacked.view(num_texts, num_blocks, num_heads, -1, length, length)
+        weights: Tensor = by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
+        return weights
+
 
 @contextmanager
 def record(model: nn.Module, *, is_self: bool = False) -> Iterator[Maps]:

@@ -33,7 +33,8 @@ def show(
     if isinstance(found, Splits):
         print(f"# {found.note}")
     for example in examples[:num]:
-        print(f"{example.source}\t{example.target}")
+        texts = example.source if isinstance(example.source, tuple) else (example.source,)
+        print(*texts, example.target, sep="\t")
         if example.alignment is not None:
             links = " ".join(f"{source}-{target}" for source, target in example.alignment)
             print(f"#   {links}")

@@ -16,21 +16,15 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Translate a test set and measure the answers; of a named data set, its test part."""
-    import dataclasses
-
-    from regard.tasks.evaluation import evaluate as measure
-    from regard.tasks.request import read_side
+    """Answer a test set and measure the answers; of a named data set, its test part."""
     from regard.tasks.runs import describe_making, load
 
-    predictor = load(run, device)
+    task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = read_side(paths, "test", seed=predictor.recipe.data.seed)
-    search = predictor.recipe.search
-    search = search if beam is None else dataclasses.replace(search, beams=beam)
-    evaluation = measure(predictor, examples, search=search, num_bootstrap=1000)
+    examples = task.read_side(paths, "test", seed=task.recipe.data.seed)
+    evaluation = task.evaluate(examples, search=task.search_with(beams=beam), num_bootstrap=1000)
     if as_json:
-        making = describe_making(predictor.device)
+        making = describe_making(task.device)
         print(json.dumps({**making, **evaluation.to_dict()}, ensure_ascii=False, indent=2))
         return
     for result in evaluation.results.values():

@@ -18,7 +18,7 @@ def ladder(
     only: Annotated[str, typer.Option(help="Names of rungs, separated by commas.")] = "",
     device: Device = "auto",
 ) -> None:
-    """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017 and vaswani2017.
+    """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017, vaswani2017, prefix-lm.
 
     With a GPU in full size, else in a size for a laptop; settings hold for every rung. Finished
     rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.

@@ -15,6 +15,8 @@ from regard.cli import (
     demo,
     evaluate,
     explain,
+    exporting,
+    importing,
     ladder,
     predict,
     reproduce,
@@ -65,6 +67,8 @@ app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)
 app.add_typer(data.app, name="data")
+app.add_typer(importing.app, name="import")
+app.add_typer(exporting.app, name="export")
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 

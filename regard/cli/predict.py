@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.options import Device, Run
+from regard.cli.words import split_words
 
 CHUNK = 2_000
 """Lines translated together; what has been read before is already printed."""
@@ -13,37 +14,49 @@ CHUNK = 2_000
 
 def predict(
     run: Run,
-    file: Annotated[str, typer.Argument(help="A file, or - for standard input.")] = "-",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE] [search.key=value ...]",
+            help="A file, or - for standard input; then settings of the search.",
+        ),
+    ] = None,
     beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
     nbest: Annotated[int, typer.Option(help="Answers a line.")] = 1,
+    prefix: Annotated[str, typer.Option(help="What every answer begins with.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     device: Device = "auto",
 ) -> None:
-    """Translate every line of a file.
+    """Answer every line of a file.
 
     With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
+    Answers are drawn instead of searched for with search.temperature above 0.
     """
     import dataclasses
     from itertools import islice
 
+    from regard.core.errors import ConfigError
     from regard.data.readers import read_sources
     from regard.tasks.runs import load
 
-    predictor = load(run, device)
-    search = predictor.recipe.search
-    # Asking for more answers than the recipe has beams means asking for more beams.
-    beams = beam if beam is not None else max(search.beams, nbest)
-    search = dataclasses.replace(search, beams=beams)
+    (file,), settings = split_words(words or [], most_paths=1, default="-")
+    task = load(run, device)
+    search = task.search_with(beams=beam, num_best=nbest, words=settings)
+    if prefix and search is None:
+        raise ConfigError(
+            "`--prefix` is for models that write their answer, but the task of this run is "
+            f"'{task.recipe.task}'. Leave it out."
+        )
     lines = iter(read_sources(file))
     number = 0
     while chunk := list(islice(lines, CHUNK)):
-        for source, found in zip(
-            chunk, predictor.predict(chunk, search=search, num_best=nbest), strict=True
-        ):
+        answers = task.predict(chunk, search=search, num_best=nbest, prefix=prefix)
+        for source, found in zip(chunk, answers, strict=True):
             number += 1
             if as_json:
-                answers = [dataclasses.asdict(prediction) for prediction in found]
-                print(json.dumps({"source": source, "predictions": answers}, ensure_ascii=False))
+                predictions = [dataclasses.asdict(prediction) for prediction in found]
+                row = {"source": source, "predictions": predictions}
+                print(json.dumps(row, ensure_ascii=False))
             elif nbest == 1:
                 print(found[0].text)
             else:

@@ -18,13 +18,12 @@ def score(
     """Print the log-probability of each pair's target, one line a pair, order kept."""
     import dataclasses
 
-    from regard.tasks.request import read_side
     from regard.tasks.runs import load
 
-    predictor = load(run, device)
+    task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = read_side(paths, "test", seed=predictor.recipe.data.seed)
-    for example, scored in zip(examples, predictor.score(examples), strict=True):
+    examples = task.read_side(paths, "test", seed=task.recipe.data.seed)
+    for example, scored in zip(examples, task.score(examples), strict=True):
         if as_json:
             values = {"source": example.source, **dataclasses.asdict(scored)}
             print(json.dumps(values, ensure_ascii=False))

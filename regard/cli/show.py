@@ -17,27 +17,28 @@ def show(
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw the attention of one sentence, in the terminal or into a file."""
+    """Draw where the model looks in one sentence, in the terminal or into a file."""
     from rich.console import Console
 
     from regard.core.errors import ConfigError
-    from regard.data.examples import Example
     from regard.tasks.runs import load
     from regard.visual import heatmap, terminal
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
-    predictor = load(run, device)
-    written = predictor.translate([sentence])[0] if target is None else target
-    (found,) = predictor.attend([Example(sentence, written)])
+    task = load(run, device)
+    example, written = task.answer(sentence, target)
+    (found,) = task.attend([example])
     if not found.weights.shape[0]:
         raise ConfigError(
-            f"{run} holds a model without attention ({predictor.recipe.model.decoder.kind}), "
-            f"so there is no map to show. Its answer is '{written}'."
+            f"{run} holds a model without attention, so there is no map to show. "
+            f"Its answer is '{written}'."
         )
     weights = found.mean().numpy()
     rows, columns = found.labels
     print(written)
+    if found.kind != "attention":
+        print(f"Shown: {found.kind}")
     if out is None:
         Console().print(terminal.heatmap(weights, rows, columns))
         return

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,9 +30,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         # mkstemp makes files private; a run folder is meant to be shared like any other file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -42,6 +41,30 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder beside `path` that takes its place only when the block ends well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        old = temporary.with_suffix(".old")
+        if path.exists():
+            path.rename(old)
+        temporary.rename(path)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _umask() -> int:
+    """Return what new files are kept from; the system tells it only by changing it."""
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def write_text(path: Path, text: str) -> None:

@@ -103,23 +103,29 @@ class Batches:
             number: Epochs are counted from 0.
             skip: How many batches were seen before an interruption; they are not built again.
         """
-        for rows in self._plan(number)[skip:]:
-            yield self._stack(rows)
+        for rows in self.plan(number)[skip:]:
+            yield self._stack(rows, number)
 
     def num_batches(self, number: int) -> int:
         """Return how many batches an epoch has for this process."""
-        return len(self._plan(number))
+        return len(self.plan(number))
 
     def padded_share(self, number: int = 0) -> float:
         """Return the share of positions, source and target, that hold only padding."""
         real = padded = 0
-        for rows in self._plan(number):
+        for rows in self.plan(number):
             for lengths in (self._source_lengths[rows], self._target_lengths[rows]):
                 real += int(lengths.sum())
                 padded += int(lengths.max()) * len(rows)
         return 1 - real / padded
 
-    def _plan(self, number: int) -> list[Rows]:
+    def pairs(self, rows: Rows, number: int) -> tuple[Sequences, Sequences]:
+        """Return sources and targets of some examples in an epoch: here, in all the same."""
+        indexes = rows.tolist()
+        return [self._sources[row] for row in indexes], [self._targets[row] for row in indexes]
+
+    def plan(self, number: int) -> list[Rows]:
+        """Return which examples each batch of an epoch holds."""
         if self._planned[0] != number:
             batches = self._shuffle(number) if self._is_shuffled else self._sort()
             self._planned = (number, self._take_share(batches))
@@ -173,17 +179,17 @@ class Batches:
                 )
         return batches[self._rank : end : self._num_ranks]
 
-    def _stack(self, rows: Rows) -> Batch:
-        indexes = tuple(rows.tolist())
+    def _stack(self, rows: Rows, number: int) -> Batch:
         source_field, target_field = self._fields
-        source, source_mask = source_field.stack([self._sources[row] for row in indexes])
-        target, target_mask = target_field.stack([self._targets[row] for row in indexes])
+        sources, targets = self.pairs(rows, number)
+        source, source_mask = source_field.stack(sources)
+        target, target_mask = target_field.stack(targets)
         return Batch(
             source=self._pin(source),
             source_mask=source_mask,
             target=self._pin(target),
             target_mask=self._pin(target_mask),
-            rows=indexes,
+            rows=tuple(rows.tolist()),
         )
 
     def _pin(self, tensor: Tensor) -> Tensor:

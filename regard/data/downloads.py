@@ -26,6 +26,11 @@ def cache_folder() -> Path:
     return Path(folder) if folder else Path.home() / ".cache" / "regard"
 
 
+def local_folder(name: str) -> Path:
+    """Return where `REGARD_DATA` would hold a data set; the folder need not exist."""
+    return Path(os.environ.get("REGARD_DATA") or os.devnull) / name
+
+
 def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Path:
     """Return the local copy of a file, downloading it the first time.
 

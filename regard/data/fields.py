@@ -7,24 +7,45 @@ from torch import Tensor
 
 from regard.data.tokenizers import Tokenizer
 
+Text = str | tuple[str, ...]
+"""One text, or several that are read side by side."""
+
 
 class TextField:
     """One side of an example.
 
-    A source reads as `ids <eos>`, a target as `<sos> ids <eos>`.
+    A source reads as `ids <eos>`, a target as `<sos> ids <eos>`; several texts read one after
+    the other, each with its own end: `<sos> ids <eos> ids <eos>`.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, has_start: bool) -> None:
         self.tokenizer = tokenizer
         self._start = [tokenizer.sos] if has_start else []
 
-    def read(self, raw: str) -> list[int]:
-        """Turn one text into token ids, ends included."""
-        return self._wrap(self.tokenizer.encode(raw))
+    def read(self, raw: Text) -> list[int]:
+        """Turn one text, or several side by side, into token ids, ends included."""
+        return self._wrap([self.tokenizer.encode(part) for part in _parts(raw)])
 
-    def read_all(self, texts: Sequence[str]) -> list[list[int]]:
+    def read_all(self, texts: Sequence[Text]) -> list[list[int]]:
         """Turn many texts into token ids, much faster than one by one."""
-        return [self._wrap(ids) for ids in self.tokenizer.encode_batch(texts)]
+        rows = [_parts(text) for text in texts]
+        encoded = iter(self.tokenizer.encode_batch([part for row in rows for part in row]))
+        return [self._wrap([next(encoded) for _ in row]) for row in rows]
+
+    def shorten(self, ids: Sequence[int], most: int) -> list[int]:
+        """Cut a sequence to `most` tokens; ends stay, and of several texts the longest gives."""
+        if len(ids) <= most:
+            return list(ids)
+        parts: list[list[int]] = [[]]
+        for token in ids[len(self._start) : -1]:
+            if token == self.tokenizer.eos:
+                parts.append([])
+            else:
+                parts[-1].append(token)
+        room = max(most - len(self._start) - len(parts), 0)
+        while sum(map(len, parts)) > room:
+            max(parts, key=len).pop()
+        return self._wrap(parts)
 
     def stack(self, sequences: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Pad sequences at the end to one length.
@@ -45,5 +66,9 @@ class TextField:
             ids = ids[: ids.index(self.tokenizer.eos)]
         return self.tokenizer.decode(ids)
 
-    def _wrap(self, ids: list[int]) -> list[int]:
-        return [*self._start, *ids, self.tokenizer.eos]
+    def _wrap(self, parts: Sequence[Sequence[int]]) -> list[int]:
+        return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
+
+
+def _parts(text: Text) -> tuple[str, ...]:
+    return (text,) if isinstance(text, str) else text

@@ -1,30 +1,31 @@
 """Pair files, TSV, CSV and JSON lines → examples, and back."""
 
 import csv
-import gzip
 import json
 import re
-import sys
-import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from regard.core.errors import DataError
 from regard.core.files import write_text
 from regard.core.log import logger
 from regard.data.examples import Alignment, Example
-
-MAX_LINE_BYTES = 1_000_000
-"""No sentence is longer; a file with such a line is hardly text."""
-
-STANDARD_INPUT = "-"
+from regard.data.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
+from regard.data.lines import STANDARD_INPUT as STANDARD_INPUT
+from regard.data.lines import file_name, read_lines
 
 Numbered = Iterator[tuple[int, Example]]
+Format = Callable[[str, list[str]], Numbered]
+"""A file's name and its lines → examples with the number of their line."""
 
 
-def read_examples(path: str | Path, second: str | Path | None = None) -> list[Example]:
+def read_examples(
+    path: str | Path,
+    second: str | Path | None = None,
+    *,
+    formats: Mapping[str, Format] | None = None,
+) -> list[Example]:
     """Read all pairs of a file, or of two files of which line n belongs to line n.
 
     A name ending in `.csv` or `.jsonl` says the format, with or without `.gz`; any other file is
@@ -34,13 +35,15 @@ def read_examples(path: str | Path, second: str | Path | None = None) -> list[Ex
     Args:
         path: The file of pairs, or the source side where there is a second file.
         second: The target side.
+        formats: How each kind of file is read, by the end of its name; as `FORMATS` if not given.
     """
-    name, lines = _name(path), list(_read_lines(path))
+    formats = formats or FORMATS
+    name, lines = file_name(path), list(read_lines(path))
     if not lines:
         raise DataError(f"{name} is empty.")
     if second is None:
-        return _keep_usable(name, _find_format(path, lines)(name, lines))
-    return _keep_usable(name, _read_aligned((name, lines), (_name(second), _read_lines(second))))
+        return _keep_usable(name, _find_format(path, lines, formats)(name, lines))
+    return _keep_usable(name, _read_aligned((name, lines), (file_name(second), read_lines(second))))
 
 
 def read_sources(path: str | Path) -> Iterator[str]:
@@ -49,7 +52,7 @@ def read_sources(path: str | Path) -> Iterator[str]:
     Args:
         path: A text file, plain or `.gz`, or `-` for standard input.
     """
-    return _read_lines(path)
+    return read_lines(path)
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
@@ -57,82 +60,12 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
     write_text(path, "".join(_to_json(example) + "\n" for example in examples))
 
 
-def _name(path: str | Path) -> str:
-    return "Standard input" if str(path) == STANDARD_INPUT else str(path)
-
-
-def _read_lines(path: str | Path) -> Iterator[str]:
-    name = _name(path)
-    with _open(path) as file:
-        number = 0
-        while raw := _read_line(file, name):
-            number += 1
-            place = f"{name}, line {number:,},"
-            if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
-                raise _too_long(place, len(raw) + _count_rest(file, name))
-            # Some editors open a file with this mark; it is no part of the text.
-            yield _decode(raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, place)
-
-
-def _open(path: str | Path) -> AbstractContextManager[BinaryIO]:
-    if str(path) == STANDARD_INPUT:
-        return nullcontext(sys.stdin.buffer)
-    path = Path(path)
-    if path.is_dir():
-        raise DataError(f"{path} is a folder. Name a file inside it.")
-    try:
-        if path.suffix.lower() == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        return path.open("rb")
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist.") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
-
-
-def _read_line(file: BinaryIO, name: str) -> bytes:
-    try:
-        return file.readline(MAX_LINE_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{name} is a damaged gzip file ({error}). Pack it again.") from None
-
-
-def _count_rest(file: BinaryIO, name: str) -> int:
-    size = 0
-    while raw := _read_line(file, name):
-        size += len(raw)
-        if raw.endswith(b"\n"):
-            break
-    return size
-
-
-def _too_long(place: str, size: int) -> DataError:
-    return DataError(
-        f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
-        "Put one sentence on each line."
-    )
-
-
-def _decode(raw: bytes, place: str) -> str:
-    if b"\0" in raw:
-        raise DataError(
-            f"{place} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
-            "`iconv -f utf-16 -t utf-8 OLD > NEW`."
-        )
-    try:
-        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1}). "
-            "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
-        ) from None
-
-
 def _keep_usable(name: str, numbered: Numbered) -> list[Example]:
     examples: list[Example] = []
     skipped: list[int] = []
     for number, example in numbered:
-        if example.source and example.target:
+        sides = (*_as_tuple(example.source), example.target)
+        if all(sides):
             examples.append(example)
         else:
             skipped.append(number)
@@ -144,6 +77,10 @@ def _keep_usable(name: str, numbered: Numbered) -> list[Example]:
             "skipped %s with an empty side (first: %s, line %s)", pairs, name, f"{skipped[0]:,}"
         )
     return examples
+
+
+def _as_tuple(source: Any) -> tuple[Any, ...]:
+    return source if isinstance(source, tuple) else (source,)
 
 
 def _read_aligned(
@@ -162,11 +99,11 @@ def _read_aligned(
         yield number, Example(source.strip(), target.strip())
 
 
-def _find_format(path: str | Path, lines: list[str]) -> Callable[[str, list[str]], Numbered]:
+def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Format]) -> Format:
     if str(path) == STANDARD_INPUT:
         first = next((line for line in lines if line.strip()), "")
-        return _read_json_lines if first.lstrip().startswith("{") else _read_tsv
-    return FORMATS.get(Path(str(path).lower().removesuffix(".gz")).suffix, _read_tsv)
+        return formats[".jsonl" if first.lstrip().startswith("{") else ".tsv"]
+    return formats.get(Path(str(path).lower().removesuffix(".gz")).suffix, formats[".tsv"])
 
 
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
@@ -214,13 +151,16 @@ def _find_columns(name: str, header: list[str]) -> tuple[int, int]:
     return 0, 1
 
 
-def _read_json_lines(name: str, lines: list[str]) -> Numbered:
+def read_json_lines(
+    name: str, lines: list[str], *, join: Callable[[list[str]], Any] = " ".join
+) -> Numbered:
+    """Read one object a line; `join` makes the source of its text or texts."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield number, _from_json(line, f"{name}, line {number:,},")
+            yield number, _from_json(line, f"{name}, line {number:,},", join)
 
 
-def _from_json(line: str, place: str) -> Example:
+def _from_json(line: str, place: str, join: Callable[[list[str]], Any]) -> Example:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
@@ -236,7 +176,7 @@ def _from_json(line: str, place: str) -> Example:
     source_key, target_key = _find_keys(value, place)
     target, *references = [*_texts(value[target_key], place, target_key), ""]
     return Example(
-        source=" ".join(_texts(value[source_key], place, source_key)),
+        source=join(_texts(value[source_key], place, source_key)),
         target=target,
         references=tuple(filter(None, references)),
         alignment=_read_alignment(value.get("alignment"), place),
@@ -300,9 +240,9 @@ def _to_json(example: Example) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-FORMATS: dict[str, Callable[[str, list[str]], Numbered]] = {
+FORMATS: dict[str, Format] = {
     ".csv": _read_csv,
-    ".jsonl": _read_json_lines,
-    ".ndjson": _read_json_lines,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
     ".tsv": _read_tsv,
 }

@@ -87,7 +87,9 @@ def drop_overlap(
     return kept, len(train) - len(kept)
 
 
-def _plain(source: str) -> str:
+def _plain(source: str | tuple[str, ...]) -> str:
+    if not isinstance(source, str):
+        return "\t".join(map(_plain, source))
     return " ".join(unicodedata.normalize("NFC", source).casefold().split())
 
 

@@ -5,47 +5,46 @@ by side give the text back with its spacing. Words and punctuation marks are nev
 one piece.
 """
 
-import itertools
-import json
-import re
 import unicodedata
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 import tokenizers as library
-from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import decoders, models
 
 from regard.core.config import at_least
-from regard.core.errors import CheckpointError, DataError
+from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
-from regard.core.tables import pick
+from regard.core.tables import one_of
 from regard.data.phrasebook import split_words
 
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
+ROLES = {
+    "pad": ("<pad>", "[PAD]"),
+    "unk": ("<unk>", "[UNK]"),
+    # Some have no token that starts a sentence, and begin with padding.
+    "sos": ("<sos>", "[CLS]", "<s>", "<pad>"),
+    "eos": ("<eos>", "[SEP]", "</s>"),
+}
+"""What special tokens do, and how other houses spell them."""
+
+MASK = ("<mask>", "[MASK]")
+"""Spellings of the token that hides another."""
+
 UNKNOWN_SIGN = "⁇"
 """What a reader sees in place of a token that stands for something unknown."""
-
-MAX_WORD_LENGTH = 1000
-"""Characters after which a word is broken while learning; merging inside it would take hours."""
-
-# Letters of a dead script, and one more than the longest piece, so that no piece holds them all.
-_WORD_END = "".join(map(chr, range(0x10600, 0x10611)))
-# What the unigram trainer puts between the scores of characters that it did not need.
-_RANK_STEP = 0.0001
-
-_WORD_OR_MARK = r"▁?(?:[\p{L}\p{M}\p{N}'’\-]+|[^\s▁])|▁"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig:
     """How text is cut into tokens."""
 
-    kind: Literal["word", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
-    """Whole words, characters, bytes, or pieces of words learned in one of three ways."""
+    kind: Literal["word", "blanks", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
+    """Words and marks, what stands between blanks, characters, bytes, or pieces of words learned in
+    one of three ways."""
     vocab_size: int = 8000
     """Number of tokens at most, the four special ones included; `byte` always has 260."""
     min_frequency: int = 1
@@ -53,10 +52,19 @@ class TokenizerConfig:
     `byte` and `unigram`."""
     is_lower_cased: bool = False
     """Whether upper case is given up."""
+    extra_tokens: tuple[str, ...] = ()
+    """Further special tokens that no text is ever cut into, such as '<mask>'."""
 
     def __post_init__(self) -> None:
-        at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + 1)
+        at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
         at_least("min_frequency", self.min_frequency, 1)
+
+
+def with_mask(config: TokenizerConfig) -> TokenizerConfig:
+    """Return settings whose tokeniser has a token that hides another."""
+    if any(spelling in config.extra_tokens for spelling in MASK):
+        return config
+    return replace(config, extra_tokens=(*config.extra_tokens, MASK[0]))
 
 
 class Tokenizer:
@@ -66,36 +74,47 @@ class Tokenizer:
     them all). What looks like a special token in a text is text.
     """
 
+    pad: int
+    """Fills a batch up."""
+    unk: int
+    """Stands for what the vocabulary does not hold."""
+    sos: int
+    """Starts a sentence."""
+    eos: int
+    """Ends a sentence."""
+
     def __init__(self, trained: library.Tokenizer) -> None:
         self._trained = trained
         # Not saved by the library: without it, the text "<eos>" would end a sentence.
         self._trained.encode_special_tokens = True
         ids = trained.get_vocab(with_added_tokens=True)
         self._tokens = sorted(ids, key=lambda token: ids[token])
-        self._is_bytes = isinstance(trained.decoder, decoders.ByteLevel)
+        self.pad, self.unk, self.sos, self.eos = (_find(ids, ROLES[role]) for role in ROLES)
+        is_ours = self._tokens[: len(SPECIAL_TOKENS)] == SPECIAL_TOKENS
+        self._is_bytes = is_ours and isinstance(trained.decoder, decoders.ByteLevel)
         # These two give up whole words, and with the word goes the blank before it.
         gives_up_words = isinstance(trained.model, models.WordLevel | models.WordPiece)
-        self._unknown_sign = "▁" + UNKNOWN_SIGN if gives_up_words else UNKNOWN_SIGN
+        self._unknown_sign = "▁" + UNKNOWN_SIGN if is_ours and gives_up_words else UNKNOWN_SIGN
 
     @property
-    def pad(self) -> int:
-        """Fills a batch up."""
-        return 0
+    def mask(self) -> int:
+        """Hides another token."""
+        for index in (self._trained.token_to_id(spelling) for spelling in MASK):
+            if index is not None:
+                return index
+        raise ConfigError(
+            "The vocabulary has no token that hides another. "
+            "Give the tokenizer `extra_tokens` with '<mask>'."
+        )
 
-    @property
-    def unk(self) -> int:
-        """Stands for what the vocabulary does not hold."""
-        return 1
-
-    @property
-    def sos(self) -> int:
-        """Starts a sentence."""
-        return 2
-
-    @property
-    def eos(self) -> int:
-        """Ends a sentence."""
-        return 3
+    def find(self, token: str) -> int:
+        """Return the id of a special token by its spelling."""
+        index = self._trained.token_to_id(token)
+        if index is None:
+            raise ConfigError(
+                f"The vocabulary has no token '{token}'. Give the tokenizer `extra_tokens` with it."
+            )
+        return index
 
     @property
     def vocab_size(self) -> int:
@@ -128,12 +147,16 @@ class Tokenizer:
 
     def token(self, index: int) -> str:
         """Return one token as a person can read it; a byte beyond ASCII shows as `<C3>`."""
-        if not self._is_bytes or index < len(SPECIAL_TOKENS):
-            return self._tokens[index]
         byte = index - len(SPECIAL_TOKENS)
+        if not self._is_bytes or not 0 <= byte < 256:
+            return self._tokens[index]
         if chr(byte) == " ":
             return "▁"
         return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
+
+    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return how tokens are spelled, one after the other."""
+        return tuple(self.token(number) for number in ids)
 
     def word_index(self, text: str) -> list[int]:
         """Return for each piece of a text the word it belongs to, counted from 0.
@@ -145,6 +168,20 @@ class Tokenizer:
         ends = _word_ends(text)
         offsets = self._trained.encode(text, add_special_tokens=False).offsets
         return [_find_word(ends, text, span) for span in offsets]
+
+    def tokens_in_order(self) -> list[str]:
+        """Return the spelling of every token, by its id."""
+        return list(self._tokens)
+
+    def word_beginnings(self) -> list[bool]:
+        """Tell for each token id whether a word begins with it; a mark is a word by itself."""
+        if any(token.startswith("##") for token in self._tokens):
+            return [not token.startswith("##") for token in self._tokens]
+        return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return for each piece of a text in Unicode form NFC where it begins and ends."""
+        return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
     def save(self, path: Path) -> None:
         """Write the tokenizer as one file in the library's own JSON format."""
@@ -159,174 +196,17 @@ class Tokenizer:
             raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
         except Exception as error:  # The library raises nothing more precise.
             raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
-        if [trained.id_to_token(index) for index in range(4)] != SPECIAL_TOKENS:
-            raise CheckpointError(
-                f"{path} must begin with the tokens {', '.join(SPECIAL_TOKENS)}. "
-                "It was not written by this package."
-            )
+        ids = trained.get_vocab(with_added_tokens=True)
+        for spellings in ROLES.values():
+            if not any(spelling in ids for spelling in spellings):
+                raise CheckpointError(
+                    f"{path} must hold a token spelled {one_of(spellings)}, but has none."
+                )
         return cls(trained)
 
 
-def train_tokenizer(config: TokenizerConfig, texts: Iterable[str]) -> Tokenizer:
-    """Learn a tokenizer; the same texts always give the same one."""
-    build = pick(TOKENIZERS, config.kind, "kind")
-    normalizer = _normalizer(config)
-    lines = [_break_long_words(normalizer.normalize_str(text)) for text in texts]
-    if not any(lines):
-        raise DataError("A tokenizer needs text to learn from, but all texts are empty.")
-    trained = build(config, lines)
-    trained.normalizer = normalizer
-    return Tokenizer(trained)
-
-
-def _normalizer(config: TokenizerConfig) -> normalizers.Normalizer:
-    steps: list[normalizers.Normalizer] = [normalizers.NFC()]
-    if config.is_lower_cased:
-        steps.append(normalizers.Lowercase())
-    if config.kind != "byte":
-        steps += [normalizers.Replace(library.Regex(r"\s+"), " "), normalizers.Strip()]
-    return normalizers.Sequence(steps)
-
-
-def _break_long_words(text: str) -> str:
-    if len(text) <= MAX_WORD_LENGTH:
-        return text
-    return re.sub(rf"(\S{{{MAX_WORD_LENGTH}}})", r"\1 ", text)
-
-
-def _build_words(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.WordLevelTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=SPECIAL_TOKENS,
-        show_progress=False,
-    )
-    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts)
-
-
-def _build_characters(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    counts = _count_characters(texts)
-    frequent = [c for c, count in counts.items() if count >= config.min_frequency]
-    characters = frequent[: config.vocab_size - len(SPECIAL_TOKENS)]
-    return _without_merges(characters, pre_tokenizers.Metaspace(), decoders.Metaspace())
-
-
-def _build_bytes(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    # The library spells each byte by a printable character: a Latin-1 byte that is printable by
-    # itself, the others, in their order, by what comes after Latin-1.
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    others = (character for character in alphabet if ord(character) > 255)
-    spelling = [chr(b) if chr(b) in alphabet else next(others) for b in range(256)]
-    cutter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    return _without_merges(spelling, cutter, decoders.ByteLevel())
-
-
-def _build_bpe(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.BpeTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=SPECIAL_TOKENS,
-        show_progress=False,
-    )
-    model = models.BPE(unk_token="<unk>")
-    return _train(model, trainer, _without_rare_characters(config, texts))
-
-
-def _build_unigram(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.UnigramTrainer(
-        vocab_size=config.vocab_size + len(_WORD_END),
-        special_tokens=SPECIAL_TOKENS,
-        unk_token="<unk>",
-        show_progress=False,
-    )
-    texts = _without_rare_characters(config, texts)
-    trained = _train(models.Unigram(), trainer, texts + _end_words(texts, config.vocab_size))
-    trained.model = _settle(trained, config.vocab_size)
-    return trained
-
-
-def _build_wordpiece(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    # No "##": the mark for blanks already tells where a word begins.
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=SPECIAL_TOKENS,
-        continuing_subword_prefix="",
-        show_progress=False,
-    )
-    model = models.WordPiece(unk_token="<unk>", continuing_subword_prefix="")
-    return _train(model, trainer, _without_rare_characters(config, texts))
-
-
-def _train(model: models.Model, trainer: trainers.Trainer, texts: list[str]) -> library.Tokenizer:
-    trained = library.Tokenizer(model)
-    trained.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Metaspace(),
-            pre_tokenizers.Split(library.Regex(_WORD_OR_MARK), "isolated"),
-        ]
-    )
-    trained.decoder = decoders.Metaspace()
-    trained.train_from_iterator(texts, trainer)
-    return trained
-
-
-def _without_merges(
-    alphabet: list[str], cutter: pre_tokenizers.PreTokenizer, decoder: decoders.Decoder
-) -> library.Tokenizer:
-    vocabulary = {token: index for index, token in enumerate(SPECIAL_TOKENS + alphabet)}
-    trained = library.Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))
-    trained.add_special_tokens(SPECIAL_TOKENS)
-    trained.pre_tokenizer = cutter
-    trained.decoder = decoder
-    return trained
-
-
-def _count_characters(texts: list[str]) -> dict[str, int]:
-    """Count characters as the pieces hold them, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update("▁" + text.replace(" ", "▁") if text else "")
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _without_rare_characters(config: TokenizerConfig, texts: list[str]) -> list[str]:
-    """Blank out what does not fit, since the trainers take every character they meet."""
-    characters = itertools.islice(
-        _count_characters(texts), config.vocab_size - len(SPECIAL_TOKENS), None
-    )
-    table = {ord(character): " " for character in characters}
-    return [text.translate(table) for text in texts] if table else texts
-
-
-def _end_words(texts: list[str], num: int) -> list[str]:
-    """Write each of the most frequent words once more, with `_WORD_END` at its end.
-
-    The unigram trainer takes into account only pieces that different letters follow somewhere;
-    without this, it would never learn a whole word.
-    """
-    counts = Counter(word for text in texts for word in split_words(text))
-    return [word + _WORD_END for word, _ in counts.most_common(num)]
-
-
-def _settle(trained: library.Tokenizer, vocab_size: int) -> models.Unigram:
-    """Take chance, word ends and surplus out of a unigram model.
-
-    Its trainer adds numbers up in an order that differs from run to run, gives the characters
-    that it did not need a random rank at the lower end, and may exceed its limit by them.
-    """
-    pieces = json.loads(trained.to_str())["model"]["vocab"][len(SPECIAL_TOKENS) :]
-    least = min(score for _, score in pieces)
-    margin = least + len(pieces) * _RANK_STEP
-    settled = [
-        (piece, round(least if len(piece) == 1 and score <= margin else score, 6))
-        for piece, score in pieces
-        if piece not in _WORD_END
-    ]
-    # Single characters first: whatever else must go, they can spell every word.
-    settled.sort(key=lambda item: (len(item[0]) > 1, -item[1], item[0]))
-    special = [(token, 0.0) for token in SPECIAL_TOKENS]
-    return models.Unigram((special + settled)[:vocab_size], unk_id=1, byte_fallback=False)
+def _find(ids: dict[str, int], spellings: Sequence[str]) -> int:
+    return next(ids[spelling] for spelling in spellings if spelling in ids)
 
 
 def _word_ends(text: str) -> list[int]:
@@ -341,13 +221,3 @@ def _find_word(ends: list[int], text: str, span: tuple[int, int]) -> int:
     while start < end and text[start].isspace():
         start += 1
     return max(min(bisect_right(ends, start), len(ends) - 1), 0)
-
-
-TOKENIZERS: dict[str, Callable[[TokenizerConfig, list[str]], library.Tokenizer]] = {
-    "word": _build_words,
-    "char": _build_characters,
-    "byte": _build_bytes,
-    "bpe": _build_bpe,
-    "unigram": _build_unigram,
-    "wordpiece": _build_wordpiece,
-}

@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.heads import Heads, MultiHeadAttention, SelfAttention
+from regard.attention.masks import recent
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
-from regard.models.layers import FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
+from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,8 @@ class TransformerConfig:
     """The feed-forward layer."""
     norm: NormKind = "layer"
     """The norm."""
+    norm_epsilon: float = EPSILON
+    """What the norm adds to the variance; imported models bring their own."""
     is_norm_first: bool = False
     """Norm before each layer instead of after the residual sum."""
     positions: PositionKind = "sinusoidal"
@@ -48,6 +51,7 @@ class TransformerConfig:
             at_least(name, getattr(self, name), 1)
         at_least("num_key_heads", self.num_key_heads, 0)
         within("dropout", self.dropout, low=0.0, high=0.99)
+        within("norm_epsilon", self.norm_epsilon, low=0.0, high=0.1)
         if self.dim % self.num_heads:
             raise ConfigError(
                 f"`num_heads` must divide `dim` ({self.dim}), but is {self.num_heads}."
@@ -69,9 +73,14 @@ def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
     )
 
 
+def build_norm(config: TransformerConfig) -> nn.Module:
+    """Build a norm of states."""
+    return pick(NORMS, config.norm, "norm")(config.dim, config.norm_epsilon)
+
+
 def build_final_norm(config: TransformerConfig) -> nn.Module:
     """Build the norm after the last block, which pre-norm needs and post-norm already has."""
-    return pick(NORMS, config.norm if config.is_norm_first else "none", "norm")(config.dim)
+    return build_norm(config) if config.is_norm_first else nn.Identity()
 
 
 def place(embedded: Tensor, positions: Positions, *, first: int = 0) -> Tensor:
@@ -92,11 +101,14 @@ class TransformerBlock(nn.Module):
         memory_dim: Width of the source's states; 0 = there is no source to look at.
     """
 
+    attention_type: ClassVar[type[SelfAttention]] = SelfAttention
+    """How the text looks at itself."""
+
     def __init__(
         self, config: TransformerConfig, positions: Positions, *, memory_dim: int = 0
     ) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
+        self.self_attention = self.attention_type(
             dim=config.dim,
             num_heads=config.num_heads,
             num_key_heads=config.num_key_heads,
@@ -125,7 +137,7 @@ class TransformerBlock(nn.Module):
             heads = self.self_attention.extend(inputs)
             return self.self_attention(inputs, heads, mask=mask[:, None])[0]
 
-        return self.feed_residual(self.self_residual(states, look), self.feed_forward)
+        return self.think(self.self_residual(states, look))
 
     def decode(
         self, states: Tensor, past: Heads, source: Heads, *, mask: Tensor
@@ -141,12 +153,7 @@ class TransformerBlock(nn.Module):
         Returns:
             The new states, and keys and values up to here.
         """
-        heads = past
-
-        def look_back(inputs: Tensor) -> Tensor:
-            nonlocal heads
-            heads = self.self_attention.extend(inputs, past)
-            return self.self_attention(inputs, heads, is_causal=True)[0]
+        states, heads = self.look_back(states, past)
 
         def look_across(inputs: Tensor) -> Tensor:
             # The beams of a sentence are more queries of it, so its keys need no copy.
@@ -154,16 +161,48 @@ class TransformerBlock(nn.Module):
             answer, _ = self.cross_attention(queries, source, mask=mask[:, None])
             return answer.reshape(inputs.shape)
 
-        states = self.self_residual(states, look_back)
-        states = self.cross_residual(states, look_across)
-        return self.feed_residual(states, self.feed_forward), heads
+        return self.think(self.cross_residual(states, look_across)), heads
+
+    def look_back(
+        self, states: Tensor, past: Heads, *, first: int | None = None, window: int = 0
+    ) -> tuple[Tensor, Heads]:
+        """Let each position see what came before.
+
+        Args:
+            states: (B·W, T, D).
+            past: Keys and values of what came before, (B·W, H, L, E); it may have been forgotten
+                in part, from its beginning on.
+            first: The place of the first state; if not given, the past is whole.
+            window: How many places each position sees, its own included; 0 = all.
+
+        Returns:
+            The new states, and keys and values up to here.
+        """
+        heads = past
+
+        def look(inputs: Tensor) -> Tensor:
+            nonlocal heads
+            heads = self.self_attention.extend(inputs, past, first=first)
+            num_queries, num_keys = inputs.shape[1], heads[0].shape[2]
+            places = None
+            if first is not None:
+                last = first + num_queries
+                keys_at = torch.arange(last - num_keys, last, device=inputs.device)
+                places = keys_at[num_keys - num_queries :], keys_at
+            mask = None
+            if 0 < window < num_keys:
+                mask = recent(num_queries, num_keys, window=window, device=inputs.device)[None]
+            return self.self_attention(inputs, heads, mask=mask, is_causal=True, places=places)[0]
+
+        return self.self_residual(states, look), heads
+
+    def think(self, states: Tensor) -> Tensor:
+        """Let each position (B, L, D) work on what it saw."""
+        return self.feed_residual(states, self.feed_forward)
 
     def _residual(self, config: TransformerConfig) -> Residual:
         return Residual(
-            config.dim,
-            norm=config.norm,
-            is_norm_first=config.is_norm_first,
-            dropout=config.dropout,
+            build_norm(config), is_norm_first=config.is_norm_first, dropout=config.dropout
         )
 
 

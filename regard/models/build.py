@@ -4,8 +4,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
-from regard.models.decoders import DECODERS, BahdanauDecoderConfig, DecoderConfig
-from regard.models.encoders import ENCODERS, EncoderConfig, RnnEncoderConfig
+from regard.models.decoders import (
+    DECODERS,
+    BahdanauDecoderConfig,
+    DecoderConfig,
+    PrefixDecoderConfig,
+)
+from regard.models.encoders import (
+    ENCODERS,
+    EncoderConfig,
+    RnnEncoderConfig,
+    TokensEncoderConfig,
+)
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Decoder, Encoder
 from regard.models.seq2seq import EncoderDecoder
@@ -23,6 +33,18 @@ class ModelConfig:
     """Share one matrix: the target embedding with the output layer, or with the source's too."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
+
+    def __post_init__(self) -> None:
+        if self.foretells_source and not isinstance(self.encoder, TokensEncoderConfig):
+            raise ConfigError(
+                "`decoder.source_weight` above 0 needs the encoder 'tokens', since any other has "
+                f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
+            )
+
+    @property
+    def foretells_source(self) -> bool:
+        """Whether the decoder learns to tell the source, too."""
+        return isinstance(self.decoder, PrefixDecoderConfig) and self.decoder.source_weight > 0
 
 
 def build_model(

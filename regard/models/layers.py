@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Literal
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, silu
 
-from regard.core.tables import pick
-
 NormKind = Literal["layer", "rms", "batch", "none"]
-FeedForwardKind = Literal["relu", "gelu", "gated"]
+FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
+
+EPSILON = 1e-5
+"""What norms add to the variance, so that nothing is divided by zero."""
 
 
 class SequenceBatchNorm(nn.Module):
@@ -18,9 +19,9 @@ class SequenceBatchNorm(nn.Module):
     In training the padding counts, too, which is one reason why texts are layer-normed.
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, epsilon: float = EPSILON) -> None:
         super().__init__()
-        self.norm = nn.BatchNorm1d(dim)
+        self.norm = nn.BatchNorm1d(dim, epsilon)
 
     def forward(self, states: Tensor) -> Tensor:
         """Normalise (B, L, D)."""
@@ -28,11 +29,11 @@ class SequenceBatchNorm(nn.Module):
         return normed.transpose(1, 2)  # (B, L, D)
 
 
-NORMS: dict[str, Callable[[int], nn.Module]] = {
+NORMS: dict[str, Callable[[int, float], nn.Module]] = {
     "layer": nn.LayerNorm,
     "rms": nn.RMSNorm,
     "batch": SequenceBatchNorm,
-    "none": lambda dim: nn.Identity(),
+    "none": lambda dim, epsilon: nn.Identity(),
 }
 
 
@@ -74,6 +75,7 @@ class GatedFeedForward(nn.Module):
 FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
     "relu": lambda dim, hidden, drop: FeedForward(dim, hidden, activation=relu, dropout=drop),
     "gelu": lambda dim, hidden, drop: FeedForward(dim, hidden, activation=gelu, dropout=drop),
+    "silu": lambda dim, hidden, drop: FeedForward(dim, hidden, activation=silu, dropout=drop),
     "gated": lambda dim, hidden, drop: GatedFeedForward(dim, hidden, dropout=drop),
 }
 
@@ -81,9 +83,9 @@ FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
 class Residual(nn.Module):
     """x + f(x) with a norm: before f (pre-norm) or after the sum (the paper's post-norm)."""
 
-    def __init__(self, dim: int, *, norm: str, is_norm_first: bool, dropout: float) -> None:
+    def __init__(self, norm: nn.Module, *, is_norm_first: bool, dropout: float) -> None:
         super().__init__()
-        self.norm = pick(NORMS, norm, "norm")(dim)
+        self.norm = norm
         self.is_norm_first = is_norm_first
         self.dropout = nn.Dropout(dropout)
 

@@ -5,37 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.models.interfaces import reorder
 from regard.search.greedy import may_look
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchConfig:
-    """How a target is searched for."""
-
-    beams: int = 5
-    """Hypotheses kept a sentence; 1 is greedy search."""
-    length_penalty: float = 1.0
-    """Log-probabilities are divided by length to this power; 0 = not at all."""
-    max_ratio: float = 2.0
-    """A target may have this many tokens a source token …"""
-    max_extra: int = 20
-    """… and this many more."""
-
-    def __post_init__(self) -> None:
-        at_least("beams", self.beams, 1)
-        at_least("length_penalty", self.length_penalty, 0.0)
-        at_least("max_ratio", self.max_ratio, 0.0)
-        at_least("max_extra", self.max_extra, 1)
-
-    def max_lengths(self, source_mask: Tensor) -> Tensor:
-        """Return the most target tokens of each sentence, (B,), by its own source (B, S)."""
-        lengths = source_mask.sum(1).cpu()
-        return (lengths * self.max_ratio).long() + self.max_extra  # (B,)
+from regard.search.settings import SearchConfig
 
 
 def beam_search(

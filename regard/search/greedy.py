@@ -1,5 +1,8 @@
 """Greedy search: the likeliest token at every step."""
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
 
@@ -8,6 +11,10 @@ from regard.search.scorer import Scorer
 
 LOOK_EVERY = 4
 """On a device, asking whether all sentences are done makes the host wait: ask now and then."""
+
+
+Choose: TypeAlias = Callable[[Tensor, int], tuple[Tensor, Tensor]]
+"""Log-probabilities (B·W, V) and the step → those of the chosen tokens (B·W,), and the tokens."""
 
 
 def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list[Hypothesis]:
@@ -23,14 +30,40 @@ def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list
     Returns:
         One hypothesis a sentence.
     """
-    state = scorer.start(1)
+    return walk(scorer, _take_likeliest, start=start, end=end, max_lengths=max_lengths)
+
+
+def walk(
+    scorer: Scorer,
+    choose: Choose,
+    *,
+    start: int,
+    end: int,
+    max_lengths: Tensor,
+    width: int = 1,
+) -> list[Hypothesis]:
+    """Write every hypothesis from left to right, never going back on a choice.
+
+    Args:
+        scorer: What gives log-probabilities.
+        choose: What chooses the next tokens.
+        start: The start token.
+        end: The end token.
+        max_lengths: (B,) most tokens of each sentence.
+        width: Hypotheses a sentence.
+
+    Returns:
+        All hypotheses, those of a sentence side by side.
+    """
+    state = scorer.start(width)
+    max_lengths = max_lengths.repeat_interleave(width)  # (B·W,)
     limits = max_lengths.to(scorer.device)
-    tokens = torch.full((scorer.batch,), start, device=scorer.device)
+    tokens = torch.full((scorer.batch * width,), start, device=scorer.device)
     is_done = limits < 1
     chosen, values = [], []
     for step in range(int(max_lengths.max())):
         log_probs, state = scorer.step(tokens, state)
-        value, tokens = log_probs.max(-1)  # (B,)
+        value, tokens = choose(log_probs, step)  # (B·W,)
         chosen.append(tokens)
         values.append(value)
         is_done = is_done | (tokens == end) | (limits <= step + 1)
@@ -42,6 +75,11 @@ def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list
 def may_look(step: int, device: torch.device) -> bool:
     """Tell whether a search may ask at this step whether it is done."""
     return device.type == "cpu" or step % LOOK_EVERY == LOOK_EVERY - 1
+
+
+def _take_likeliest(log_probs: Tensor, _: int) -> tuple[Tensor, Tensor]:
+    value, tokens = log_probs.max(-1)  # (B·W,)
+    return value, tokens
 
 
 def _collect(

@@ -1,4 +1,7 @@
-"""What a search finds."""
+"""What a search finds.
+
+Log-probabilities are the model's own, whatever rule, penalty or temperature led to the tokens.
+"""
 
 from dataclasses import dataclass
 
@@ -14,4 +17,5 @@ class Hypothesis:
     step_log_probs: tuple[float, ...]
     """Log-probability of each token given those before it."""
     value: float
-    """What hypotheses were ranked by: the log-probability after length normalisation."""
+    """What hypotheses were ranked by: the log-probability after penalties and length
+    normalisation; of what was drawn, the log-probability itself."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.models.interfaces import Memory, State
+from regard.models.language import LanguageModel
 from regard.models.seq2seq import EncoderDecoder
 
 
@@ -46,6 +47,33 @@ class ModelScorer:
     def start(self, beams: int) -> State:
         """Stand before the first token, with `beams` hypotheses a sentence."""
         return self.model.start(self.memory, beams=beams)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
+        logits, state = self.model.step(tokens[:, None], state)
+        log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
+        log_probs[:, self.banned] = -torch.inf
+        return log_probs, state
+
+
+class LanguageScorer:
+    """One language model, over so many texts.
+
+    Args:
+        model: The model, in evaluation mode.
+        batch: Number of texts.
+        banned: Tokens that may never be chosen, as with `ModelScorer`.
+    """
+
+    def __init__(self, model: LanguageModel, batch: int, *, banned: tuple[int, ...]) -> None:
+        self.model = model
+        self.batch = batch
+        self.device = model.embedding.weight.device
+        self.banned = list(banned)
+
+    def start(self, beams: int) -> State:
+        """Stand before the first token, with `beams` hypotheses a text."""
+        return self.model.start(self.batch, beams=beams)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""

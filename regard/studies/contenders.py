@@ -52,6 +52,12 @@ def read_contenders(folders: Sequence[Path]) -> list[Contender]:
 
 def _read(folder: Path, name: str) -> Contender:
     config = runs.read_config(folder)
+    task = config["recipe"].get("task", "generation")
+    if task != "generation":
+        raise ConfigError(
+            f"Only runs that answer a source can be compared, but {folder} is one for the task "
+            f"'{task}'. Its measures are in {runs.METRICS}."
+        )
     if not (folder / runs.METRICS).exists():
         raise CheckpointError(
             f"{folder} was never measured: {runs.METRICS} is missing. Train it to its end "

@@ -1,4 +1,4 @@
-"""The models of 2014 to 2017, from a fixed context to self-attention, all on the same data."""
+"""From a fixed context to self-attention to one language model: all on the same data."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,8 +10,8 @@ from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.core.tables import pick
 from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
-from regard.tasks.recipe import load_recipe
 from regard.tasks.request import Request
 
 FULL = {
@@ -21,6 +21,7 @@ FULL = {
     "luong2015": "luong2015",
     "gehring2017": "gehring2017",
     "vaswani2017": "vaswani2017-small",
+    "prefix-lm": "prefix-lm",
 }
 """The rungs from the lowest to the highest, with their recipes for a GPU."""
 
@@ -31,6 +32,7 @@ LAPTOP = {
     "luong2015": "luong2015-laptop",
     "gehring2017": "gehring2017-laptop",
     "vaswani2017": "vaswani2017-tiny",
+    "prefix-lm": "prefix-lm-laptop",
 }
 """The same with their recipes for a machine without one."""
 

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import DataError
 from regard.data.examples import Example
@@ -13,8 +13,10 @@ from regard.metrics.grouping import Group, by_length, by_tag
 from regard.metrics.lecture_bleu import lecture_bleu
 from regard.metrics.result import Result
 from regard.metrics.text import bleu, chrf
-from regard.search.beam import SearchConfig
-from regard.tasks.predictor import Predictor
+from regard.search.settings import SearchConfig
+
+if TYPE_CHECKING:
+    from regard.tasks.predictor import Predictor
 
 
 @dataclass(frozen=True)
@@ -23,20 +25,22 @@ class Evaluation:
 
     results: dict[str, Result]
     """Each score by its name."""
-    by_length: list[Group]
+    by_length: list[Group] = field(default_factory=list)
     """BLEU by the number of source words."""
-    by_tag: list[Group]
+    by_tag: list[Group] = field(default_factory=list)
     """BLEU and exact matches by phenomenon, where the data carries tags."""
-    sources: list[str]
+    sources: list[str] = field(default_factory=list)
     """What was given."""
-    outputs: list[str]
+    outputs: list[str] = field(default_factory=list)
     """What was answered."""
-    references: list[str]
+    references: list[str] = field(default_factory=list)
     """What was right."""
-    num_tokens: int
+    confusion: dict[str, dict[str, int]] = field(default_factory=dict)
+    """For labels: right label → predicted label → how often."""
+    num_tokens: int = 0
     """Target tokens written."""
-    seconds: float
-    """Time that searching took."""
+    seconds: float = 0.0
+    """Time that answering took."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the sentences."""
@@ -44,6 +48,7 @@ class Evaluation:
             "scores": {name: result.to_dict() for name, result in self.results.items()},
             "by_length": [_group(group) for group in self.by_length],
             "by_tag": [_group(group) for group in self.by_tag],
+            **({"confusion": self.confusion} if self.confusion else {}),
             "num_examples": len(self.outputs),
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.num_tokens / self.seconds, 1) if self.seconds else 0.0,
@@ -51,7 +56,7 @@ class Evaluation:
 
 
 def evaluate(
-    predictor: Predictor,
+    predictor: "Predictor",
     examples: Sequence[Example],
     *,
     search: SearchConfig | None = None,
@@ -95,7 +100,7 @@ def evaluate(
     )
 
 
-def measure_alignment(predictor: Predictor, examples: Sequence[Example]) -> Result | None:
+def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Result | None:
     """Measure the attention against gold alignments, where there are both.
 
     Each word of the right target is linked to the source word that the model looks at most

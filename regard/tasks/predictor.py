@@ -1,66 +1,46 @@
 """A trained model with all that surrounds it: raw text in, predictions out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+from zlib import crc32
 
 import torch
-from torch import Tensor
 
-from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
+from regard.core.errors import ConfigError
+from regard.core.log import logger
 from regard.data.batches import Batch
-from regard.data.batching import BatchConfig, Batches
+from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.tokenizers import Tokenizer
+from regard.data.vocabularies import train_tokenizer
+from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
-from regard.search.beam import SearchConfig, beam_search
-from regard.search.force import force
-from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer
-from regard.tasks.recipe import Recipe
+from regard.search.search import search as find_targets
+from regard.search.settings import SearchConfig
+from regard.tasks import forcing
+from regard.tasks.evaluation import Evaluation, evaluate
+from regard.tasks.prediction import AttentionMap, Prediction
+from regard.tasks.recipe import DataConfig, Recipe
+from regard.tasks.task import Task
+from regard.training.loop import Validation
+from regard.training.loss import Loss, cross_entropy
+
+SOURCE = "source.tokenizer.json"
+TARGET = "target.tokenizer.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """One answer to one source."""
+class Predictor(Task[Recipe]):
+    """Writes a target for a source: fields, an encoder–decoder and a search."""
 
-    text: str
-    """The answer as text."""
-    log_prob: float
-    """Its log-probability."""
-    tokens: tuple[str, ...]
-    """Its pieces as the model wrote them, the end token included."""
-    token_log_probs: tuple[float, ...]
-    """The log-probability of each piece."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionMap:
-    """Where the model looked while it wrote a given target."""
-
-    source: tuple[str, ...]
-    """The source's pieces."""
-    target: tuple[str, ...]
-    """The target's pieces."""
-    weights: Tensor
-    """(N, H, T, S), on the host."""
-
-    @property
-    def labels(self) -> tuple[list[str], list[str]]:
-        """Target and source pieces as people read them, without the mark of a word's start."""
-        return [_label(piece) for piece in self.target], [_label(piece) for piece in self.source]
-
-    def mean(self) -> Tensor:
-        """Average layers and heads: (T, S)."""
-        return self.weights.mean((0, 1))  # (T, S)
-
-
-class Predictor:
-    """Fields, model and search around one another; shared by every command and the server."""
+    model: EncoderDecoder
 
     def __init__(
         self,
@@ -80,7 +60,7 @@ class Predictor:
     @classmethod
     def fresh(
         cls, recipe: Recipe, *, source: Tokenizer, target: Tokenizer, device: torch.device
-    ) -> "Predictor":
+    ) -> Self:
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         model = build_model(
@@ -90,10 +70,121 @@ class Predictor:
         )
         return cls(recipe, model, source=source, target=target, device=device)
 
-    @property
-    def num_parameters(self) -> int:
-        """Number of weights, shared ones counted once."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+    @classmethod
+    def prepare(
+        cls,
+        recipe: Recipe,
+        examples: Sequence[Example],
+        *,
+        device: torch.device,
+        start: Task[Any] | None = None,
+    ) -> Self:
+        """Learn vocabularies from training pairs, and build a model over them."""
+        if start is not None:
+            return cls._begin(recipe, start, device=device)
+        source, target = _train_tokenizers(recipe.data, examples)
+        return cls.fresh(recipe, source=source, target=target, device=device)
+
+    @classmethod
+    def _begin(cls, recipe: Recipe, start: Task[Any], *, device: torch.device) -> Self:
+        if not isinstance(start, Predictor):
+            raise ConfigError(
+                "`start` must be a run of an encoder–decoder, but is one for the task "
+                f"'{start.recipe.task}'."
+            )
+        # The vocabularies come along, and whether there are two of them.
+        data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
+        recipe = replace(recipe, model=start.recipe.model, data=data)
+        source, target = start.source.tokenizer, start.target.tokenizer
+        begun = cls.fresh(recipe, source=source, target=target, device=device)
+        begun.model.load_state_dict(start.model.state_dict())
+        return begun
+
+    @classmethod
+    def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
+        """Build the task from what `save` left in a folder, with fresh weights."""
+        source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
+        return cls.fresh(recipe, source=source, target=target, device=device)
+
+    def save(self, folder: Path) -> None:
+        """Write the vocabularies."""
+        self.source.tokenizer.save(folder / SOURCE)
+        self.target.tokenizer.save(folder / TARGET)
+
+    def training_batches(self, examples: Sequence[Example]) -> Batches:
+        """Return the batches to learn from, pairs beyond the limit dropped or shortened."""
+        config = self.recipe.data.batch
+        sources, targets, _ = limit_lengths(
+            self.source.read_all([example.source for example in examples]),
+            self.target.read_all([example.target for example in examples]),
+            config,
+        )
+        batches = Batches(
+            sources,
+            targets,
+            config,
+            fields=(self.source, self.target),
+            seed=self.recipe.seed,
+            is_pinned=self.device.type == "cuda",
+        )
+        logger.info(
+            "Model: %s parameters, %s source and %s target tokens; %.0f %% of a batch is padding.",
+            f"{self.num_parameters:,}",
+            f"{self.source.tokenizer.vocab_size:,}",
+            f"{self.target.tokenizer.vocab_size:,}",
+            100 * batches.padded_share(),
+        )
+        return batches
+
+    def loss(self, batch: Batch) -> Loss:
+        """Return the cross entropy of the next token."""
+        config = self.recipe.train
+        batch = batch.to(self.device)
+        with self.autocast():
+            output = self.model(
+                batch.source,
+                batch.source_mask,
+                batch.target[:, :-1],
+                teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
+            )
+        loss = cross_entropy(
+            output.logits,
+            batch.target[:, 1:],
+            batch.target_mask[:, 1:],
+            smoothing=config.label_smoothing if self.model.training else 0.0,
+        )
+        for term in output.losses.values():
+            loss = replace(loss, total=loss.total + term * loss.count)
+        return loss
+
+    def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
+        """Return how to measure BLEU of greedy translations, and the loss."""
+        config = self.recipe.validation
+        batches = self.batches(examples)
+        # Evenly from the whole set, which may be sorted by length.
+        asked = examples[:: -(-len(examples) // config.max_examples)]
+        references = [[example.target, *example.references] for example in asked]
+
+        def validate() -> Validation:
+            nll = self.mean_nll(batches)
+            outputs = self.translate(
+                [example.source for example in asked], search=SearchConfig(beams=1)
+            )
+            score = bleu(outputs, references).value
+            value = score if config.metric == "bleu" else -nll
+            return Validation(value=value, numbers={"loss": nll, "bleu": score})
+
+        return validate
+
+    def evaluate(
+        self,
+        examples: Sequence[Example],
+        *,
+        search: SearchConfig | None = None,
+        num_bootstrap: int = 0,
+    ) -> Evaluation:
+        """Translate a test set and measure the answers."""
+        return evaluate(self, examples, search=search, num_bootstrap=num_bootstrap)
 
     def predict(
         self,
@@ -101,94 +192,44 @@ class Predictor:
         *,
         search: SearchConfig | None = None,
         num_best: int = 1,
+        prefix: str = "",
     ) -> list[list[Prediction]]:
         """Answer every source with its best predictions, in the order given.
 
-        An empty source has one answer, the empty one.
+        An empty source has one answer, the empty one. Where answers are drawn, those of a source
+        depend on it and the seed alone: asked twice, it is answered twice the same.
 
         Args:
             sources: One sentence each.
             search: How to search; the recipe's way if not given.
             num_best: How many predictions a source.
+            prefix: What every answer must begin with; its last token is whole, so that the model
+                goes on with the next one.
         """
         at_least("nbest", num_best, 1)
         config = search or self.recipe.search
+        given = self._read_prefix(prefix)
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
         filled = [row for row, source in enumerate(sources) if source.strip()]
         examples = [Example(sources[row]) for row in filled]
         for batch in self.batches(examples):
-            for row, found in zip(
-                batch.rows, self._search(batch, config, num_best=num_best), strict=True
-            ):
-                answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in found]
+            numbers = [crc32(examples[row].source.encode()) for row in batch.rows]
+            found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)
+            for row, best in zip(batch.rows, found, strict=True):
+                answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
         return answers
-
-    def translate(self, sources: Sequence[str], *, search: SearchConfig | None = None) -> list[str]:
-        """Answer every source with the text of its best prediction."""
-        return [found[0].text for found in self.predict(sources, search=search)]
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
-        scored: list[Prediction | None] = [None] * len(examples)
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            with torch.inference_mode():
-                log_probs = force(
-                    self.model, on_device.source, batch.source_mask, targets=on_device.target
-                ).cpu()
-            for place, row in enumerate(batch.rows):
-                length = int(batch.target_mask[place].sum()) - 1
-                said = tuple(log_probs[place, :length].tolist())
-                pieces = batch.target[place, 1 : length + 1].tolist()
-                tokens = tuple(self.target.tokenizer.token(piece) for piece in pieces)
-                scored[row] = Prediction(examples[row].target, sum(said), tokens, said)
-        return [prediction for prediction in scored if prediction is not None]
+        return forcing.score(self, examples)
 
     def foretell(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:
-        """Tell for each word of every example's own target whether the model foretells it.
-
-        It does if each piece of the word is the likeliest after the right ones before it, in one
-        teacher-forced pass. A word that the vocabulary does not know is never foretold.
-        """
-        told: list[tuple[bool, ...]] = [()] * len(examples)
-        roles = self.target.tokenizer
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            labels = on_device.target[:, 1:]  # (B, T - 1)
-            with torch.inference_mode():
-                output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
-            hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
-            for row, pieces in zip(batch.rows, hits.tolist(), strict=True):
-                words = roles.word_index(examples[row].target)
-                right = [True] * (max(words, default=-1) + 1)
-                # The end token and padding belong to no word.
-                for word, is_hit in zip(words, pieces, strict=False):
-                    right[word] &= is_hit
-                told[row] = tuple(right)
-        return told
+        """Tell for each word of every example's own target whether the model foretells it."""
+        return forcing.foretell(self, examples)
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where the model looks while it writes each example's own target.
-
-        One teacher-forced pass; a model without attention gives maps without layers.
-        """
-        maps: list[AttentionMap | None] = [None] * len(examples)
-        for batch in self.batches(examples):
-            on_device = batch.to(self.device)
-            with torch.inference_mode(), record(self.model) as recorded:
-                self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
-            for place, row in enumerate(batch.rows):
-                num_source = int(batch.source_mask[place].sum())
-                num_target = int(batch.target_mask[place].sum()) - 1
-                weights = torch.zeros(0, 1, num_target, num_source)
-                if recorded.num_layers:
-                    weights = recorded.stack()[place, :, :, :num_target, :num_source].cpu().float()
-                maps[row] = AttentionMap(
-                    source=self._pieces(self.source, batch.source[place, :num_source]),
-                    target=self._pieces(self.target, batch.target[place, 1 : num_target + 1]),
-                    weights=weights,
-                )
-        return [found for found in maps if found is not None]
+        """Return where the model looks while it writes each example's own target."""
+        return forcing.attend(self, examples)
 
     def batches(
         self, examples: Sequence[Example], config: BatchConfig | None = None
@@ -207,36 +248,52 @@ class Predictor:
         return list(batches.epoch(0))
 
     def _search(
-        self, batch: Batch, config: SearchConfig, *, num_best: int
+        self,
+        batch: Batch,
+        config: SearchConfig,
+        *,
+        num_best: int,
+        prefix: Sequence[int] = (),
+        numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         roles = self.target.tokenizer
         with torch.inference_mode():
             memory = self.model.encode(batch.source.to(self.device), batch.source_mask)
-            scorer = ModelScorer(self.model, memory, banned=(roles.pad, roles.sos))
-            limits = config.max_lengths(batch.source_mask)
-            if config.beams == 1 and num_best == 1:
-                found = greedy(scorer, start=roles.sos, end=roles.eos, max_lengths=limits)
-                return [[hypothesis] for hypothesis in found]
-            return beam_search(
-                scorer,
+            return find_targets(
+                ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
                 start=roles.sos,
                 end=roles.eos,
-                max_lengths=limits,
+                max_lengths=config.max_lengths(batch.source_mask),
                 config=config,
                 num_best=num_best,
+                prefixes=[prefix] * len(batch.rows),
+                numbers=numbers,
             )
+
+    def _read_prefix(self, prefix: str) -> list[int]:
+        ids = self.target.tokenizer.encode(prefix)
+        if self.target.tokenizer.unk in ids:
+            raise ConfigError(
+                f"`prefix` must be of tokens that the target vocabulary holds, but '{prefix}' "
+                f"reads as '{self.target.tokenizer.decode(ids)}'."
+            )
+        return ids
 
     def _prediction(self, hypothesis: Hypothesis) -> Prediction:
         return Prediction(
             text=self.target.write(hypothesis.tokens),
             log_prob=hypothesis.log_prob,
-            tokens=tuple(self.target.tokenizer.token(token) for token in hypothesis.tokens),
+            tokens=self.target.tokenizer.pieces(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
 
-    def _pieces(self, field: TextField, tokens: Tensor) -> tuple[str, ...]:
-        return tuple(field.tokenizer.token(token) for token in tokens.tolist())
 
-
-def _label(piece: str) -> str:
-    return piece.removeprefix("▁") or piece
+def _train_tokenizers(
+    config: DataConfig, examples: Sequence[Example]
+) -> tuple[Tokenizer, Tokenizer]:
+    sources = [example.source for example in examples]
+    targets = [example.target for example in examples]
+    if config.is_joint:
+        joint = train_tokenizer(config.source, [*sources, *targets])
+        return joint, joint
+    return train_tokenizer(config.source, sources), train_tokenizer(config.target, targets)

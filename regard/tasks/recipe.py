@@ -1,35 +1,61 @@
 """A recipe: everything that decides what a run does, in one settings object."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import resources
-from pathlib import Path
 from typing import Any, Literal
 
-from regard.core.config import at_least, from_dict, override, read_toml
+from regard.core.config import at_least, from_dict
 from regard.core.errors import ConfigError
-from regard.core.tables import near
+from regard.core.tables import pick
 from regard.data.batching import BatchConfig
+from regard.data.corruption import CorruptionConfig
+from regard.data.masking import MaskingConfig, TokenMaskingConfig
+from regard.data.packing import PackingKind
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
-from regard.search.beam import SearchConfig
+from regard.models.classifier import ClassifierConfig
+from regard.models.encoders import max_tokens
+from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
+from regard.models.masked import MaskedModelConfig
+from regard.search.settings import SearchConfig
 from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataConfig:
-    """How text becomes batches."""
+class BaseDataConfig:
+    """What every recipe says about data."""
 
     seed: int = 0
     """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """How batches are cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseRecipe:
+    """What every recipe says, whatever the task."""
+
+    task: str = ""
+    """What the model is for."""
+    seed: int = 1
+    """Seed of the weights, the order of the data and dropout."""
+    start: str = ""
+    """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
+    data: BaseDataConfig = field(default_factory=BaseDataConfig)
+    """How text becomes batches."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """How it is trained."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig(BaseDataConfig):
+    """How pairs become batches."""
+
     source: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The source's tokeniser."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The target's tokeniser; a joint vocabulary takes the source's settings."""
     is_joint: bool = False
     """Train one tokeniser on both sides and share its vocabulary."""
-    batch: BatchConfig = field(default_factory=BatchConfig)
-    """How batches are cut."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,17 +72,15 @@ class ValidationConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A whole run."""
+class Recipe(BaseRecipe):
+    """An encoder–decoder that writes a target for a source."""
 
-    seed: int = 1
-    """Seed of the weights, the order of the data and dropout."""
+    task: Literal["generation"] = "generation"
+    """What the model is for."""
     data: DataConfig = field(default_factory=DataConfig)
-    """How text becomes batches."""
+    """How pairs become batches."""
     model: ModelConfig = field(default_factory=ModelConfig)
     """The model."""
-    train: TrainConfig = field(default_factory=TrainConfig)
-    """How it is trained."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     """How the best weights are told."""
     search: SearchConfig = field(default_factory=SearchConfig)
@@ -68,45 +92,182 @@ class Recipe:
                 "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
                 "Set `data.is_joint` to true, or `model.ties` to 'output'."
             )
+        if self.model.foretells_source and not self.data.is_joint:
+            raise ConfigError(
+                "`model.decoder.source_weight` above 0 needs one joint vocabulary, but "
+                "`data.is_joint` is false. Set `data.is_joint` to true, or the weight to 0."
+            )
 
 
-def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with the package."""
-    folder = resources.files("regard") / "recipes"
-    return sorted(
-        entry.name.removesuffix(".toml")
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml")
+@dataclass(frozen=True, kw_only=True)
+class ClassificationDataConfig(BaseDataConfig):
+    """How labelled texts become batches."""
+
+    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """The tokeniser; a run that begins from another takes that one's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationValidationConfig:
+    """What decides which weights of a classifier are best."""
+
+    metric: Literal["accuracy", "loss"] = "accuracy"
+    """The share of right labels, or the loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassificationRecipe(BaseRecipe):
+    """An encoder that tells which label a text has, or two texts together."""
+
+    task: Literal["classification"] = "classification"
+    """What the model is for."""
+    data: ClassificationDataConfig = field(default_factory=ClassificationDataConfig)
+    """How labelled texts become batches."""
+    model: ClassifierConfig = field(default_factory=ClassifierConfig)
+    """The model; a run that begins from another takes that one's encoder."""
+    validation: ClassificationValidationConfig = field(
+        default_factory=ClassificationValidationConfig
     )
+    """How the best weights are told."""
 
 
-def recipe_path(name: str) -> Path:
-    """Return the file of a recipe, given as a name or as a path to a TOML file."""
-    if name.endswith(".toml") or "/" in name:
-        return Path(name)
-    names = recipe_names()
-    if name not in names:
-        known = ", ".join(f"'{known}'" for known in names)
-        raise ConfigError(
-            f"`--recipe` must be a TOML file or one of {known}, but is '{name}'.{near(name, names)}"
-        )
-    return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
+@dataclass(frozen=True, kw_only=True)
+class DenoisingDataConfig(DataConfig):
+    """How texts become pairs of what is left of them and what was taken out."""
+
+    is_joint: bool = True
+    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    corruption: CorruptionConfig = field(default_factory=CorruptionConfig)
+    """What is taken out."""
+
+    def __post_init__(self) -> None:
+        if not self.is_joint:
+            raise ConfigError("`is_joint` must be true where both sides are one text.")
 
 
-def load_recipe(
-    name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
-) -> Recipe:
-    """Read a recipe and change it by words such as `train.max_steps=200`.
+@dataclass(frozen=True, kw_only=True)
+class DenoisingRecipe(Recipe):
+    """An encoder–decoder that writes what was taken out of a text."""
 
-    Args:
-        name: A recipe's name, or a path to a TOML file.
-        words: Changes a person asked for; they come last.
-        defaults: Changes the data asked for, as dotted keys and values.
-    """
-    values = read_toml(recipe_path(name))
-    asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
-    return from_dict(Recipe, override(override(values, asked), words))
+    task: Literal["denoising"] = "denoising"  # type: ignore[assignment]
+    """What the model is for."""
+    data: DenoisingDataConfig = field(default_factory=DenoisingDataConfig)
+    """How texts become batches."""
 
 
-def _literal(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+@dataclass(frozen=True, kw_only=True)
+class MaskedDataConfig(BaseDataConfig):
+    """How lines of text become batches of which some tokens are hidden."""
+
+    tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="wordpiece"))
+    """The tokeniser; a token '<mask>' is added if it has none."""
+    packing: PackingKind = "windows"
+    """What is read at once: each line, windows of `batch.max_length` tokens, or windows cut in two
+    of which half are joined wrongly or in the wrong order."""
+    masking: MaskingConfig = field(default_factory=TokenMaskingConfig)
+    """What is hidden."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistillationConfig:
+    """What a student learns from its teacher; used only where there is a `teacher`."""
+
+    temperature: float = 2.0
+    """Divides the logits of both, so that the unlikely tokens count, too."""
+    teacher: float = 5.0
+    """Weight of the distance between the two distributions."""
+    truth: float = 2.0
+    """Weight of the masked-token loss."""
+    states: float = 1.0
+    """Weight of the angle between the last states of both."""
+
+    def __post_init__(self) -> None:
+        at_least("temperature", self.temperature, 0.1)
+        for name in ("teacher", "truth", "states"):
+            at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedRecipe(BaseRecipe):
+    """An encoder that learns to tell hidden tokens."""
+
+    task: Literal["masked_language_model"] = "masked_language_model"
+    """What the model is for."""
+    data: MaskedDataConfig = field(default_factory=MaskedDataConfig)
+    """How lines of text become batches."""
+    model: MaskedModelConfig = field(default_factory=MaskedModelConfig)
+    """The model."""
+    teacher: str = ""
+    """A run folder whose model teaches this one; empty = learn from the text alone."""
+    distillation: DistillationConfig = field(default_factory=DistillationConfig)
+    """What is learned from the teacher."""
+
+    def __post_init__(self) -> None:
+        if bool(self.model.next_sentence) != (self.data.packing in ("pairs", "swaps")):
+            raise ConfigError(
+                "`model.next_sentence` must be above 0 with `data.packing` 'pairs' or 'swaps', and "
+                f"0 without, but is {self.model.next_sentence:g} with '{self.data.packing}'."
+            )
+        most, longest = max_tokens(self.model.encoder), self.data.batch.max_length
+        if 0 < most < longest:
+            raise ConfigError(
+                "`model.encoder.max_length` must be at least `data.batch.max_length` "
+                f"({longest}) with learned positions, but is {most}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageDataConfig(BaseDataConfig):
+    """How a text becomes batches of windows."""
+
+    tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
+    """The tokeniser; 'byte' keeps the text to the letter."""
+    window: int = 256
+    """Tokens that are foretold at once, and that a test text is read by."""
+    num_windows: int = 64
+    """Windows in a batch."""
+
+    def __post_init__(self) -> None:
+        at_least("window", self.window, 1)
+        at_least("num_windows", self.num_windows, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRecipe(BaseRecipe):
+    """A language model, which foretells how a text goes on."""
+
+    task: Literal["language_model"] = "language_model"
+    """What the model is for."""
+    data: LanguageDataConfig = field(default_factory=LanguageDataConfig)
+    """How a text becomes batches of windows."""
+    model: LanguageModelConfig = field(default_factory=TransformerLanguageConfig)
+    """The model."""
+    search: SearchConfig = field(
+        default_factory=lambda: SearchConfig(beams=1, max_ratio=1.0, max_extra=200, temperature=0.8)
+    )
+    """How texts are continued."""
+
+    def __post_init__(self) -> None:
+        model = self.model
+        if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
+            return
+        if model.max_length < self.data.window:
+            raise ConfigError(
+                f"`model.max_length` must be at least `data.window` ({self.data.window}) with "
+                f"learned positions, but is {model.max_length}."
+            )
+
+
+RECIPES: dict[str, type[BaseRecipe]] = {
+    "generation": Recipe,
+    "language_model": LanguageRecipe,
+    "denoising": DenoisingRecipe,
+    "masked_language_model": MaskedRecipe,
+    "classification": ClassificationRecipe,
+}
+"""The recipes' classes by the name of their task."""
+
+
+def to_recipe(values: dict[str, Any]) -> BaseRecipe:
+    """Build a recipe from plain values; which kind, its `task` says."""
+    return from_dict(pick(RECIPES, str(values.get("task", "generation")), "task"), values)

@@ -5,14 +5,15 @@ from pathlib import Path
 
 from regard.core.config import from_dict, override
 from regard.core.device import find_device
-from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.errors import CheckpointError, ConfigError
 from regard.core.log import logger
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.data.splitting import Splits
 from regard.tasks import runs
 from regard.tasks.choice import choose
-from regard.tasks.recipe import DataConfig, Recipe, load_recipe
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.reading import read_pairs
+from regard.tasks.recipe import BaseRecipe, DataConfig, to_recipe
+from regard.tasks.table import TASKS
 from regard.training.checkpoint import find_training
 
 
@@ -62,15 +63,15 @@ class Request:
             return replace(self, is_forced=True)
         return replace(self, is_resumed=True, settings=())
 
-    def resolve(self) -> tuple[Recipe, Splits]:
+    def resolve(self) -> tuple[BaseRecipe, Splits]:
         """Read the data and settle the recipe; without one, choose and say why."""
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]
-            recipe = from_dict(Recipe, override(saved, self.settings))
-            return recipe, self.read_splits(seed=recipe.data.seed)
+            recipe = to_recipe(override(saved, self.settings))
+            return recipe, self._read(recipe)
         if self.recipe is not None:
             recipe = load_recipe(self.recipe, self.settings)
-            return recipe, self.read_splits(seed=recipe.data.seed)
+            return recipe, self._read(recipe)
         splits = self.read_splits(seed=self._seed())
         choice = choose(splits.train, find_device(self.device))
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
@@ -82,43 +83,10 @@ class Request:
         return from_dict(DataConfig, asked.get("data", {}), "data").seed
 
     def read_splits(self, *, seed: int) -> Splits:
-        """Read training, validation and test data so that no source is on two sides."""
-        found = find_data(*self.data, seed=seed)
-        valid = read_side(self.valid, "valid", seed=seed)
-        test = read_side(self.test, "test", seed=seed)
-        if isinstance(found, Splits):
-            train, note = found.train, found.note
-            valid, test = valid or found.valid, test or found.test
-        elif valid and test:
-            train, note = found, "validation and test data as given"
-        else:
-            split = split_by_source(found, seed=seed)
-            note = split.note
-            # What is not needed for a side that was given goes back to training.
-            train = split.train + (split.valid if valid else []) + (split.test if test else [])
-            valid, test = valid or split.valid, test or split.test
-        train, num_dropped = drop_overlap(train, [*valid, *test])
-        if not train:
-            raise DataError(
-                f"Nothing is left to train on: all {num_dropped:,} training pairs have a source "
-                "that is also in the validation or test data. Give other data for them."
-            )
-        if num_dropped:
-            note += f"; {num_dropped:,} training pairs left out, their source is held out"
-        return Splits(train=train, valid=valid, test=test, note=note)
+        """Read training, validation and test pairs so that no source is on two sides."""
+        return read_pairs(self.data, self.valid, self.test, seed=seed)
 
-
-def read_side(paths: tuple[str, ...], side: str, *, seed: int) -> list[Example]:
-    """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
-    if not paths:
-        return []
-    if len(paths) > 2:
-        raise ConfigError(
-            f"`--{side}` must be one file of pairs or two line-aligned files, "
-            f"but there are {len(paths)}: {', '.join(paths)}."
-        )
-    found = find_data(*paths, seed=seed)
-    if isinstance(found, Splits):
-        chosen: list[Example] = getattr(found, side)
-        return chosen
-    return found
+    def _read(self, recipe: BaseRecipe) -> Splits:
+        """Read the data as the recipe's task reads it."""
+        task = TASKS[type(recipe)]
+        return task.read(self.data, self.valid, self.test, seed=recipe.data.seed)

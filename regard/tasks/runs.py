@@ -10,13 +10,13 @@ from typing import Any
 import torch
 
 import regard
-from regard.core.config import from_dict, to_dict
+from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
-from regard.data.tokenizers import Tokenizer
-from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import Recipe
+from regard.tasks.recipe import to_recipe
+from regard.tasks.table import TASKS
+from regard.tasks.task import Task
 from regard.training.checkpoint import load_weights
 
 FORMAT = 1
@@ -29,24 +29,18 @@ JOURNAL = "journal.jsonl"
 TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
-SOURCE = "source.tokenizer.json"
-TARGET = "target.tokenizer.json"
 
 
-def save_start(folder: Path, predictor: Predictor, about: dict[str, Any]) -> None:
-    """Write everything but weights: settings, tokenisers, and how the run was made.
+def save_start(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
+    """Write everything but weights: settings, vocabularies, and how the run was made.
 
     What an earlier run found goes first: it would pass for the outcome of this one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in (WEIGHTS, METRICS, PREDICTIONS, REPORT):
         (folder / name).unlink(missing_ok=True)
-    predictor.source.tokenizer.save(folder / SOURCE)
-    predictor.target.tokenizer.save(folder / TARGET)
-    write_json(
-        folder / CONFIG,
-        {"format": FORMAT, "recipe": to_dict(predictor.recipe), "about": about},
-    )
+    task.save(folder)
+    write_json(folder / CONFIG, {"format": FORMAT, "recipe": to_dict(task.recipe), "about": about})
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -65,24 +59,24 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def load(folder: str | Path, device: str = "auto") -> Predictor:
-    """Open a run folder for prediction."""
+def load(folder: str | Path, device: str = "auto") -> Any:
+    """Open a run folder: a `Task`, of the class that its recipe is for."""
     path = Path(folder)
-    predictor = load_untrained(path, find_device(device))
-    load_weights(predictor.model, path / WEIGHTS)
-    return predictor
+    task = load_untrained(path, find_device(device))
+    load_weights(task.model, path / WEIGHTS)
+    return task
 
 
 def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
     """Open a run folder and answer every source with its best prediction."""
-    return load(folder, device).translate(sources)
+    answers: list[str] = load(folder, device).translate(sources)
+    return answers
 
 
-def load_untrained(folder: Path, device: torch.device) -> Predictor:
+def load_untrained(folder: Path, device: torch.device) -> Any:
     """Open a run folder with fresh weights, as it was before training."""
-    recipe = from_dict(Recipe, read_config(folder)["recipe"])
-    source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
-    return Predictor.fresh(recipe, source=source, target=target, device=device)
+    recipe = to_recipe(read_config(folder)["recipe"])
+    return TASKS[type(recipe)].open(recipe, folder, device=device)
 
 
 def describe_making(device: torch.device) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from regard.training.interrupts import Interrupts
 from regard.training.journal import Display, Journal, find_display
 from regard.training.loss import Loss
 from regard.training.meter import Meter
-from regard.training.optim import build_optimizer
+from regard.training.optim import build_optimizer, freeze
 from regard.training.schedule import build_schedule, is_better
 from regard.training.settings import TrainConfig
 
@@ -126,7 +126,8 @@ class Trainer:
         self._batches = batches
         self._loss = loss
         self._measure = validate
-        self._optimizer = build_optimizer(config.optimizer, model)
+        freeze(model, config.freeze)
+        self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
         self._total_steps = _count_steps(config, batches)
         self._schedule = build_schedule(config.schedule, self._total_steps)
         self._journal = Journal(run / "journal.jsonl", display or find_display())
@@ -220,7 +221,7 @@ class Trainer:
     def _set_learning_rate(self) -> None:
         factor = self._schedule.factor(self.progress.step + 1, self.progress.epoch)
         for group in self._optimizer.param_groups:
-            group["lr"] = self._config.optimizer.learning_rate * factor
+            group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
 
     def _scale_gradients(self, count: Tensor) -> Tensor:
         """Make sums of gradients the clipped mean per token; return the norm before clipping."""
@@ -236,7 +237,7 @@ class Trainer:
     def _log(self) -> None:
         numbers = self._read_meter()
         self._meter.reset()
-        rate = self._optimizer.param_groups[0]["lr"]
+        rate = max(group["lr"] for group in self._optimizer.param_groups)
         self._write("train", {**numbers, "learning_rate": rate})
 
     def _read_meter(self) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Optimisers: their settings and the parameter groups they work on."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +11,8 @@ from torch.optim import Optimizer
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.log import logger
+from regard.core.tables import near
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,20 +121,97 @@ OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | Adamw
 Groups = list[dict[str, Any]]
 
 
-def build_optimizer(config: OptimizerConfig, model: nn.Module) -> Optimizer:
+def build_optimizer(
+    config: OptimizerConfig, model: nn.Module, *, layer_decay: float = 1.0
+) -> Optimizer:
     """Build the optimiser that `config` describes over the trainable parameters of `model`.
 
     Matrices and larger decay; vectors (biases, norms) do not: pulling those towards zero changes
-    what a layer can say without making it simpler.
+    what a layer can say without making it simpler. Each group's `scale` is its share of the
+    learning rate.
+
+    Args:
+        config: The settings.
+        model: What is trained.
+        layer_decay: Rate of a block as a share of the rate of the block above it.
     """
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    matrices = [parameter for parameter in parameters if parameter.dim() >= 2]
-    vectors = [parameter for parameter in parameters if parameter.dim() < 2]
-    groups: Groups = [
-        {"params": matrices, "weight_decay": config.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
+    scales = layer_scales(model, layer_decay)
+    groups: Groups = []
+    # The highest rate first; with one rate for all these are two groups.
+    for scale in sorted(set(scales.values()), reverse=True):
+        alike = [p for name, p in _trainable(model) if scales[name] == scale]
+        matrices = [parameter for parameter in alike if parameter.dim() >= 2]
+        vectors = [parameter for parameter in alike if parameter.dim() < 2]
+        groups += [
+            {"params": matrices, "weight_decay": config.weight_decay, "scale": scale},
+            {"params": vectors, "weight_decay": 0.0, "scale": scale},
+        ]
     return OPTIMIZERS[type(config)](config, [group for group in groups if group["params"]])
+
+
+def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
+    """Return each trainable parameter's share of the learning rate (Howard and Ruder 2018).
+
+    A stack of layers is whatever is called `blocks`. Its last block has the whole rate, each one
+    below the rate of the one above times `decay`, and what stands before the first block, the
+    embeddings, once less. All else, the head above all, has the whole rate.
+    """
+    names = [name for name, _ in model.named_parameters()]
+    depths = _stack_depths(names)
+    if decay != 1.0 and not depths:
+        logger.warning("`layer_decay` has no effect: the model has no stack of blocks")
+    num_above = dict.fromkeys(names, 0)
+    for owner, depth in depths.items():
+        is_below = True  # a module's weights come in the order in which it was put together
+        for name in names:
+            if match := re.match(rf"{re.escape(owner)}blocks\.(\d+)\.", name):
+                num_above[name] = depth - 1 - int(match[1])
+                is_below = False
+            elif is_below and name.startswith(owner):
+                num_above[name] = depth
+    return {name: decay ** num_above[name] for name, _ in _trainable(model)}
+
+
+def _stack_depths(names: list[str]) -> dict[str, int]:
+    """Find the stacks by what owns them, such as `encoder.`, and how many blocks each has."""
+    depths: dict[str, int] = {}
+    for name in names:
+        if match := re.match(r"(.*?)blocks\.(\d+)\.", name):
+            owner, number = match[1], int(match[2])
+            depths[owner] = max(depths.get(owner, 0), number + 1)
+    return depths
+
+
+def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
+    """Keep parameters as they are, all of those whose name begins with one of the prefixes.
+
+    A prefix ends where a part of a name ends: `encoder.blocks.1` is not `encoder.blocks.10`.
+    """
+    parameters = dict(model.named_parameters())
+    for prefix in prefixes:
+        chosen = [name for name in parameters if f"{name}.".startswith(f"{prefix}.")]
+        if not chosen:
+            known = sorted({part for name in parameters for part in _beginnings(name)})
+            shown = [part for part in known if part.count(".") <= prefix.count(".")]
+            raise ConfigError(
+                f"`freeze` must hold beginnings of names of weights, but '{prefix}' is none."
+                f"{near(prefix, known)} There are: {', '.join(shown)}."
+            )
+        for name in chosen:
+            parameters[name].requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in parameters.values()):
+        raise ConfigError(
+            f"`freeze` must leave something to train, but is {list(prefixes)}, which is all."
+        )
+
+
+def _beginnings(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
+
+
+def _trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
 
 
 def _sgd(config: SgdConfig, groups: Groups) -> Optimizer:

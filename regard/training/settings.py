@@ -23,6 +23,10 @@ class TrainConfig:
     """How gradients become steps."""
     schedule: ScheduleConfig = field(default_factory=ConstantConfig)
     """How the learning rate changes over time."""
+    layer_decay: float = 1.0
+    """Learning rate of a block as a share of the rate of the block above it; 1 = one rate."""
+    freeze: tuple[str, ...] = ()
+    """Beginnings of names of weights that stay as they are, such as 'encoder.embedding'."""
     clip_norm: float = 1.0
     """Largest norm of the gradient of an update; 0 = not clipped."""
     label_smoothing: float = 0.0
@@ -51,6 +55,10 @@ class TrainConfig:
             at_least(name, getattr(self, name), 1)
         for name in ("label_smoothing", "teacher_forcing"):
             within(name, getattr(self, name), low=0, high=1)
+        if not 0 < self.layer_decay <= 1:
+            raise ConfigError(
+                f"`layer_decay` must be above 0 and at most 1, but is {self.layer_decay}."
+            )
         if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
             raise ConfigError(
                 "`max_steps`, `max_epochs`, `max_minutes` and `patience` are all 0, "

@@ -55,7 +55,7 @@ def refused(regard):
         assert last.startswith("regard: ")
         assert last.endswith((".", "?"))
         # What went well until then may have been told.
-        assert all(line.startswith(("Data: ", "Recipe: ")) for line in before), before
+        assert all(line.startswith(("Data: ", "Recipe: ", "Model: ")) for line in before), before
         return last.removeprefix("regard: ")
 
     return run

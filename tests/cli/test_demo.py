@@ -21,8 +21,8 @@ def small_demo(monkeypatch, tiny_settings):
     briefly = ("train.max_steps=2", "train.validate_every=1")
     settings = {"bahdanau2015": tiny_settings, "vaswani2017": SMALL_TRANSFORMER}
 
-    def find_some(*paths, seed=0):
-        found = find_data("phrasebook:100", seed=seed)
+    def find_some(*paths, seed, read):
+        found = find_data("phrasebook:100", seed=seed, read=read)
         return Splits(found.train, found.valid[:20], found.test[:20], found.note)
 
     # In this process: another one would not see the small test set.
@@ -32,7 +32,7 @@ def small_demo(monkeypatch, tiny_settings):
             for request in requests
         )
 
-    monkeypatch.setattr("regard.tasks.request.find_data", find_some)
+    monkeypatch.setattr("regard.tasks.reading.find_data", find_some)
     monkeypatch.setattr("regard.tasks.together.train_together", train_here)
 
 

@@ -1,7 +1,8 @@
 import tomllib
 
 from regard.core.config import from_dict
-from regard.tasks.recipe import Recipe, load_recipe
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.recipe import Recipe
 
 
 def test_explained_recipe_can_be_used(regard, tmp_path):

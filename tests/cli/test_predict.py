@@ -2,6 +2,10 @@ import json
 
 import pytest
 
+from regard.search.settings import SearchConfig
+from regard.tasks.recipe import BaseRecipe
+from regard.tasks.task import Task
+
 SOURCES = ["a b c", "", "e d", "b a c d"]
 
 
@@ -62,3 +66,84 @@ def test_beam_of_one_is_greedy_search(regard, tiny_run, sources):
     greedy = regard("predict", tiny_run.folder, sources, "--beam", 1)
     assert greedy.code == 0
     assert len(greedy.lines) == len(SOURCES)
+
+
+def test_words_change_the_search(regard, tiny_run, sources):
+    words = ("search.temperature=1.5", "search.top_k=3", "search.seed=4")
+    expected = tiny_run.predictor.translate(
+        SOURCES, search=SearchConfig(temperature=1.5, top_k=3, seed=4)
+    )
+    assert expected != tiny_run.predictor.translate(SOURCES)
+    assert regard("predict", tiny_run.folder, sources, *words).lines == expected
+    assert regard("predict", tiny_run.folder, *words, sources).lines == expected
+    text = sources.read_text(encoding="utf-8")
+    assert regard("predict", tiny_run.folder, *words, stdin=text).lines == expected
+
+
+def test_what_is_drawn_for_a_line_depends_on_no_other(regard, tiny_run, sources, monkeypatch):
+    words = ("search.temperature=2", "--nbest", 6)
+    whole = regard("predict", tiny_run.folder, sources, *words)
+    monkeypatch.setattr("regard.cli.predict.CHUNK", 1)
+    assert regard("predict", tiny_run.folder, sources, *words).out == whole.out
+    first = [line for line in whole.lines if line.startswith("1\t")]
+    assert regard("predict", tiny_run.folder, *words, stdin=SOURCES[0]).lines == first
+    assert len(set(first)) > 1
+
+
+def test_every_answer_begins_with_the_prefix(regard, tiny_run, sources):
+    free = regard("predict", tiny_run.folder, sources)
+    answer = regard("predict", tiny_run.folder, sources, "--prefix", "e e")
+    assert not any(line.startswith("e e") for line in free.lines)
+    # An empty line is answered by an empty line all the same.
+    assert [line.startswith("e e") for line in answer.lines] == [True, False, True, True]
+
+
+def test_only_the_search_can_be_changed(refused, tiny_run, sources):
+    line = refused("predict", tiny_run.folder, sources, "train.seed=3")
+    assert line.startswith("`train.seed` cannot be changed once a model is trained.")
+    assert "'search.temperature'" in line
+
+
+def test_settings_have_their_limits(refused, tiny_run, sources):
+    assert refused("predict", tiny_run.folder, sources, "search.top_p=nan") == (
+        "`search.top_p` must be between 0.0 and 1.0, but is nan."
+    )
+
+
+def test_prefix_of_unknown_tokens_is_refused(refused, tiny_run, sources):
+    assert refused("predict", tiny_run.folder, sources, "--prefix", "a Ж") == (
+        "`prefix` must be of tokens that the target vocabulary holds, but 'a Ж' reads as 'a ⁇'."
+    )
+
+
+def test_prefix_beyond_the_limit_is_refused(refused, tiny_run, sources):
+    words = ("search.max_ratio=0", "search.max_extra=2", "--prefix", "a b c")
+    assert refused("predict", tiny_run.folder, sources, *words) == (
+        "`prefix` must fit into the longest target allowed (2 tokens), but has 3 tokens. "
+        "Shorten it, or allow longer targets."
+    )
+
+
+def test_second_file_is_refused(refused, tiny_run, sources):
+    line = refused("predict", tiny_run.folder, sources, "more.txt")
+    assert line.startswith("At most 1 file can be given, but there are 2: ")
+
+
+def test_setting_without_effect_is_a_warning(regard, tiny_run, sources):
+    answer = regard("predict", tiny_run.folder, sources, "search.top_k=3")
+    assert answer.err.splitlines() == [
+        "`search.top_k` is 3, but has no effect: `search.temperature` is 0.0."
+    ]
+    assert answer.out == regard("predict", tiny_run.folder, sources).out
+
+
+def test_prefix_needs_a_model_that_writes(refused, sources, monkeypatch):
+    class Sorter(Task):
+        recipe = BaseRecipe(task="sorting")
+
+    monkeypatch.setattr(Sorter, "__abstractmethods__", frozenset())
+    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: Sorter())
+    assert refused("predict", "runs/sorter", sources, "--prefix", "a") == (
+        "`--prefix` is for models that write their answer, but the task of this run is "
+        "'sorting'. Leave it out."
+    )

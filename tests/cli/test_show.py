@@ -50,4 +50,4 @@ def test_empty_sentence_is_refused(refused, tiny_run, sentence):
 
 def test_model_without_attention_says_so_and_translates(refused, tiny_run_without_attention):
     message = refused("show", tiny_run_without_attention.folder, SENTENCE)
-    assert "holds a model without attention (cho), so there is no map to show." in message
+    assert "holds a model without attention, so there is no map to show." in message

@@ -27,3 +27,13 @@ def test_too_many_files_are_counted_and_named():
         ConfigError, match=r"At most 2 files can be given, but there are 3: a, b, c\."
     ):
         split_words(["a", "b", "c"], most_paths=2)
+
+
+def test_default_stands_for_no_file():
+    assert split_words(["search.beams=2"], most_paths=1, default="-") == (["-"], ["search.beams=2"])
+    assert split_words(["a"], most_paths=1, default="-") == (["a"], [])
+
+
+def test_one_file_is_counted_in_the_singular():
+    with pytest.raises(ConfigError, match=r"At most 1 file can be given, but there are 2: a, b\."):
+        split_words(["a", "b"], most_paths=1)

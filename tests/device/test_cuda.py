@@ -8,12 +8,12 @@ import torch
 
 from regard.data.batching import Batches
 from regard.data.examples import Example
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
-from regard.search.beam import SearchConfig
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
+from regard.search.settings import SearchConfig
 from regard.studies.ladder import LAPTOP
-from regard.tasks.learning import loss_function
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import load_recipe
 from regard.tasks.runs import load
 
 pytestmark = [
@@ -68,7 +68,7 @@ def no_waiting():
 
 
 def test_step_in_bf16_gives_every_weight_a_finite_gradient(predictor, batch):
-    loss_function(predictor)(batch).total.backward()
+    predictor.loss(batch).total.backward()
     for name, weight in predictor.model.named_parameters():
         assert weight.dtype == torch.float32
         assert weight.grad is not None, name
@@ -77,7 +77,7 @@ def test_step_in_bf16_gives_every_weight_a_finite_gradient(predictor, batch):
 
 def test_loss_in_bf16_is_near_the_one_in_fp32(predictor, batch):
     predictor.model.eval()
-    found = loss_function(predictor)(batch).nll
+    found = predictor.loss(batch).nll
     with torch.autocast("cuda", enabled=False):
         values = batch.to(predictor.device)
         logits = predictor.model(values.source, batch.source_mask, values.target[:, :-1]).logits
@@ -87,16 +87,23 @@ def test_loss_in_bf16_is_near_the_one_in_fp32(predictor, batch):
 
 
 def test_training_step_never_makes_the_host_wait(predictor, batch):
-    loss = loss_function(predictor)
+    loss = predictor.loss
     loss(batch).total.backward()  # the first call sets libraries up
     torch.cuda.synchronize()
     with no_waiting():
         loss(batch).total.backward()
 
 
-@pytest.mark.parametrize("beams", [1, 4])
-def test_search_finds_the_same_on_the_gpu(tiny_run, beams):
-    search = SearchConfig(beams=beams)
+@pytest.mark.parametrize(
+    "search",
+    [
+        SearchConfig(beams=1),
+        SearchConfig(beams=4),
+        SearchConfig(beams=4, no_repeat_ngram=2, min_length=3, repetition_penalty=1.2),
+        SearchConfig(temperature=0.8, top_k=5, top_p=0.9, min_p=0.01),
+    ],
+)
+def test_search_finds_the_same_on_the_gpu(tiny_run, search):
     on_host, on_device = (
         load(tiny_run.folder, device).predict(SOURCES, search=search) for device in ("cpu", "cuda")
     )

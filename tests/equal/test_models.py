@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from functools import partial
 
 import pytest
 import torch
@@ -15,21 +16,26 @@ from regard.models.decoders import (
     BahdanauDecoderConfig,
     ConvolutionDecoderConfig,
     LuongDecoderConfig,
+    PrefixDecoderConfig,
     TransformerDecoderConfig,
 )
 from regard.models.decoders.parts import RecurrentDecoderConfig
 from regard.models.encoders import (
     ENCODERS,
+    AlbertEncoderConfig,
+    BertEncoderConfig,
     ConvolutionEncoderConfig,
     RnnEncoderConfig,
+    TokensEncoderConfig,
     TransformerEncoderConfig,
 )
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
-from regard.search.beam import SearchConfig, beam_search
+from regard.search.beam import beam_search
 from regard.search.force import force
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
+from regard.search.settings import SearchConfig
 from regard.training.checkpoint import load_weights, save_weights
 
 PAD, START, END = 0, 2, 3
@@ -87,10 +93,28 @@ def transformers(settings):
         )
 
 
+def berts(settings):
+    """With two segments, one and none; how order is told changes along the way."""
+    for num_segments, positions in enumerate(("rotary", "sinusoidal", "learned")):
+        yield settings(
+            num_segments=num_segments,
+            positions=positions,
+            is_norm_first=num_segments == 1,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+            max_length=40,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
     TransformerEncoderConfig: list(transformers(TransformerEncoderConfig)),
+    BertEncoderConfig: list(berts(BertEncoderConfig)),
+    AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
+    TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
 }
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))
@@ -99,6 +123,7 @@ DECODER_CASES = {
 } | {
     ConvolutionDecoderConfig: list(convolutions(ConvolutionDecoderConfig, (1, 2, 3))),
     TransformerDecoderConfig: list(transformers(TransformerDecoderConfig)),
+    PrefixDecoderConfig: list(transformers(PrefixDecoderConfig)),
 }
 
 

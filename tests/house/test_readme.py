@@ -2,7 +2,9 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = "core attention data metrics training visual models search tasks studies cli".split()
+ROOMS = (
+    "core attention data metrics training visual models search tasks exchange studies cli".split()
+)
 WIDTH = 28
 
 

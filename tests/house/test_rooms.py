@@ -82,7 +82,17 @@ def test_processes_speak_to_each_other_in_one_file_only():
 
 
 def test_nothing_is_pickled():
-    assert users("pickle", "shelve", "joblib", "dill", "torch.load", "torch.save") == set()
+    assert users("pickle", "shelve", "joblib", "dill", "torch.save") == set()
+
+
+def test_pickles_of_others_are_read_in_one_file_only_and_never_run():
+    assert users("torch.load") == {"exchange/weights.py"}
+    calls = [
+        {word.arg: ast.unparse(word.value) for word in node.keywords}
+        for node in ast.walk(parse(PACKAGE / "exchange" / "weights.py"))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "torch.load"
+    ]
+    assert [words.get("weights_only") for words in calls] == ["True"]
 
 
 def test_softmax_over_keys_is_taken_in_one_file_only():

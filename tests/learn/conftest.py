@@ -83,6 +83,23 @@ def learn_phrasebook(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def learn_opinions(tmp_path_factory):
+    """Train a classifier on the grammar of opinions."""
+
+    def learn(recipe, *words):
+        request = Request(
+            data=("opinions",),
+            recipe=recipe,
+            settings=(*words, f"seed={new_seed()}", "train.precision=fp32"),
+            out=tmp_path_factory.mktemp("learn") / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
 def value():
     """A trained model and a score's name to what was measured."""
     return lambda trained, name: trained.evaluation.results[name].value

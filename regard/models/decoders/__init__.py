@@ -6,6 +6,7 @@ from regard.models.decoders.bahdanau import BahdanauDecoder, BahdanauDecoderConf
 from regard.models.decoders.cho import ChoDecoder, ChoDecoderConfig
 from regard.models.decoders.convolution import ConvolutionDecoder, ConvolutionDecoderConfig
 from regard.models.decoders.luong import LuongDecoder, LuongDecoderConfig
+from regard.models.decoders.prefix import PrefixDecoder, PrefixDecoderConfig
 from regard.models.decoders.sutskever import SutskeverDecoder, SutskeverDecoderConfig
 from regard.models.decoders.transformer import TransformerDecoder, TransformerDecoderConfig
 from regard.models.interfaces import Decoder
@@ -17,6 +18,7 @@ DecoderConfig = (
     | LuongDecoderConfig
     | ConvolutionDecoderConfig
     | TransformerDecoderConfig
+    | PrefixDecoderConfig
 )
 DECODERS: dict[type, Callable[..., Decoder]] = {
     SutskeverDecoderConfig: SutskeverDecoder,
@@ -25,6 +27,7 @@ DECODERS: dict[type, Callable[..., Decoder]] = {
     LuongDecoderConfig: LuongDecoder,
     ConvolutionDecoderConfig: ConvolutionDecoder,
     TransformerDecoderConfig: TransformerDecoder,
+    PrefixDecoderConfig: PrefixDecoder,
 }
 
 __all__ = [
@@ -38,6 +41,8 @@ __all__ = [
     "DecoderConfig",
     "LuongDecoder",
     "LuongDecoderConfig",
+    "PrefixDecoder",
+    "PrefixDecoderConfig",
     "SutskeverDecoder",
     "SutskeverDecoderConfig",
     "TransformerDecoder",

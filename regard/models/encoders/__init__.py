@@ -2,25 +2,55 @@
 
 from collections.abc import Callable
 
+from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
+from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
+from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.interfaces import Encoder
 
-EncoderConfig = RnnEncoderConfig | ConvolutionEncoderConfig | TransformerEncoderConfig
+EncoderConfig = (
+    RnnEncoderConfig
+    | ConvolutionEncoderConfig
+    | TransformerEncoderConfig
+    | BertEncoderConfig
+    | AlbertEncoderConfig
+    | TokensEncoderConfig
+)
 ENCODERS: dict[type, Callable[..., Encoder]] = {
     RnnEncoderConfig: RnnEncoder,
     ConvolutionEncoderConfig: ConvolutionEncoder,
     TransformerEncoderConfig: TransformerEncoder,
+    BertEncoderConfig: BertEncoder,
+    AlbertEncoderConfig: AlbertEncoder,
+    TokensEncoderConfig: TokensEncoder,
 }
+
+
+def max_tokens(config: EncoderConfig) -> int:
+    """Return how many tokens an encoder can read; 0 = any number.
+
+    Only learned positions come to an end.
+    """
+    is_learned = getattr(config, "positions", "") == "learned"
+    return int(getattr(config, "max_length", 0)) if is_learned else 0
+
 
 __all__ = [
     "ENCODERS",
+    "AlbertEncoder",
+    "AlbertEncoderConfig",
+    "BertEncoder",
+    "BertEncoderConfig",
     "ConvolutionEncoder",
     "ConvolutionEncoderConfig",
     "EncoderConfig",
     "RnnEncoder",
     "RnnEncoderConfig",
+    "TokensEncoder",
+    "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "max_tokens",
 ]

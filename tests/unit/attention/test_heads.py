@@ -191,7 +191,7 @@ def test_added_positions_tell_the_order():
 
 
 # Added positions are no part of the attention itself, so it stays blind with them.
-BLIND = ("none", "sinusoidal", "learned")
+BLIND = ("none", "sinusoidal", "sinusoidal_halves", "learned")
 
 
 @pytest.mark.parametrize("name", POSITIONS)
@@ -202,3 +202,25 @@ def test_positions_inside_the_attention_tell_the_order(name):
     answer, _ = attention(states, attention.extend(states))
     permuted, _ = attention(states[:, order], attention.extend(states[:, order]))
     assert torch.allclose(permuted, answer[:, order], atol=1e-4) == (name in BLIND)
+
+
+@pytest.mark.parametrize("kind", ["rotary", "alibi", "t5", "shaw"])
+def test_relative_positions_do_not_hang_on_where_a_text_begins(kind):
+    torch.manual_seed(0)
+    positions = POSITIONS[kind](dim=8, num_heads=2, max_length=9, is_causal=True)
+    attention = SelfAttention(dim=8, num_heads=2, positions=positions).eval()
+    states = torch.randn(2, 5, 8)
+    usual, _ = attention(states, attention.extend(states), is_causal=True)
+    places = torch.arange(70, 75)
+    heads = attention.extend(states, first=70)
+    moved, _ = attention(states, heads, is_causal=True, places=(places, places))
+    assert torch.allclose(moved, usual, atol=1e-4)
+
+
+def test_text_that_begins_with_nothing_is_the_text():
+    attention = SelfAttention(dim=8, num_heads=4, num_key_heads=2)
+    states = torch.randn(3, 5, 8)
+    keys, values = attention.extend(states, attention.nothing(3))
+    assert torch.equal(keys, attention.extend(states)[0])
+    assert torch.equal(values, attention.extend(states)[1])
+    assert attention.nothing(3)[0].shape == (3, 2, 0, 2)

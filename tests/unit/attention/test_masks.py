@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention.masks import block, causal, padding, window
+from regard.attention.masks import block, causal, padding, recent, window
 
 
 def test_padding_allows_the_real_positions():
@@ -66,3 +66,13 @@ def test_texts_in_one_row_look_back_within_themselves():
         [False, False, True, False],
         [False, False, True, True],
     ]
+
+
+def test_recent_allows_a_band_that_ends_at_each_position():
+    expected = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
+    assert recent(4, 4, window=2).int().tolist() == expected
+    assert recent(2, 4, window=2).int().tolist() == expected[2:]
+
+
+def test_recent_with_a_wide_window_is_causal():
+    assert torch.equal(recent(3, 5, window=5), causal(3, 5))

@@ -41,6 +41,12 @@ def test_sinusoids_of_an_odd_width_leave_the_last_cosine_out():
     assert torch.equal(sinusoids(torch.arange(4), 5), sinusoids(torch.arange(4), 6)[:, :5])
 
 
+def test_halved_sinusoids_are_sines_and_then_cosines():
+    table = POSITIONS["sinusoidal_halves"](dim=6, num_heads=2).embed(torch.arange(7, 9))
+    whole = sinusoids(torch.arange(7, 9), 6)
+    assert torch.equal(table, whole[:, [0, 2, 4, 1, 3, 5]])
+
+
 def test_sinusoidal_positions_have_nothing_to_learn_and_no_limit():
     positions = SinusoidalPositions(dim=6, num_heads=2, max_length=3)
     positions.check_length(10_000)
@@ -223,6 +229,7 @@ def test_shaw_bias_is_the_query_times_the_vector_of_the_distance(first):
 PARTS = {
     "none": (),
     "sinusoidal": ("embed",),
+    "sinusoidal_halves": ("embed",),
     "learned": ("embed",),
     "rotary": ("rotate",),
     "shaw": ("bias",),

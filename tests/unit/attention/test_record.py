@@ -3,6 +3,8 @@ import torch
 from torch import nn
 
 from regard.attention.attend import weigh
+from regard.attention.heads import SelfAttention
+from regard.attention.positions import POSITIONS
 from regard.attention.reach import GlobalAttention
 from regard.attention.record import record
 from regard.attention.scores import DotScore
@@ -108,3 +110,13 @@ def test_block_in_which_nothing_ran_is_an_error():
         ValueError, match=r"^Nothing was recorded: no attention ran inside the block\.$"
     ):
         maps.stack()
+
+
+def test_shared_attention_has_a_map_for_each_layer():
+    torch.manual_seed(0)
+    attention = SelfAttention(dim=4, num_heads=2, positions=POSITIONS["none"](dim=4, num_heads=2))
+    texts = [torch.randn(2, 3, 4) for _ in range(3)]
+    with record(attention, is_self=True) as maps:
+        alone = [attention(text, attention.extend(text))[1] for text in texts]
+    assert maps.num_layers == 1
+    assert torch.equal(maps.stack_self(), torch.stack(alone, dim=1))  # (B, N, H, S, S)

@@ -26,7 +26,7 @@ from regard.models.decoders import (
 )
 from regard.models.encoders import RnnEncoderConfig
 from regard.models.init import InitConfig
-from regard.search.beam import SearchConfig
+from regard.search.settings import SearchConfig
 from regard.training import optim, schedule
 from regard.training.settings import TrainConfig
 

@@ -12,6 +12,7 @@ from regard.core.files import (
     read_json,
     read_json_lines,
     replacing,
+    replacing_folder,
     sha256,
     write_json,
     write_text,
@@ -132,6 +133,41 @@ def test_lines_round_trip_whatever_characters_they_hold(journal):
 
 def test_every_row_is_one_line(journal):
     assert journal.read_bytes().count(b"\n") == 2
+
+
+def test_folder_takes_its_place_only_when_all_went_well(tmp_path):
+    path = tmp_path / "deep" / "folder"
+    with replacing_folder(path) as temporary:
+        (temporary / "new").touch()
+        assert not path.exists()
+    assert [child.name for child in path.iterdir()] == ["new"]
+    assert path.stat().st_mode & 0o777 == 0o777 & ~current_umask()
+    assert [child.name for child in path.parent.iterdir()] == ["folder"]
+
+
+def current_umask():
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
+
+
+def test_folder_that_was_there_is_replaced_whole(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "old").touch()
+    with replacing_folder(tmp_path / "folder") as temporary:
+        (temporary / "new").touch()
+    assert [child.name for child in (tmp_path / "folder").iterdir()] == ["new"]
+    assert [child.name for child in tmp_path.iterdir()] == ["folder"]
+
+
+def test_folder_that_was_there_survives_a_failure(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "old").touch()
+    with pytest.raises(KeyError), replacing_folder(tmp_path / "folder") as temporary:
+        (temporary / "new").touch()
+        raise KeyError
+    assert [child.name for child in (tmp_path / "folder").iterdir()] == ["old"]
+    assert [child.name for child in tmp_path.iterdir()] == ["folder"]
 
 
 def test_absent_journal_has_no_rows(tmp_path):

@@ -6,7 +6,8 @@ import torch
 from regard.core.errors import ConfigError, DataError
 from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
 
 TOKENIZER = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
 FIELDS = (TextField(TOKENIZER, has_start=False), TextField(TOKENIZER, has_start=True))
@@ -81,7 +82,7 @@ def test_skipped_batches_are_not_stacked(monkeypatch):
     batches = build()
     calls = []
     stack = batches._stack
-    monkeypatch.setattr(batches, "_stack", lambda rows: calls.append(rows) or stack(rows))
+    monkeypatch.setattr(batches, "_stack", lambda *call: calls.append(call) or stack(*call))
     next(batches.epoch(0, skip=9))
     assert len(calls) == 1
 

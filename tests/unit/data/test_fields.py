@@ -1,7 +1,8 @@
 import pytest
 
 from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
 
 TOKENIZER = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
 A, B, C = 4, 5, 6
@@ -43,3 +44,30 @@ def test_text_without_an_end_token_is_written_whole():
 
 def test_reading_and_writing_gives_the_text_back():
     assert TARGET.write(TARGET.read("c a b")) == "c a b"
+
+
+def test_each_of_several_texts_has_its_own_end():
+    assert TARGET.read(("a b", "c")) == [2, A, B, 3, C, 3]
+
+
+def test_texts_and_pairs_are_read_together_like_alone():
+    texts = ["a", ("b", "c a"), "", ("", "b")]
+    assert TARGET.read_all(texts) == [TARGET.read(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [
+        ("a b c", 5, [2, A, B, C, 3]),
+        ("a b c", 4, [2, A, B, 3]),
+        (("a b c", "a b"), 6, [2, A, 3, A, B, 3]),
+        (("a b c", "c"), 6, [2, A, B, 3, C, 3]),
+        (("a", "b"), 3, [2, 3, 3]),
+    ],
+)
+def test_shortened_texts_keep_their_ends(text, most, expected):
+    found = TARGET.shorten(TARGET.read(text), most)
+    assert sorted(found) == sorted(expected)
+    assert len(found) <= most
+    assert found[0] == 2 and found[-1] == 3
+    assert found.count(3) == expected.count(3)

@@ -5,7 +5,8 @@ import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.phrasebook import split_words
-from regard.data.tokenizers import TOKENIZERS, Tokenizer, TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.vocabularies import TOKENIZERS, train_tokenizer
 
 TEXTS = [
     "Ich weiß, dass er kommt.",
@@ -37,7 +38,7 @@ def test_the_text_comes_back(tokenizer):
     assert [tokenizer.decode(tokenizer.encode(text)) for text in TEXTS] == TEXTS
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "word"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("word", "blanks")])
 def test_seen_characters_in_any_order_come_back(kind):
     tokenizer = train(kind, vocab_size=300)
     characters = sorted({character for text in TEXTS for character in text} - {" "})
@@ -91,7 +92,9 @@ def test_every_id_is_a_token(tokenizer):
     assert len(tokens) == tokenizer.vocab_size
 
 
-def test_every_piece_belongs_to_the_word_it_is_a_part_of(tokenizer):
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blanks"])
+def test_every_piece_belongs_to_the_word_it_is_a_part_of(kind):
+    tokenizer = train(kind)
     text = TEXTS[1]
     words = ["" for _ in split_words(text)]
     for index, piece in zip(tokenizer.word_index(text), tokenizer.tokens(text), strict=True):
@@ -99,7 +102,9 @@ def test_every_piece_belongs_to_the_word_it_is_a_part_of(tokenizer):
     assert words == split_words(text)
 
 
-def test_blanks_and_unicode_form_do_not_move_words(tokenizer):
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blanks"])
+def test_blanks_and_unicode_form_do_not_move_words(kind):
+    tokenizer = train(kind)
     text = unicodedata.normalize("NFD", "  Über   uns, Häuser ")
     assert sorted(set(tokenizer.word_index(text))) == [0, 1, 2, 3]
 
@@ -214,7 +219,7 @@ def test_any_run_of_blanks_is_one_blank(kind):
 def test_a_million_characters_without_a_blank_are_encoded(kind):
     text = "ab" * 500_000
     tokenizer = train(kind, ["ab a b"])
-    known = "⁇" if kind in ("word", "wordpiece") else text
+    known = "⁇" if kind in ("word", "blanks", "wordpiece") else text
     assert tokenizer.decode(tokenizer.encode(text)) == known
 
 
@@ -247,9 +252,37 @@ def test_a_damaged_file_is_an_error(tmp_path, content):
 def test_a_foreign_file_is_an_error(tmp_path):
     path = tmp_path / "tokenizer.json"
     train("word").save(path)
-    path.write_text(path.read_text().replace("<eos>", "</s>"))
-    with pytest.raises(CheckpointError, match="must begin with the tokens <pad>, <unk>, <sos>, <e"):
+    path.write_text(path.read_text().replace("<eos>", "END"))
+    with pytest.raises(CheckpointError, match="must hold a token spelled one of '<eos>', '.SEP.'"):
         Tokenizer.load(path)
+
+
+def test_other_spellings_of_special_tokens_are_known(tmp_path):
+    path = tmp_path / "tokenizer.json"
+    train("word").save(path)
+    text = path.read_text().replace("<eos>", "[SEP]").replace("<sos>", "[CLS]")
+    path.write_text(text)
+    tokenizer = Tokenizer.load(path)
+    assert (tokenizer.pad, tokenizer.unk, tokenizer.sos, tokenizer.eos) == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_text_is_cut_into_an_extra_token(kind):
+    config = TokenizerConfig(kind=kind, vocab_size=400, extra_tokens=("<mask>",))
+    tokenizer = train_tokenizer(config, [*TEXTS, "<mask>"])
+    assert tokenizer.token(tokenizer.mask) == "<mask>"
+    assert tokenizer.mask not in tokenizer.encode("a <mask> b")
+
+
+def test_a_mask_must_be_asked_for():
+    with pytest.raises(ConfigError, match=r"no token that hides another\. Give"):
+        _ = train("word").mask
+
+
+def test_what_stands_between_blanks_is_one_piece():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="blanks"), ["to be , or <unk> @-@ be"])
+    assert tokenizer.tokens("be , <unk> @-@") == ["▁be", "▁,", "▁<unk>", "▁@-@"]
+    assert tokenizer.encode("never") == [tokenizer.unk]
 
 
 def test_a_vocabulary_has_room_for_one_token():
@@ -265,3 +298,28 @@ def test_the_least_frequency_is_one():
 def test_an_unknown_kind_is_an_error():
     with pytest.raises(ConfigError, match=r"`kind` must be one of .* but is 'bpee'\. Did you mean"):
         train("bpee")
+
+
+def test_special_tokens_are_found_by_their_spelling():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word", extra_tokens=("<x0>",)), ["a b"])
+    assert tokenizer.token(tokenizer.find("<x0>")) == "<x0>"
+    with pytest.raises(ConfigError, match=r"no token '<x1>'\. Give the tokenizer `extra_tokens`"):
+        tokenizer.find("<x1>")
+
+
+def test_words_begin_with_blanks_and_marks_are_words():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="wordpiece", vocab_size=40), ["aba abc, bca."])
+    begins = dict(zip(tokenizer.tokens_in_order(), tokenizer.word_beginnings(), strict=True))
+    assert all(is_first == (token[0] in "▁,.<") for token, is_first in begins.items())
+
+
+def test_spans_are_where_pieces_stand_in_the_text():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["big cats, small dogs"])
+    text = "small  cats, dogs"
+    pieces = [text[start:end].strip() for start, end in tokenizer.spans(text)]
+    assert pieces == ["small", "cats", ",", "dogs"]
+
+
+def test_pieces_are_the_tokens_one_by_one():
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+    assert tokenizer.pieces(tokenizer.encode("c a")) == ("▁c", "▁a")

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.core.errors import ConfigError
-from regard.models.layers import FEED_FORWARDS, NORMS, Residual
+from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, Residual
 
 # Four positions of three columns.
 TABLE = torch.tensor([[1.0, 2.0, 6.0], [3.0, 2.0, 1.0], [5.0, 8.0, 2.0], [7.0, 4.0, 7.0]])
@@ -18,7 +17,7 @@ def seed():
 
 def norm_table(name):
     """What a norm in training makes of the table, taken as one text of four positions."""
-    return NORMS[name](3)(TABLE[None])[0]
+    return NORMS[name](3, EPSILON)(TABLE[None])[0]
 
 
 def test_layer_norm_is_taken_along_each_row():
@@ -47,12 +46,12 @@ def test_no_norm_changes_nothing():
 
 
 def test_batch_norm_counts_the_positions_of_all_texts():
-    apart = NORMS["batch"](3)(TABLE.view(2, 2, 3))
+    apart = NORMS["batch"](3, EPSILON)(TABLE.view(2, 2, 3))
     assert torch.allclose(apart.flatten(0, 1), norm_table("batch"))
 
 
 def test_batch_norm_of_a_text_depends_on_the_texts_beside_it_in_training_only():
-    norm, other = NORMS["batch"](3), torch.randn(1, 4, 3)
+    norm, other = NORMS["batch"](3, EPSILON), torch.randn(1, 4, 3)
     both = torch.cat([TABLE[None], other])
     assert not torch.allclose(norm(both)[0], norm(TABLE[None])[0], atol=1e-2)
     norm.eval()
@@ -60,7 +59,7 @@ def test_batch_norm_of_a_text_depends_on_the_texts_beside_it_in_training_only():
 
 
 def test_layer_norm_of_a_text_never_depends_on_the_texts_beside_it():
-    norm, other = NORMS["layer"](3), torch.randn(1, 4, 3)
+    norm, other = NORMS["layer"](3, EPSILON), torch.randn(1, 4, 3)
     assert torch.allclose(norm(torch.cat([TABLE[None], other]))[0], norm(TABLE[None])[0])
 
 
@@ -104,7 +103,7 @@ def test_feed_forward_drops_in_training_only(name):
 
 
 def residual(*, is_norm_first, dropout=0.0, norm="layer"):
-    made = Residual(3, norm=norm, is_norm_first=is_norm_first, dropout=dropout)
+    made = Residual(NORMS[norm](3, EPSILON), is_norm_first=is_norm_first, dropout=dropout)
     if norm == "layer":
         nn.init.normal_(made.norm.weight)
         nn.init.normal_(made.norm.bias)
@@ -138,6 +137,16 @@ def test_dropout_falls_on_what_the_layer_says_and_never_on_the_states(inner, is_
     assert torch.equal(bare(states, inner), states + inner(states))
 
 
-def test_unknown_norm_is_named():
-    with pytest.raises(ConfigError, match=r"^`norm` must be one of .+ Did you mean 'layer'\?$"):
-        residual(is_norm_first=True, norm="layers")
+@pytest.mark.parametrize("name", ["layer", "rms", "batch"])
+def test_epsilon_is_added_to_the_variance(name):
+    states = torch.tensor([[-1.0, 1.0], [1.0, -1.0]])[None]
+    # Means are 0 and variances are 1, along rows as along columns.
+    assert torch.allclose(NORMS[name](2, 3.0)(states), states / 2)
+
+
+def test_silu_feed_forward_opens_with_its_own_input():
+    layer = FEED_FORWARDS["silu"](1, 1, 0.0)
+    for parameter, value in zip(layer.parameters(), (2.0, 0.0, 3.0, 1.0), strict=True):
+        nn.init.constant_(parameter, value)
+    # 3 · 2x · sigmoid(2x) + 1 at x = 0.5.
+    assert layer(torch.tensor([[[0.5]]])).item() == pytest.approx(3 / (1 + math.exp(-1)) + 1)

@@ -6,8 +6,9 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.search import beam
-from regard.search.beam import SearchConfig, beam_search
+from regard.search.beam import beam_search
 from regard.search.greedy import greedy
+from regard.search.settings import SearchConfig
 
 START, END = 9, 3
 SHORT_OR_SURE = {(): (0.6, 0.0, 0.0, 0.4), (0,): (0.15, 0.15, 0.15, 0.55)}
@@ -160,24 +161,3 @@ def test_more_best_than_beams_is_an_error(tree_scorer, lecture_tree):
         r"Ask for more beams\.$",
     ):
         search(tree_scorer(lecture_tree), 4, beams=2, num_best=3)
-
-
-def test_limit_grows_with_the_source():
-    mask = torch.tensor([[True, True, True], [True, False, False]])
-    assert SearchConfig(max_ratio=1.5, max_extra=2).max_lengths(mask).tolist() == [6, 3]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "least"),
-    [
-        ("beams", 0, "1"),
-        ("length_penalty", -0.5, r"0\.0"),
-        ("max_ratio", -1.0, r"0\.0"),
-        ("max_extra", 0, "1"),
-    ],
-)
-def test_settings_have_limits(name, value, least):
-    with pytest.raises(
-        ConfigError, match=rf"^`{name}` must be at least {least}, but is {value}\.$"
-    ):
-        SearchConfig(**{name: value})

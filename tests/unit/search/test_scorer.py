@@ -4,9 +4,10 @@ import torch
 from regard.models.build import ModelConfig
 from regard.models.decoders import SutskeverDecoderConfig
 from regard.models.encoders import RnnEncoderConfig
-from regard.search.beam import SearchConfig, beam_search
+from regard.search.beam import beam_search
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
+from regard.search.settings import SearchConfig
 
 START, END = 2, 3
 

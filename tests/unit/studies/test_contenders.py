@@ -1,6 +1,7 @@
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.files import read_json, write_json
 from regard.data.examples import Example
 from regard.studies.contenders import read_contenders
 from regard.tasks import runs
@@ -80,3 +81,13 @@ def test_fewer_sentences_are_refused(copy_run):
     folders = [copy_run("a", PAIRS, OUTPUTS), copy_run("b", PAIRS[:1], OUTPUTS[:1])]
     with pytest.raises(DataError, match=r"a was tested on 2 sentences, but .*b on 1\. Runs can be"):
         read_contenders(folders)
+
+
+def test_run_of_another_task_is_refused(tiny_run, copy_run):
+    folder = copy_run("labels")
+    config = read_json(folder / runs.CONFIG)
+    write_json(folder / runs.CONFIG, {**config, "recipe": {"task": "classification"}})
+    with pytest.raises(
+        ConfigError, match=r"but \S+labels is one for the task 'classification'\. Its measures are"
+    ):
+        read_contenders([tiny_run.folder, folder])

@@ -6,7 +6,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.studies import ladder
 from regard.studies.ladder import FULL, LAPTOP, climb
 from regard.tasks import runs
-from regard.tasks.recipe import load_recipe
+from regard.tasks.cookbook import load_recipe
 
 SETTINGS = (
     "train.max_steps=2",
@@ -21,6 +21,7 @@ KINDS = {
     "luong2015": "luong",
     "gehring2017": "convolution",
     "vaswani2017": "transformer",
+    "prefix-lm": "prefix",
 }
 RUNGS = ("bahdanau2015", "cho2014")
 

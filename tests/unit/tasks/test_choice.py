@@ -4,7 +4,7 @@ import torch
 from regard.data.examples import Example
 from regard.models.build import build_model
 from regard.tasks.choice import SMALL_DATA, WORD_LIMIT, choose
-from regard.tasks.recipe import load_recipe
+from regard.tasks.cookbook import load_recipe
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 FEW_WORDS = "the cat sees the dog"

@@ -7,7 +7,8 @@ import torch
 from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig, train_tokenizer
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
 from regard.tasks.evaluation import evaluate, measure_alignment
 from regard.tasks.predictor import AttentionMap, Prediction
 

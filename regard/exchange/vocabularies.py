@@ -1,0 +1,168 @@
+"""The vocabularies of another house's folder: tokenizer.json, or the files from before it."""
+
+from pathlib import Path
+from typing import Any
+
+import tokenizers as library
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from regard.core.errors import CheckpointError
+from regard.core.files import read_json, write_json
+from regard.core.tables import one_of
+from regard.data.tokenizers import MASK, ROLES, Tokenizer
+
+TOKENIZER = "tokenizer.json"
+SETTINGS = "tokenizer_config.json"
+SPECIAL = "special_tokens_map.json"
+
+
+def read_vocabulary(folder: Path, num_embeddings: int) -> Tokenizer:
+    """Read a folder's vocabulary, with exactly as many tokens as there are embeddings.
+
+    Where there are more embeddings than tokens, tokens that no text is ever cut into are added.
+    """
+    if (folder / TOKENIZER).exists():
+        trained = load_tokenizer(folder / TOKENIZER)
+    elif (folder / "vocab.txt").exists():
+        trained = _read_wordpiece(folder)
+    elif (folder / "vocab.json").exists() and (folder / "merges.txt").exists():
+        trained = _read_byte_pairs(folder)
+    else:
+        raise CheckpointError(
+            f"{folder} must hold a vocabulary ({TOKENIZER}, vocab.txt, or vocab.json with "
+            "merges.txt), but has none."
+        )
+    return settle(trained, num_embeddings, folder)
+
+
+def settle(trained: library.Tokenizer, num_embeddings: int, folder: Path) -> Tokenizer:
+    """Make a tokenizer ours: it neither cuts texts off nor pads them, and every id has a token."""
+    trained.no_truncation()
+    trained.no_padding()
+    ids = sorted(trained.get_vocab(with_added_tokens=True).values())
+    if ids != list(range(len(ids))):
+        raise CheckpointError(
+            f"The token ids of {folder} must be 0 … {len(ids) - 1}, each once, but are not."
+        )
+    if len(ids) > num_embeddings:
+        raise CheckpointError(
+            f"The vocabulary of {folder} has {len(ids):,} tokens, but `vocab_size` is "
+            f"{num_embeddings:,}. Is it another model's?"
+        )
+    trained.add_special_tokens([f"<unused_{index}>" for index in range(len(ids), num_embeddings)])
+    _check_roles(trained, folder)
+    return Tokenizer(trained)
+
+
+def load_tokenizer(path: Path) -> library.Tokenizer:
+    """Read a tokenizer in the library's own JSON format."""
+    try:
+        return library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
+    except Exception as error:  # The library raises nothing more precise.
+        raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
+
+
+def _check_roles(trained: library.Tokenizer, folder: Path) -> None:
+    ids = trained.get_vocab(with_added_tokens=True)
+    faults = [
+        f"`{role}` ({one_of(names)})"
+        for role, names in ROLES.items()
+        if not any(name in ids for name in names)
+    ]
+    if faults:
+        raise CheckpointError(
+            f"The vocabulary of {folder} must have a token for each role, but has none for "
+            f"{', '.join(faults)}."
+        )
+    if trained.decoder is None:
+        raise CheckpointError(
+            f"The vocabulary of {folder} must say how pieces are joined (`decoder`), but does not."
+        )
+
+
+def _read_wordpiece(folder: Path) -> library.Tokenizer:
+    lines = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    tokens = {token: index for index, token in enumerate(lines) if token}
+    settings = _settings(folder)
+    is_lower_cased = bool(settings.get("do_lower_case", True))
+    trained = library.Tokenizer(models.WordPiece(tokens, unk_token="[UNK]"))
+    trained.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
+        strip_accents=settings.get("strip_accents"),
+        lowercase=is_lower_cased,
+    )
+    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trained.decoder = decoders.WordPiece(prefix="##")
+    special = [t for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if t in tokens]
+    trained.add_special_tokens(special)
+    return trained
+
+
+def _read_byte_pairs(folder: Path) -> library.Tokenizer:
+    tokens = read_json(folder / "vocab.json")
+    lines = (folder / "merges.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
+    merges = [(first, second) for first, second in pairs]
+    trained = library.Tokenizer(models.BPE(vocab=tokens, merges=merges))
+    is_prefixed = bool(_settings(folder).get("add_prefix_space", False))
+    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=is_prefixed)
+    trained.decoder = decoders.ByteLevel()
+    special = [t for t in ("<s>", "<pad>", "</s>", "<unk>", "<mask>") if t in tokens]
+    trained.add_special_tokens(special)
+    return trained
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    path = folder / SETTINGS
+    found: dict[str, Any] = read_json(path) if path.exists() else {}
+    return found
+
+
+def write_vocabulary(
+    tokenizer: Tokenizer, folder: Path, *, max_length: int, has_segments: bool
+) -> None:
+    """Write a vocabulary as `transformers` reads it: `<sos> text <eos>`, `<sos> a <eos> b <eos>`.
+
+    Args:
+        tokenizer: Ours.
+        folder: Where to.
+        max_length: Most tokens that the model can read.
+        has_segments: Whether the second text is told apart.
+    """
+    second = 1 if has_segments else 0
+    start, end = tokenizer.token(tokenizer.sos), tokenizer.token(tokenizer.eos)
+    template = processors.TemplateProcessing(
+        single=f"{start} $A {end}",
+        pair=f"{start} $A {end} $B:{second} {end}:{second}",
+        special_tokens=[(start, tokenizer.sos), (end, tokenizer.eos)],
+    )
+    special = {"cls_token": start, "bos_token": start, "sep_token": end, "eos_token": end}
+    tokens = {tokenizer.token(index) for index in range(tokenizer.vocab_size)}
+    masks = [spelling for spelling in MASK if spelling in tokens]
+    special |= dict(zip(["mask_token"], masks, strict=False))
+    inputs = ["input_ids", *["token_type_ids"] * second, "attention_mask"]
+    settings = {"model_max_length": max_length, "model_input_names": inputs}
+    write_tokenizer(tokenizer, folder, template, special=special, settings=settings)
+
+
+def write_tokenizer(
+    tokenizer: Tokenizer,
+    folder: Path,
+    template: processors.PostProcessor,
+    *,
+    special: dict[str, str],
+    settings: dict[str, Any],
+) -> None:
+    """Write a tokenizer with what stands around a text, and what its special tokens are for."""
+    tokenizer.save(folder / TOKENIZER)
+    written = library.Tokenizer.from_file(str(folder / TOKENIZER))
+    written.post_processor = template
+    written.save(str(folder / TOKENIZER))
+    special = special | {
+        "pad_token": tokenizer.token(tokenizer.pad),
+        "unk_token": tokenizer.token(tokenizer.unk),
+    }
+    write_json(folder / SPECIAL, special)
+    kind = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    write_json(folder / SETTINGS, {**kind, **settings, **special})

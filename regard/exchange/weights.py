@@ -1,0 +1,193 @@
+"""The weights of another house's folder: found, read, brought to single precision, and written."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from regard.core.errors import CheckpointError
+from regard.core.files import read_json
+from regard.exchange.layout import Layout
+from regard.training.checkpoint import put_weights, read_weights
+
+WEIGHTS = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+PICKLE = "pytorch_model.bin"
+
+MAX_NAMED = 3
+"""Weights that a message names; of the others it gives the number."""
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
+
+
+def read_tensors(folder: Path, *, allows_pickle: bool) -> dict[str, Tensor]:
+    """Read all weights of a folder, in one file or several.
+
+    Args:
+        folder: Where they lie.
+        allows_pickle: Whether a pickle will do; only tensors are read from it, never code.
+    """
+    if (folder / WEIGHTS).exists():
+        tensors = read_weights(folder / WEIGHTS)
+    elif (folder / INDEX).exists():
+        tensors = _read_shards(folder)
+    elif (folder / PICKLE).exists() and allows_pickle:
+        tensors = _read_pickle(folder / PICKLE)
+    elif (folder / PICKLE).exists():
+        raise CheckpointError(
+            f"{folder} holds its weights as a pickle only ({PICKLE}), which could run any code. "
+            f"Save it again with `transformers`, which writes {WEIGHTS}."
+        )
+    else:
+        raise CheckpointError(f"{folder} must hold {WEIGHTS} or {INDEX}, but has neither.")
+    return {_modernise(name): tensor for name, tensor in tensors.items()}
+
+
+def _read_shards(folder: Path) -> dict[str, Tensor]:
+    index = read_json(folder / INDEX)
+    names = sorted(set(index.get("weight_map", {}).values()))
+    if not names or any("/" in name or name.startswith(".") for name in names):
+        raise CheckpointError(
+            f"{folder / INDEX} must name files beside it under `weight_map`, but names {names}."
+        )
+    tensors: dict[str, Tensor] = {}
+    for name in names:
+        tensors |= read_weights(folder / name)
+    return tensors
+
+
+def _read_pickle(path: Path) -> dict[str, Tensor]:
+    try:
+        found: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # Whatever a damaged or a harmful pickle does.
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{path} cannot be read safely ({first}).") from None
+    if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+        raise CheckpointError(f"{path} must hold tensors by name, but holds something else.")
+    return found
+
+
+def _modernise(name: str) -> str:
+    """Spell a name of the first BERT folders, which came from TensorFlow, as it is spelled now."""
+    return re.sub(r"\bgamma$", "weight", re.sub(r"\bbeta$", "bias", name))
+
+
+def fill(
+    model: nn.Module, tensors: dict[str, Tensor], layout: Layout, *, config: dict[str, Any]
+) -> list[str]:
+    """Give a model the weights of a folder, or list all that does not fit.
+
+    Args:
+        model: Ours, with fresh weights.
+        tensors: Theirs, by name.
+        layout: How they are called.
+        config: Their options.
+
+    Returns:
+        What a person should know, one sentence each.
+    """
+    own = dict(model.named_parameters())
+    spellings = {name: layout.spellings(name, config) for name in own}
+    head = {name for name in own if layout.head and name.startswith(layout.head)}
+    is_headless = bool(head) and not any(s in tensors for n in head for s in spellings[n])
+    wanted = [name for name in own if not (is_headless and name in head)]
+    faults, found = _Faults(), dict[str, Tensor]()
+    for name in wanted:
+        present = [spelling for spelling in spellings[name] if spelling in tensors]
+        if present:
+            found[name] = layout.to_ours(name, tensors[present[0]], config).to(torch.float32)
+            faults.compare(present, [tensors[s] for s in present])
+        elif (default := layout.absent(name, own[name])) is not None:
+            found[name] = default
+        else:
+            faults.missing.append(spellings[name][0])
+    known = {spelling for name in wanted for spelling in spellings[name]}
+    faults.extra = [n for n in tensors if n not in known and not re.search(layout.unused, n)]
+    used = {name: tensor for name, tensor in tensors.items() if name in known}
+    faults.check_types(used)
+    faults.check_shapes({spellings[n][0]: (found[n], own[n]) for n in found})
+    faults.raise_if_any()
+    put_weights(model, found | {n: own[n].data for n in own if n not in found}, "The folder")
+    return _notes(used, is_headless)
+
+
+def _notes(used: dict[str, Tensor], is_headless: bool) -> list[str]:
+    counts = Counter(tensor.dtype for tensor in used.values() if tensor.dtype != torch.float32)
+    notes = [
+        f"Converted from {_name(dtype)} to float32: {num} of {len(used)} weights."
+        for dtype, num in counts.items()
+    ]
+    if is_headless:
+        notes.append("The folder has no head that tells hidden tokens; it is fresh.")
+    return notes
+
+
+class _Faults:
+    """All that keeps a folder's weights from being ours."""
+
+    def __init__(self) -> None:
+        self.missing: list[str] = []
+        self.extra: list[str] = []
+        self.untied: list[str] = []
+        self.types: list[str] = []
+        self.shapes: list[str] = []
+
+    def compare(self, names: list[str], tensors: list[Tensor]) -> None:
+        """Note names that stand for one weight with us, but for several here."""
+        for name, tensor in zip(names[1:], tensors[1:], strict=True):
+            if not torch.equal(tensor.flatten(), tensors[0].flatten()):
+                self.untied.append(f"{name} differs from {names[0]}")
+
+    def check_types(self, tensors: dict[str, Tensor]) -> None:
+        """Note what is not a floating-point number."""
+        self.types = [
+            f"{name} ({_name(tensor.dtype)})"
+            for name, tensor in tensors.items()
+            if tensor.dtype not in FLOATS
+        ]
+
+    def check_shapes(self, pairs: dict[str, tuple[Tensor, Tensor]]) -> None:
+        """Note where a weight is of another size than `config.json` says."""
+        self.shapes = [
+            f"{name} is {_shape(found)} but must be {_shape(own)}"
+            for name, (found, own) in pairs.items()
+            if found.shape != own.shape
+        ]
+
+    def raise_if_any(self) -> None:
+        """Raise an error that tells of all of them."""
+        kinds = {
+            "missing": self.missing,
+            "unexpected": self.extra,
+            "of another shape": self.shapes,
+            "not tied, as they are with us": self.untied,
+            "not floating-point numbers": self.types,
+        }
+        parts = [f"{len(names)} {kind}: {_some(names)}" for kind, names in kinds.items() if names]
+        if parts:
+            raise CheckpointError(
+                f"The weights do not fit what config.json says; {'; '.join(parts)}."
+            )
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - MAX_NAMED
+    return ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
+def _shape(tensor: Tensor) -> str:
+    return " x ".join(map(str, tensor.shape)) or "a single number"
+
+
+def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """Write weights as `transformers` reads them."""
+    stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    save_file(stored, folder / WEIGHTS, {"format": "pt"})

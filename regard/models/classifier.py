@@ -1,0 +1,74 @@
+"""A classifier: any encoder reads, a pooling makes one vector of what it read, a layer decides."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torch import Tensor, nn
+
+from regard.core.config import within
+from regard.core.tables import pick
+from regard.models.encoders import ENCODERS, EncoderConfig, TransformerEncoderConfig
+from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Encoder
+from regard.models.poolings import POOLINGS, PoolingKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierConfig:
+    """An encoder with a decision on top."""
+
+    encoder: EncoderConfig = field(default_factory=TransformerEncoderConfig)
+    """What reads the text."""
+    pooling: PoolingKind = "mean"
+    """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
+    mean weighted by attention, or, of two texts, a comparison of words that are alike."""
+    has_hidden: bool = False
+    """Whether a layer with tanh stands between pooling and decision, as in BERT."""
+    dropout: float = 0.1
+    """Dropout on the pooled states."""
+    init: InitConfig = field(default_factory=InitConfig)
+    """How the weights start."""
+
+    def __post_init__(self) -> None:
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class Classifier(nn.Module):
+    """Says how likely each label is for a text.
+
+    Args:
+        config: The settings.
+        vocab_size: Number of tokens.
+        num_labels: Number of labels.
+        separator: The token that ends a text.
+    """
+
+    encoder: Encoder
+
+    def __init__(
+        self, config: ClassifierConfig, vocab_size: int, num_labels: int, *, separator: int = 3
+    ) -> None:
+        super().__init__()
+        self.encoder = ENCODERS[type(config.encoder)](config.encoder, vocab_size)
+        dim = self.encoder.memory_dim
+        self.pooling = pick(POOLINGS, config.pooling, "pooling")(dim, separator)
+        self.hidden = nn.Linear(dim, dim) if config.has_hidden else None
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(dim, num_labels)
+        initialise(self, config.init)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Return a logit for each label, (B, V), the labels being the vocabulary.
+
+        Args:
+            values: (B, S) token ids.
+            mask: (B, S), True = a real position; it may still lie on the host.
+        """
+        pooled = self.pooling(self.encoder(values, mask))
+        if self.hidden is not None:
+            pooled = self.hidden(pooled).tanh()
+        logits: Tensor = self.output(self.dropout(pooled))  # (B, V)
+        return logits
+
+    if TYPE_CHECKING:
+        __call__ = forward

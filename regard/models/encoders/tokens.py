@@ -1,0 +1,38 @@
+"""The encoder that only looks tokens up: the reading is left to the decoder."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor, nn
+
+from regard.core.config import at_least
+from regard.models.interfaces import Encoder, Memory, masked_mean
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokensEncoderConfig:
+    """Embeddings and nothing else."""
+
+    kind: Literal["tokens"] = "tokens"
+    """What kind of encoder this is."""
+    dim: int = 256
+    """Width of the embeddings."""
+
+    def __post_init__(self) -> None:
+        at_least("dim", self.dim, 1)
+
+
+class TokensEncoder(Encoder):
+    """Hands the embeddings of the source over, each blind to the others."""
+
+    def __init__(self, config: TokensEncoderConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.memory_dim = config.dim
+        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.scale = config.dim**0.5
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Look the source up, token ids (B, S), and return its `Memory`."""
+        mask = mask.to(values.device, non_blocking=True)
+        states = self.embedding(values) * self.scale  # (B, S, D)
+        return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)

@@ -1,0 +1,205 @@
+"""Language models: what comes next in a text, given all that came before."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least, within
+from regard.core.errors import ConfigError
+from regard.models.blocks import (
+    TransformerBlock,
+    TransformerBlocks,
+    TransformerConfig,
+    build_final_norm,
+    build_positions,
+    place,
+)
+from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Output, State
+from regard.models.recurrence import Cell, Recurrence, num_tensors
+
+
+class LanguageModel(nn.Module, ABC):
+    """Continues texts, token by token or all at once: a decoder without a source."""
+
+    embedding: nn.Embedding
+    """What token ids are looked up in."""
+    output: nn.Linear
+    """What turns the last states into logits."""
+    is_recurrent: bool
+    """Whether its state is all it knows of the past, so that long texts are read end to end."""
+    max_length: int
+    """Most tokens of a text; 0 = no limit."""
+
+    @abstractmethod
+    def start(self, batch: int, *, beams: int = 1) -> State:
+        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
+
+    @abstractmethod
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
+
+    def forward(self, tokens: Tensor) -> Output:
+        """Read whole texts, token ids (B, T): one long step."""
+        logits, _ = self.step(tokens, self.start(tokens.shape[0]))
+        return Output(logits)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformerLanguageConfig(TransformerConfig):
+    """A stack of blocks that look back."""
+
+    kind: Literal["transformer"] = "transformer"
+    """What kind of language model this is."""
+    window: int = 0
+    """How many tokens each position sees, its own included; 0 = all that came before. With the
+    window that it learns from, a text can go on for any length, in the same memory."""
+    is_tied: bool = True
+    """Share one matrix between the embedding and the output layer."""
+    init: InitConfig = field(default_factory=InitConfig)
+    """How the weights start."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("window", self.window, 0)
+
+
+class TransformerLanguageModel(LanguageModel):
+    """Masked self-attention alone (Radford et al. 2018)."""
+
+    def __init__(self, config: TransformerLanguageConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.positions = build_positions(config, is_causal=True)
+        self.blocks = TransformerBlocks(
+            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(config.dim, vocab_size)
+        self.scale = config.dim**0.5
+        self.window = config.window
+        self.is_recurrent = False
+        self.max_length = config.max_length if config.positions == "learned" else 0
+
+    def start(self, batch: int, *, beams: int = 1) -> State:
+        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
+        heads = [block.self_attention.nothing(batch * beams) for block in self.blocks]
+        # How much was read is the length of a tensor without columns: what is known on the host
+        # costs no waiting, and the keys themselves may be forgotten.
+        read = self.embedding.weight.new_empty(batch * beams, 0, 0)
+        return State(fixed={}, moving={"heads": heads, "read": read})
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
+        first = state.moving["read"].shape[1]
+        embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
+        states = self.dropout(place(embedded, self.positions, first=first))
+        moving = []
+        for block, past in zip(self.blocks, state.moving["heads"], strict=True):
+            states, heads = block.look_back(states, past, first=first, window=self.window)
+            states = block.think(states)
+            moving.append(self._forget(heads))
+        read = embedded.new_empty(len(tokens), first + tokens.shape[1], 0)
+        return self.output(self.norm(states)), State({}, {"heads": moving, "read": read})
+
+    def _forget(self, heads: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """Keep what the next token will see."""
+        if not self.window:
+            return heads
+        first = max(0, heads[0].shape[2] - (self.window - 1))
+        return heads[0][:, :, first:], heads[1][:, :, first:]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RnnLanguageConfig:
+    """A stack of recurrent layers."""
+
+    kind: Literal["rnn"] = "rnn"
+    """What kind of language model this is."""
+    cell: Cell = "lstm"
+    """The recurrent cell."""
+    embedding_dim: int = 256
+    """Width of the embeddings; as wide as the states where they are tied."""
+    dim: int = 256
+    """Width of a layer's states."""
+    num_layers: int = 2
+    """Number of recurrent layers."""
+    dropout: float = 0.0
+    """Dropout on the embeddings, between the layers and before the output."""
+    is_tied: bool = True
+    """Share one matrix between the embedding and the output layer (Press and Wolf 2017)."""
+    init: InitConfig = field(default_factory=InitConfig)
+    """How the weights start."""
+
+    def __post_init__(self) -> None:
+        for name in ("embedding_dim", "dim", "num_layers"):
+            at_least(name, getattr(self, name), 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+        if self.is_tied and self.embedding_dim != self.dim:
+            raise ConfigError(
+                f"`embedding_dim` must equal `dim` ({self.dim}) where `is_tied` is true, but is "
+                f"{self.embedding_dim}. Make them equal, or set `is_tied` to false."
+            )
+
+
+class RnnLanguageModel(LanguageModel):
+    """A recurrent stack whose state is all it knows of the past (Mikolov et al. 2010)."""
+
+    def __init__(self, config: RnnLanguageConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.recurrence = Recurrence(
+            cell=config.cell,
+            input_dim=config.embedding_dim,
+            dim=config.dim,
+            num_layers=config.num_layers,
+            dropout=config.dropout,
+        )
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(config.dim, vocab_size)
+        self.is_recurrent = True
+        self.max_length = 0
+
+    def start(self, batch: int, *, beams: int = 1) -> State:
+        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
+        zeros = self.embedding.weight.new_zeros(batch * beams, self.recurrence.dim)
+        layer = (zeros,) * num_tensors(self.recurrence.cell)
+        return State(fixed={}, moving=(layer,) * self.recurrence.num_layers)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        states, layers = self.recurrence(embedded, state.moving)
+        return self.output(self.dropout(states)), State({}, layers)
+
+
+LanguageModelConfig = TransformerLanguageConfig | RnnLanguageConfig
+LANGUAGE_MODELS: dict[type, Callable[..., LanguageModel]] = {
+    TransformerLanguageConfig: TransformerLanguageModel,
+    RnnLanguageConfig: RnnLanguageModel,
+}
+
+
+def build_language_model(config: LanguageModelConfig, *, vocab_size: int) -> LanguageModel:
+    """Build the language model that the settings describe, with fresh weights."""
+    model = LANGUAGE_MODELS[type(config)](config, vocab_size)
+    initialise(model, config.init)
+    if config.is_tied:
+        model.output.weight = model.embedding.weight
+    return model
+
+
+def next_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the log-probability (B, T) of each label (B, T), computed in 32 bits at least."""
+    wide = logits if logits.dtype == torch.float64 else logits.float()
+    chosen = wide.gather(-1, labels[..., None]).squeeze(-1)  # (B, T)
+    # One log-sum-exp instead of a whole table of log-probabilities: vocabularies are large.
+    return chosen - wide.logsumexp(-1)

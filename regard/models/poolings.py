@@ -1,0 +1,132 @@
+"""Poolings: many states become one vector, by one signature."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.pooling import AttentionPooling, average_pool, max_pool
+from regard.attention.scores import DotScore, ScaledDotScore
+from regard.models.interfaces import Memory
+
+PoolingKind = Literal["first", "summary", "mean", "max", "attention", "aligned"]
+
+
+class Pooling(nn.Module, ABC):
+    """Makes one vector of a `Memory`.
+
+    Args:
+        dim: Width of the states.
+        separator: The token that ends a text.
+    """
+
+    def __init__(self, dim: int, separator: int = 3) -> None:
+        super().__init__()
+        self.dim = dim
+        self.separator = separator
+
+    @abstractmethod
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+class FirstPooling(Pooling):
+    """The state of the first token, which stands for the whole text (Devlin et al. 2019)."""
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        return memory.states[:, 0]
+
+
+class SummaryPooling(Pooling):
+    """What the encoder itself takes for its fixed context; a recurrent one's last state."""
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        return memory.summary
+
+
+class MeanPooling(Pooling):
+    """The mean of the real positions."""
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        return average_pool(memory.states, memory.mask)
+
+
+class MaxPooling(Pooling):
+    """The largest value of the real positions, for each column (Kim 2014)."""
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        return max_pool(memory.states, memory.mask)
+
+
+class WeightedPooling(Pooling):
+    """A mean weighted by attention: a learned query asks which words matter.
+
+    Yang et al. 2016, eq. 5-7.
+    """
+
+    def __init__(self, dim: int, separator: int = 3) -> None:
+        super().__init__(dim, separator)
+        self.key_map = nn.Linear(dim, dim)
+        self.query = nn.Parameter(torch.randn(1, dim) / dim**0.5)  # (1, D)
+        self.attention = AttentionPooling(DotScore(dim, dim))
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        keys = self.key_map(memory.states).tanh()
+        values = memory.states if memory.values is None else memory.values
+        query = self.query.to(keys.dtype)
+        pooled: Tensor = self.attention(query, keys, values, mask=memory.mask[:, None])[0]
+        return pooled[:, 0]  # (B, D)
+
+
+class AlignedPooling(Pooling):
+    """Each word looks for its like in the other text, and is compared with what it finds.
+
+    Parikh et al. 2016, eq. 1-5, with the comparison of Chen et al. 2017, eq. 14-15. A text that
+    stands alone finds nothing, which is all zeros.
+    """
+
+    def __init__(self, dim: int, separator: int = 3) -> None:
+        super().__init__(dim, separator)
+        self.attention = AttentionPooling(ScaledDotScore(dim, dim))
+        self.compare = nn.Linear(4 * dim, dim)
+        self.join = nn.Linear(4 * dim, dim)
+
+    def forward(self, memory: Memory) -> Tensor:
+        """Return (B, D)."""
+        states, is_second = memory.states, self.is_second(memory)
+        others = is_second[:, :, None] != is_second[:, None]  # (B, S, S)
+        found, _ = self.attention(states, states, states, mask=others & memory.mask[:, None])
+        parts = [states, found, states - found, states * found]
+        compared = self.compare(torch.cat(parts, dim=-1)).relu()  # (B, S, D)
+        pooled = []
+        for side in (memory.mask & ~is_second, memory.mask & is_second):
+            # Nothing is below zero here, so zeros stand for no word at all.
+            pooled += [average_pool(compared, side), (compared * side[..., None]).amax(1)]
+        joined: Tensor = self.join(torch.cat(pooled, dim=-1)).tanh()
+        return joined  # (B, D)
+
+    def is_second(self, memory: Memory) -> Tensor:
+        """Tell which positions (B, S) belong to the second of two texts."""
+        assert memory.tokens is not None
+        ends = (memory.tokens == self.separator).long()
+        return ends.cumsum(1) - ends > 0  # (B, S)
+
+
+POOLINGS: dict[str, type[Pooling]] = {
+    "first": FirstPooling,
+    "summary": SummaryPooling,
+    "mean": MeanPooling,
+    "max": MaxPooling,
+    "attention": WeightedPooling,
+    "aligned": AlignedPooling,
+}
+"""The poolings by their names."""

@@ -1,0 +1,53 @@
+"""Recipes by name: the TOML files that come along, one's own, and words that change them."""
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from regard.core.config import override, read_toml
+from regard.core.errors import ConfigError
+from regard.core.tables import near
+from regard.tasks.recipe import to_recipe
+
+
+def recipe_names() -> list[str]:
+    """Return the names of the recipes that come with the package."""
+    folder = resources.files("regard") / "recipes"
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in folder.iterdir()
+        if entry.name.endswith(".toml")
+    )
+
+
+def recipe_path(name: str) -> Path:
+    """Return the file of a recipe, given as a name or as a path to a TOML file."""
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    names = recipe_names()
+    if name not in names:
+        known = ", ".join(f"'{known}'" for known in names)
+        raise ConfigError(
+            f"`--recipe` must be a TOML file or one of {known}, but is '{name}'.{near(name, names)}"
+        )
+    return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
+
+
+def load_recipe(
+    name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
+) -> Any:
+    """Read a recipe and change it by words such as `train.max_steps=200`.
+
+    Args:
+        name: A recipe's name, or a path to a TOML file.
+        words: Changes a person asked for; they come last.
+        defaults: Changes the data asked for, as dotted keys and values.
+    """
+    values = read_toml(recipe_path(name))
+    asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
+    return to_recipe(override(override(values, asked), words))
+
+
+def _literal(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,109 @@
+"""A small model learns from a large one (Hinton et al. 2015; Sanh et al. 2019)."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+from regard.core.errors import ConfigError
+from regard.core.files import read_json
+from regard.data.masked_batches import MaskedBatch
+from regard.data.tokenizers import Tokenizer
+from regard.models.masked import MaskedModel
+from regard.tasks.recipe import DistillationConfig, MaskedRecipe, to_recipe
+from regard.training.checkpoint import load_weights
+from regard.training.loss import Loss
+
+
+class Teacher:
+    """A trained model that is asked, and does not learn."""
+
+    def __init__(
+        self, model: MaskedModel, tokenizer: Tokenizer, *, config: DistillationConfig
+    ) -> None:
+        self.model = model.eval().requires_grad_(False)
+        self.tokenizer = tokenizer
+        self._config = config
+
+    @classmethod
+    def load(cls, folder: str, student: MaskedRecipe, *, device: torch.device) -> "Teacher":
+        """Open a run folder, and check that the student can learn from it."""
+        path = Path(folder)
+        recipe = to_recipe(read_json(path / "config.json")["recipe"])
+        if not isinstance(recipe, MaskedRecipe):
+            raise ConfigError(
+                "`teacher` must be a run of a masked language model, but is one for the task "
+                f"'{recipe.task}'."
+            )
+        tokenizer = Tokenizer.load(path / "tokenizer.json")
+        model = MaskedModel(recipe.model, tokenizer.vocab_size)
+        load_weights(model, path / "model.safetensors")
+        own, asked = recipe.model.encoder, student.model.encoder
+        if type(own) is not type(asked) or own.dim != asked.dim:
+            raise ConfigError(
+                "`model.encoder` must be of the teacher's kind and width "
+                f"('{own.kind}', {own.dim}), but is '{asked.kind}' and {asked.dim} wide."
+            )
+        return cls(model.to(device), tokenizer, config=student.distillation)
+
+    def check_vocabulary(self, tokenizer: Tokenizer) -> None:
+        """Raise if a student speaks of other tokens than the teacher."""
+        if tokenizer.tokens_in_order() != self.tokenizer.tokens_in_order():
+            raise ConfigError(
+                f"`teacher` must have the student's vocabulary ({tokenizer.vocab_size:,} tokens), "
+                f"but has another ({self.tokenizer.vocab_size:,} tokens). Leave out `start`, or "
+                "begin with a run that has it."
+            )
+
+    def hand_down(self, student: MaskedModel) -> None:
+        """Let a student begin with the teacher's embeddings, head, and evenly chosen layers."""
+        weights = self.model.state_dict()
+        num_layers = {which: _count_blocks(which) for which in (self.model, student)}
+        ratio = num_layers[self.model] / max(num_layers[student], 1)
+
+        def find_origin(name: str) -> str:
+            return re.sub(
+                r"(?<=\bblocks\.)\d+", lambda found: str(int(int(found.group()) * ratio)), name
+            )
+
+        known = {
+            name: weights[find_origin(name)]
+            for name in student.state_dict()
+            if find_origin(name) in weights
+        }
+        student.load_state_dict(known, strict=False)
+
+    def teach(self, loss: Loss, batch: MaskedBatch, *, states: Tensor, logits: Tensor) -> Loss:
+        """Add to the masked-token loss how far a student is from the teacher.
+
+        Args:
+            loss: The student's own.
+            batch: What it was shown, on its device.
+            states: (B, S, D), its last states.
+            logits: (L, V), what it said of the hidden tokens.
+        """
+        config = self._config
+        with torch.no_grad():
+            true_states = self.model.encode(batch.values, batch.mask).states
+            true_logits = self.model.tell(true_states, batch.hidden)
+        distance = F.kl_div(
+            (logits.float() / config.temperature).log_softmax(-1),
+            (true_logits.float() / config.temperature).log_softmax(-1),
+            reduction="sum",
+            log_target=True,
+        )
+        # Soft targets have gradients smaller by the square (Hinton et al. 2015, section 2).
+        distance = distance * config.temperature**2
+        alike = F.cosine_similarity(states.float(), true_states.float(), dim=-1)  # (B, S)
+        mask = batch.mask.to(alike.device, non_blocking=True)
+        angle = (1 - alike).where(mask, 0.0).sum() / mask.sum()
+        total = config.truth * loss.total + config.teacher * distance
+        return replace(loss, total=total + config.states * angle * loss.count)
+
+
+def _count_blocks(model: MaskedModel) -> int:
+    names = (re.match(r"encoder\.blocks\.(\d+)\.", name) for name in model.state_dict())
+    return max((int(found[1]) + 1 for found in names if found), default=0)

@@ -1,0 +1,80 @@
+"""What an encoder–decoder says of given targets: one pass over each, the right tokens before it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from regard.attention.record import record
+from regard.data.examples import Example
+from regard.search.force import force
+from regard.tasks.prediction import AttentionMap, Prediction
+
+if TYPE_CHECKING:
+    from regard.tasks.predictor import Predictor
+
+
+def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
+    """Return the log-probability of every example's own target, as a prediction of it."""
+    scored: list[Prediction | None] = [None] * len(examples)
+    for batch in task.batches(examples):
+        on_device = batch.to(task.device)
+        with torch.inference_mode():
+            log_probs = force(
+                task.model, on_device.source, batch.source_mask, targets=on_device.target
+            ).cpu()
+        for place, row in enumerate(batch.rows):
+            length = int(batch.target_mask[place].sum()) - 1
+            said = tuple(log_probs[place, :length].tolist())
+            tokens = task.target.tokenizer.pieces(batch.target[place, 1 : length + 1].tolist())
+            scored[row] = Prediction(examples[row].target, sum(said), tokens, said)
+    return [prediction for prediction in scored if prediction is not None]
+
+
+def foretell(task: "Predictor", examples: Sequence[Example]) -> list[tuple[bool, ...]]:
+    """Tell for each word of every example's own target whether the model foretells it.
+
+    It does if each piece of the word is the likeliest after the right ones before it. A word that
+    the vocabulary does not know is never foretold.
+    """
+    told: list[tuple[bool, ...]] = [()] * len(examples)
+    roles = task.target.tokenizer
+    for batch in task.batches(examples):
+        on_device = batch.to(task.device)
+        labels = on_device.target[:, 1:]  # (B, T - 1)
+        with torch.inference_mode():
+            output = task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
+        hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
+        for row, pieces in zip(batch.rows, hits.tolist(), strict=True):
+            words = roles.word_index(examples[row].target)
+            right = [True] * (max(words, default=-1) + 1)
+            # The end token and padding belong to no word.
+            for word, is_hit in zip(words, pieces, strict=False):
+                right[word] &= is_hit
+            told[row] = tuple(right)
+    return told
+
+
+def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]:
+    """Return where the model looks while it writes each example's own target.
+
+    A model without attention gives maps without layers.
+    """
+    maps: list[AttentionMap | None] = [None] * len(examples)
+    for batch in task.batches(examples):
+        on_device = batch.to(task.device)
+        with torch.inference_mode(), record(task.model) as recorded:
+            task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
+        for place, row in enumerate(batch.rows):
+            num_source = int(batch.source_mask[place].sum())
+            num_target = int(batch.target_mask[place].sum()) - 1
+            weights = torch.zeros(0, 1, num_target, num_source)
+            if recorded.num_layers:
+                weights = recorded.stack()[place, :, :, :num_target, :num_source].cpu().float()
+            target = batch.target[place, 1 : num_target + 1].tolist()
+            maps[row] = AttentionMap(
+                source=task.source.tokenizer.pieces(batch.source[place, :num_source].tolist()),
+                target=task.target.tokenizer.pieces(target),
+                weights=weights,
+            )
+    return [found for found in maps if found is not None]

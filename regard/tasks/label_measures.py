@@ -1,0 +1,52 @@
+"""How good a classifier is: accuracy and F1, by length, and which label is taken for which."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from regard.core.errors import DataError
+from regard.data.examples import Example
+from regard.data.labelled import split_source
+from regard.metrics.accuracy import accuracy
+from regard.metrics.classification import confusion, label_accuracy, macro_f1
+from regard.metrics.grouping import by_length, by_tag
+from regard.tasks.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from regard.tasks.classification import ClassificationTask
+
+
+def evaluate_labels(
+    task: "ClassificationTask", examples: Sequence[Example], *, num_bootstrap: int = 0
+) -> Evaluation:
+    """Label a test set and measure the labels.
+
+    Args:
+        task: What answers.
+        examples: What is asked, with the right labels.
+        num_bootstrap: Samples behind the interval of F1; that of the accuracy needs none.
+    """
+    if not examples:
+        raise DataError("There is nothing to evaluate: the test set has no example.")
+    right = [task.labels.write(task.labels.read(example.target)) for example in examples]
+    started = time.perf_counter()
+    outputs = [best[0].text for best in task.predict([example.source for example in examples])]
+    seconds = time.perf_counter() - started
+    sources = ["\t".join(split_source(example.source)) for example in examples]
+    references = [[label] for label in right]
+    tags = [example.tags for example in examples]
+    measures = {"accuracy": accuracy}
+    return Evaluation(
+        results={
+            "accuracy": label_accuracy(outputs, right),
+            "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
+        },
+        by_length=by_length(sources, outputs, references, measures=measures),
+        by_tag=by_tag(tags, outputs, references, measures=measures) if any(tags) else [],
+        sources=sources,
+        outputs=outputs,
+        references=right,
+        confusion=confusion(outputs, right),
+        num_tokens=len(outputs),
+        seconds=seconds,
+    )

@@ -1,0 +1,138 @@
+"""Files and data sets → training, validation and test data that share no source."""
+
+from functools import partial
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.datasets import Reader, find_data
+from regard.data.examples import Example
+from regard.data.labelled import read_labelled
+from regard.data.readers import read_examples
+from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.data.texts import read_text, split_text
+
+
+def read_pairs(
+    data: tuple[str, ...],
+    valid: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    seed: int,
+    read: Reader = read_examples,
+) -> Splits:
+    """Read pairs so that no source is on two sides.
+
+    Args:
+        data: A data set's name, a file of pairs, or two line-aligned files.
+        valid: Validation data, likewise; split off the training data if empty.
+        test: Test data, likewise.
+        seed: Of splits and of generated data.
+        read: How files are read.
+    """
+    found = find_data(*data, seed=seed, read=read)
+    valid_side = read_side(valid, "valid", seed=seed, read=read)
+    test_side = read_side(test, "test", seed=seed, read=read)
+    if isinstance(found, Splits):
+        train, note = found.train, found.note
+        valid_side, test_side = valid_side or found.valid, test_side or found.test
+    elif valid_side and test_side:
+        train, note = found, "validation and test data as given"
+    else:
+        split = split_by_source(found, seed=seed)
+        note = split.note
+        # What is not needed for a side that was given goes back to training.
+        train = split.train + (split.valid if valid else []) + (split.test if test else [])
+        valid_side, test_side = valid_side or split.valid, test_side or split.test
+    train, num_dropped = drop_overlap(train, [*valid_side, *test_side])
+    if not train:
+        raise DataError(
+            f"Nothing is left to train on: all {num_dropped:,} training pairs have a source "
+            "that is also in the validation or test data. Give other data for them."
+        )
+    if num_dropped:
+        note += f"; {num_dropped:,} training pairs left out, their source is held out"
+    return Splits(train=train, valid=valid_side, test=test_side, note=note)
+
+
+def read_side(
+    paths: tuple[str, ...], side: str, *, seed: int, read: Reader = read_examples
+) -> list[Example]:
+    """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
+    if not paths:
+        return []
+    if len(paths) > 2:
+        raise ConfigError(
+            f"`--{side}` must be one file of pairs or two line-aligned files, "
+            f"but there are {len(paths)}: {', '.join(paths)}."
+        )
+    found = find_data(*paths, seed=seed, read=read)
+    if isinstance(found, Splits):
+        chosen: list[Example] = getattr(found, side)
+        return chosen
+    return found
+
+
+def read_texts(
+    data: tuple[str, ...], valid: tuple[str, ...], test: tuple[str, ...], *, seed: int
+) -> Splits:
+    """Read texts, line by line; what is not given is split off the end of the training text.
+
+    Args:
+        data: A data set's name or a text file.
+        valid: Validation text, likewise.
+        test: Test text, likewise.
+        seed: Of generated data.
+    """
+    found = _find_text(data, "data", seed=seed)
+    valid_side = read_text_side(valid, "valid", seed=seed)
+    test_side = read_text_side(test, "test", seed=seed)
+    if not isinstance(found, Splits):
+        if valid_side and test_side:
+            found = Splits(found, valid_side, test_side, "validation and test text as given")
+        else:
+            found = split_text(found)
+    return Splits(found.train, valid_side or found.valid, test_side or found.test, found.note)
+
+
+def read_text_side(paths: tuple[str, ...], side: str, *, seed: int) -> list[Example]:
+    """Read a text file whole, or one side (`valid`, `test`) of a data set with a name."""
+    if not paths:
+        return []
+    found = _find_text(paths, side, seed=seed)
+    if isinstance(found, Splits):
+        chosen: list[Example] = getattr(found, side)
+        return chosen
+    return found
+
+
+def _find_text(paths: tuple[str, ...], what: str, *, seed: int) -> Splits | list[Example]:
+    if len(paths) > 1:
+        raise ConfigError(
+            f"A text must be one file, but `{what}` has {len(paths)}: {', '.join(paths)}."
+        )
+    found = find_data(*paths, seed=seed, read=lambda path, second: read_text(path))
+    if isinstance(found, Splits) and any(example.target for example in found.train[:100]):
+        raise DataError(
+            f"'{paths[0]}' is a data set of pairs, but a language model learns from text. Give a "
+            "text file, 'shakespeare' or 'wikitext2'."
+        )
+    return found
+
+
+def read_labelled_texts(
+    data: tuple[str, ...], valid: tuple[str, ...], test: tuple[str, ...], *, seed: int
+) -> Splits:
+    """Read texts or pairs of texts with their labels, otherwise as `read_pairs`."""
+    splits = read_pairs(data, valid, test, seed=seed, read=read_labelled)
+    known = {example.target for example in splits.train}
+    for side, examples in (("validation", splits.valid), ("test", splits.test)):
+        unknown = sorted({example.target for example in examples} - known)
+        if unknown:
+            raise DataError(
+                f"Every label must be in the training data, but '{unknown[0]}' is only in the "
+                f"{side} data. Give more examples of it, or leave it out."
+            )
+    return splits
+
+
+read_labelled_side = partial(read_side, read=read_labelled)
+"""Reads one side of these, otherwise as `read_side`."""

@@ -1,0 +1,36 @@
+"""What a run that begins from another takes over: its encoder and its vocabulary."""
+
+from typing import Any
+
+from regard.core.errors import ConfigError
+from regard.data.fields import TextField
+from regard.data.tokenizers import Tokenizer
+from regard.models.encoders import EncoderConfig
+from regard.models.interfaces import Encoder
+from regard.tasks.task import Task
+
+
+def find_encoder(start: Task[Any]) -> tuple[EncoderConfig, Encoder]:
+    """Return the settings of a run's encoder and the encoder with its weights."""
+    encoder = getattr(start.model, "encoder", None)
+    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
+    if not isinstance(encoder, Encoder) or settings is None:
+        raise ConfigError(
+            "`start` must be a run with an encoder (masked, generation or classification), but is "
+            f"one for the task '{start.recipe.task}', which has none."
+        )
+    return settings, encoder
+
+
+def find_tokenizer(start: Task[Any]) -> Tokenizer:
+    """Return the vocabulary of what a run reads."""
+    for name in ("source", "field", "text"):
+        found = getattr(start, name, None)
+        if isinstance(found, TextField):
+            return found.tokenizer
+    found = getattr(start, "tokenizer", None)
+    if isinstance(found, Tokenizer):
+        return found
+    raise ConfigError(
+        f"`start` must be a run that reads text, but its task is '{start.recipe.task}'."
+    )

@@ -1,0 +1,27 @@
+"""Which task each recipe is for."""
+
+from typing import Any
+
+from regard.tasks.classification import ClassificationTask
+from regard.tasks.denoising import DenoisingTask
+from regard.tasks.language import LanguageTask
+from regard.tasks.masked import MaskedTask
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import (
+    BaseRecipe,
+    ClassificationRecipe,
+    DenoisingRecipe,
+    LanguageRecipe,
+    MaskedRecipe,
+    Recipe,
+)
+from regard.tasks.task import Task
+
+TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
+    Recipe: Predictor,
+    DenoisingRecipe: DenoisingTask,
+    MaskedRecipe: MaskedTask,
+    LanguageRecipe: LanguageTask,
+    ClassificationRecipe: ClassificationTask,
+}
+"""The tasks by the class of their recipe."""

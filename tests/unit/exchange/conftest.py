@@ -1,0 +1,74 @@
+import json
+import logging
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from regard.core.files import write_json
+from regard.data.batching import BatchConfig
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
+from regard.exchange.layouts import LAYOUTS
+from regard.exchange.weights import write_tensors
+from regard.models.encoders import BertEncoderConfig
+from regard.models.masked import MaskedModelConfig
+from regard.tasks.masked import MaskedTask
+from regard.tasks.recipe import MaskedDataConfig, MaskedRecipe
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def masked_task():
+    """A tiny masked language model with fresh weights; its encoder can be told otherwise."""
+
+    def build(**changes):
+        sizes = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
+        encoder = BertEncoderConfig(**{**sizes, "max_length": 9, **changes})
+        data = MaskedDataConfig(batch=BatchConfig(max_length=encoder.max_length))
+        config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
+        return MaskedTask.fresh(
+            MaskedRecipe(data=data, model=MaskedModelConfig(encoder=encoder)),
+            tokenizer=train_tokenizer(config, ["abc cab"]),
+            device=CPU,
+        )
+
+    return build
+
+
+class Folder:
+    """A Hugging Face folder that can be damaged."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def configure(self, **changes):
+        path = self.path / "config.json"
+        values = json.loads(path.read_text(encoding="utf-8"))
+        path.write_text(json.dumps({**values, **changes}), encoding="utf-8")
+
+    def change(self, change):
+        """Let a function change the dictionary of weights."""
+        path = self.path / "model.safetensors"
+        tensors = load_file(path)
+        change(tensors)
+        save_file(tensors, path, {"format": "pt"})
+
+
+@pytest.fixture
+def folder(masked_task, tmp_path):
+    """A BERT folder, written without the help of `transformers`."""
+    task, layout, path = masked_task(), LAYOUTS["bert"], tmp_path / "bert"
+    path.mkdir()
+    config = layout.to_config(task)
+    write_json(path / "config.json", config)
+    write_tensors(path, layout.to_theirs(task, config))
+    layout.write_vocabularies(task, path)
+    return Folder(path)
+
+
+@pytest.fixture
+def heard(caplog):
+    caplog.set_level(logging.INFO, logger="regard")
+    return caplog

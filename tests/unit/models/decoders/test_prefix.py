@@ -1,0 +1,95 @@
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+
+from regard.attention.record import record
+from regard.core.errors import ConfigError
+from regard.models.build import ModelConfig
+from regard.models.decoders import PrefixDecoderConfig
+from regard.models.encoders import TokensEncoderConfig, TransformerEncoderConfig
+
+SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
+
+
+def config(**changes):
+    return ModelConfig(
+        encoder=TokensEncoderConfig(dim=8),
+        decoder=PrefixDecoderConfig(**{**SIZES, "is_norm_first": True, **changes}),
+        ties="all",
+    )
+
+
+@pytest.fixture
+def model(build):
+    return build(config(positions="rotary", source_weight=0.5))
+
+
+def as_one_text(model, source, targets):
+    """Logits of source and target, read by the blocks as a single text with a mask."""
+    decoder = model.decoder
+    num_source, num_target = source.shape[1], targets.shape[1]
+    segment = torch.tensor([0] * num_source + [1] * num_target)
+    places = torch.cat([torch.arange(num_source), torch.arange(num_target)])
+    embedded = decoder.embedding(torch.cat([source, targets], dim=1)) * decoder.scale
+    states = embedded + decoder.segment_embedding(segment)
+    order = torch.ones(len(segment), len(segment)).tril().bool()[None]
+    for block in decoder.blocks:
+        attention = block.self_attention
+
+        def look(inputs, attention=attention):
+            keys, values = (
+                attention._split(part(inputs)) for part in (attention.key_map, attention.value_map)
+            )
+            heads = attention.positions.rotate(keys, places), values
+            return attention.forward(inputs, heads, mask=order, places=(places, places))[0]
+
+        states = block.think(block.self_residual(states, look))
+    return decoder.output(decoder.norm(states))
+
+
+def test_source_and_target_are_one_causal_text(model, sentences):
+    source, mask = sentences.alone(0)
+    targets = sentences.targets[:1]
+    output = model(source, mask, targets)
+    whole = as_one_text(model, source, targets)
+    assert torch.allclose(output.logits, whole[:, source.shape[1] :], atol=1e-5)
+    expected = cross_entropy(whole[0, : source.shape[1] - 1], source[0, 1:])
+    assert torch.allclose(output.losses["source"], 0.5 * expected, atol=1e-5)
+
+
+def test_loss_of_the_source_ignores_padding(model, sentences):
+    whole = model(sentences.source, sentences.mask, sentences.targets).losses["source"]
+    sums, counts = 0.0, 0
+    for row in range(3):
+        source, mask = sentences.alone(row)
+        count = source.shape[1] - 1
+        sums += model(source, mask, sentences.targets[row : row + 1]).losses["source"] * count
+        counts += count
+    assert torch.allclose(whole, sums / counts, atol=1e-6)
+
+
+def test_without_a_weight_there_is_no_loss_of_the_source(build, sentences):
+    model = build(config())
+    assert model(sentences.source, sentences.mask, sentences.targets).losses == {}
+
+
+def test_maps_are_the_share_of_the_source(model, sentences):
+    with torch.no_grad(), record(model) as maps:
+        model(sentences.source, sentences.mask, sentences.targets)
+    weights = maps.stack()  # (B, N, H, T, S)
+    assert weights.shape == (3, 2, 2, 6, 7)
+    assert (weights.sum(-1) < 1).all()
+    assert (weights[~sentences.mask[:, None, None, None].expand_as(weights)] == 0).all()
+
+
+def test_foretelling_the_source_needs_an_encoder_that_has_not_read_it():
+    with pytest.raises(ConfigError, match="needs the encoder 'tokens'.*is 'transformer'"):
+        ModelConfig(
+            encoder=TransformerEncoderConfig(**SIZES),
+            decoder=PrefixDecoderConfig(**SIZES, source_weight=0.1),
+        )
+
+
+def test_weight_of_the_source_is_not_negative():
+    with pytest.raises(ConfigError, match="`source_weight` must be at least 0"):
+        PrefixDecoderConfig(source_weight=-1.0)

@@ -1,0 +1,19 @@
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.models.encoders import TokensEncoder, TokensEncoderConfig
+
+
+def test_memory_is_the_embeddings_and_the_tokens():
+    encoder = TokensEncoder(TokensEncoderConfig(dim=4), 9)
+    values, mask = torch.tensor([[3, 5, 0]]), torch.tensor([[True, True, False]])
+    memory = encoder(values, mask)
+    assert torch.equal(memory.states, encoder.embedding(values) * 2)
+    assert torch.equal(memory.tokens, values)
+    assert torch.allclose(memory.summary, memory.states[:, :2].mean(1))
+
+
+def test_width_has_a_limit():
+    with pytest.raises(ConfigError, match="`dim` must be at least 1, but is 0"):
+        TokensEncoderConfig(dim=0)

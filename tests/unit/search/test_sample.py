@@ -1,0 +1,163 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from regard.models.interfaces import State
+from regard.search.sample import sample
+from regard.search.settings import SearchConfig
+
+START, END = 9, 3
+NUM_DRAWS = 4000
+
+
+class FlatScorer:
+    """Says the same of every token, whatever came before; one distribution a sentence."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, *distributions):
+        self.log_probs = torch.tensor(distributions).log()
+        self.batch = len(distributions)
+
+    def start(self, beams):
+        return State({}, torch.zeros(self.batch * beams, 0))
+
+    def step(self, tokens, state):
+        return self.log_probs.repeat_interleave(len(tokens) // self.batch, dim=0), state
+
+
+def draw(scorer, *limits, num_samples=1, numbers=None, **settings):
+    return sample(
+        scorer,
+        start=START,
+        end=END,
+        max_lengths=torch.tensor(limits),
+        config=SearchConfig(**({"temperature": 1.0} | settings)),
+        num_samples=num_samples,
+        numbers=numbers,
+    )
+
+
+def counts(found, vocab):
+    drawn = torch.tensor([hypothesis.tokens[0] for hypothesis in found])
+    return torch.bincount(drawn, minlength=vocab).double()
+
+
+def assert_drawn_from(found, expected):
+    """Pearson's test: far beyond the 0.9999 quantile for six degrees of freedom is 40."""
+    expected = torch.tensor(expected, dtype=torch.double) * len(found)
+    observed = counts(found, len(expected))
+    assert torch.equal(observed == 0, expected == 0)
+    possible = expected > 0
+    distance = (observed - expected)[possible] ** 2 / expected[possible]
+    assert distance.sum() < 40
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, (0.4, 0.3, 0.2, 0.1)),
+        ({"temperature": 0.5}, (0.16 / 0.3, 0.09 / 0.3, 0.04 / 0.3, 0.01 / 0.3)),
+        ({"top_k": 2}, (4 / 7, 3 / 7, 0.0, 0.0)),
+        ({"top_p": 0.8}, (4 / 9, 3 / 9, 2 / 9, 0.0)),
+        ({"min_p": 0.6}, (4 / 7, 3 / 7, 0.0, 0.0)),
+        ({"top_k": 3, "top_p": 0.5}, (4 / 7, 3 / 7, 0.0, 0.0)),
+    ],
+    ids=str,
+)
+def test_draws_follow_the_distribution(settings, expected):
+    scorer = FlatScorer((0.4, 0.3, 0.2, 0.1))
+    (found,) = draw(scorer, 1, num_samples=NUM_DRAWS, **settings)
+    assert_drawn_from(found, expected)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [None, [number * 2**32 for number in range(NUM_DRAWS)]],
+    ids=["places", "large numbers"],
+)
+def test_draws_of_many_sentences_follow_the_distribution(numbers):
+    scorer = FlatScorer(*[(0.4, 0.3, 0.2, 0.1)] * NUM_DRAWS)
+    found = draw(scorer, *[1] * NUM_DRAWS, numbers=numbers)
+    assert_drawn_from([best for (best,) in found], (0.4, 0.3, 0.2, 0.1))
+
+
+def test_draws_of_many_steps_follow_the_distribution():
+    (((*_, found),),) = [draw(FlatScorer((0.5, 0.3, 0.2, 0.0)), NUM_DRAWS)]
+    assert len(found.tokens) == NUM_DRAWS
+    observed = torch.bincount(torch.tensor(found.tokens)) / NUM_DRAWS
+    assert observed.tolist() == pytest.approx([0.5, 0.3, 0.2], abs=0.03)
+
+
+def test_impossible_tokens_are_never_drawn():
+    (found,) = draw(FlatScorer((0.0, 0.5, 0.0, 0.5, 0.0)), 1, num_samples=NUM_DRAWS)
+    assert {hypothesis.tokens for hypothesis in found} == {(1,), (3,)}
+
+
+@pytest.mark.parametrize(("height", "expected"), [(0.0, 1), (math.nextafter(1.0, 0.0), 4)])
+def test_lowest_and_highest_noise_draw_the_first_and_the_last_possible_token(
+    monkeypatch, height, expected
+):
+    class Still:
+        def random(self, length):
+            return np.full(length, height)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Still())
+    third = 1 / 3
+    ((found,),) = draw(FlatScorer((0.0, third, third, 0.0, third, 0.0)), 1)
+    assert found.tokens == (expected,)
+
+
+def test_sentences_beside_it_change_nothing(tree_scorer, lecture_tree):
+    other = {(): (0.1, 0.2, 0.3, 0.4)}
+    trees, limits, numbers = [lecture_tree, other, lecture_tree], [6, 2, 9], [7, 1, 8]
+    together = draw(tree_scorer(*trees), *limits, num_samples=5, numbers=numbers)
+    for row in range(3):
+        (alone,) = draw(
+            tree_scorer(trees[row]), limits[row], num_samples=5, numbers=numbers[row : row + 1]
+        )
+        assert alone == together[row]
+
+
+def test_more_samples_begin_with_fewer(tree_scorer, lecture_tree):
+    (two,) = draw(tree_scorer(lecture_tree), 9, num_samples=2)
+    (five,) = draw(tree_scorer(lecture_tree), 9, num_samples=5)
+    assert five[:2] == two
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [(({"seed": 1}, [0]), ({"seed": 2}, [0])), (({}, [0]), ({}, [1])), (({}, None), ({}, [3]))],
+    ids=["seed", "number", "place"],
+)
+def test_other_seeds_and_numbers_draw_otherwise(ours, theirs):
+    scorer = FlatScorer((0.25, 0.25, 0.5, 0.0))
+    found = [draw(scorer, 50, numbers=numbers, **settings) for settings, numbers in (ours, theirs)]
+    assert found[0][0][0].tokens != found[1][0][0].tokens
+
+
+def test_samples_of_a_sentence_differ():
+    (found,) = draw(FlatScorer((0.25, 0.25, 0.5, 0.0)), 50, num_samples=8)
+    assert len({hypothesis.tokens for hypothesis in found}) == 8
+
+
+@pytest.mark.parametrize("settings", [{}, {"temperature": 3.0}, {"top_k": 2, "temperature": 0.3}])
+def test_log_probability_is_the_scorers(tree_scorer, lecture_tree, settings):
+    (found,) = draw(tree_scorer(lecture_tree), 3, num_samples=20, **settings)
+    for hypothesis in found:
+        expected = [
+            lecture_tree.get(hypothesis.tokens[:step], (0.25,) * 4)[token]
+            for step, token in enumerate(hypothesis.tokens)
+        ]
+        assert [math.exp(step) for step in hypothesis.step_log_probs] == pytest.approx(expected)
+        assert hypothesis.value == hypothesis.log_prob == sum(hypothesis.step_log_probs)
+
+
+def test_sample_ends_with_the_end_token_or_at_its_limit(tree_scorer, lecture_tree):
+    limits = range(20)
+    drawn = draw(tree_scorer(*[lecture_tree] * 20), *limits)
+    for (found,), limit in zip(drawn, limits, strict=True):
+        assert END not in found.tokens[:-1]
+        assert len(found.tokens) == limit or found.tokens[-1] == END

@@ -1,0 +1,158 @@
+import math
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.search.beam import beam_search
+from regard.search.greedy import greedy
+from regard.search.sample import sample
+from regard.search.search import rescore, search
+from regard.search.settings import SearchConfig
+
+START, END = 9, 3
+LIMITS = (6, 4)
+
+
+@pytest.fixture
+def scorer(tree_scorer, lecture_tree):
+    return tree_scorer(lecture_tree, {(): (0.1, 0.2, 0.6, 0.1), (2,): (0.1, 0.1, 0.7, 0.1)})
+
+
+def find(scorer, *, num_best=1, prefixes=None, numbers=None, **settings):
+    return search(
+        scorer,
+        start=START,
+        end=END,
+        max_lengths=torch.tensor(LIMITS),
+        config=SearchConfig(**settings),
+        num_best=num_best,
+        prefixes=prefixes,
+        numbers=numbers,
+    )
+
+
+def share(scorer, row, tokens):
+    """The probability of tokens by the tree itself."""
+    steps = enumerate(tokens)
+    return math.prod(scorer.trees[row].get(tokens[:i], (0.25,) * 4)[token] for i, token in steps)
+
+
+def arguments():
+    return {"start": START, "end": END, "max_lengths": torch.tensor(LIMITS)}
+
+
+def test_one_beam_is_greedy(scorer):
+    expected = greedy(scorer, **arguments())
+    assert find(scorer, beams=1) == [[hypothesis] for hypothesis in expected]
+
+
+def test_several_beams_are_beam_search(scorer):
+    config = SearchConfig(beams=3)
+    expected = beam_search(scorer, **arguments(), config=config, num_best=2)
+    assert find(scorer, beams=3, num_best=2) == expected
+
+
+def test_above_temperature_0_targets_are_drawn_and_the_likeliest_comes_first(scorer):
+    config = SearchConfig(temperature=2.0)
+    drawn = sample(scorer, **arguments(), config=config, num_samples=6, numbers=[6, 7])
+    found = find(scorer, temperature=2.0, num_best=6, numbers=[6, 7])
+    for ours, theirs in zip(found, drawn, strict=True):
+        assert sorted(one.tokens for one in ours) == sorted(one.tokens for one in theirs)
+        log_probs = [one.log_prob for one in ours]
+        assert log_probs == sorted(log_probs, reverse=True)
+        assert log_probs != [one.log_prob for one in theirs]
+
+
+def test_without_rules_nothing_stands_between(scorer, monkeypatch):
+    monkeypatch.setattr("regard.search.search.RuledScorer", None)
+    assert len(find(scorer, beams=2, prefixes=[[], []])) == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"beams": 1}, {"beams": 3, "num_best": 3}, {"temperature": 1.0, "num_best": 4}],
+    ids=["greedy", "beam", "sample"],
+)
+class TestEveryWay:
+    def test_prefix_is_kept(self, scorer, settings):
+        prefixes = [(1, 1, 0), (2,)]
+        found = find(scorer, prefixes=prefixes, **settings)
+        for prefix, group in zip(prefixes, found, strict=True):
+            assert len(group) == settings.get("num_best", 1)
+            assert all(one.tokens[: len(prefix)] == prefix for one in group)
+
+    def test_prefix_that_cannot_be_written_is_refused(self, tree_scorer, settings):
+        scorer = tree_scorer({}, {(2,): (0.5, 0.5, 0.0, 0.0)})
+        with pytest.raises(
+            ConfigError,
+            match=r"^`prefix` must be of tokens that may be written, but token 2 at place 2 may "
+            r"not\.$",
+        ):
+            find(scorer, prefixes=[(2, 2), (2, 2)], **settings)
+
+    def test_log_probability_is_the_scorers(self, scorer, settings):
+        found = find(
+            scorer,
+            prefixes=[(1, 1, 1), (2, 2)],
+            no_repeat_ngram=2,
+            min_length=4,
+            repetition_penalty=1.5,
+            **settings,
+        )
+        for row, group in enumerate(found):
+            for one in group:
+                assert math.exp(one.log_prob) == pytest.approx(share(scorer, row, one.tokens))
+                assert one.log_prob == pytest.approx(sum(one.step_log_probs))
+                assert len(one.step_log_probs) == len(one.tokens)
+
+    def test_target_has_its_least_length(self, scorer, settings):
+        for group in find(scorer, min_length=4, **settings):
+            assert all(END not in one.tokens[:4] for one in group)
+
+    def test_prefix_may_repeat_itself_and_nothing_after_it_may(self, scorer, settings):
+        prefixes = [(1, 1, 1), (1, 1, 1)]
+        for group in find(scorer, prefixes=prefixes, no_repeat_ngram=1, **settings):
+            for one in group:
+                rest = one.tokens[3:]
+                assert len(set(rest)) == len(rest)
+                assert 1 not in rest
+
+    def test_prefix_as_long_as_the_limit_is_all(self, scorer, settings):
+        prefix = (0, 1, 2, 1)
+        found = find(scorer, prefixes=[prefix, prefix], **settings)[1]
+        assert {one.tokens for one in found} == {prefix}
+
+    def test_where_nothing_new_is_left_the_target_ends(self, scorer, settings):
+        found = find(scorer, no_repeat_ngram=1, min_length=6, **settings)[0]
+        assert all(sorted(one.tokens) == [0, 1, 2, END] for one in found)
+
+
+def test_penalty_leads_elsewhere_and_is_seen_in_the_value(scorer):
+    ((plain,), _) = find(scorer, beams=1)
+    ((found,), _) = find(scorer, beams=1, repetition_penalty=100.0, min_length=6)
+    assert plain.tokens == (0, 1, 2, END)
+    assert found.value < found.log_prob
+    assert math.exp(found.log_prob) == pytest.approx(share(scorer, 0, found.tokens))
+
+
+def test_value_of_what_was_drawn_is_its_log_probability(scorer):
+    for group in find(scorer, temperature=1.0, num_best=5, repetition_penalty=3.0, min_length=4):
+        values = [one.value for one in group]
+        assert values == [one.log_prob for one in group] == sorted(values, reverse=True)
+
+
+@pytest.mark.parametrize("num_best", [1, 3])
+def test_rescoring_what_the_scorer_found_changes_nothing(scorer, num_best):
+    found = find(scorer, beams=3, num_best=num_best)
+    for ours, theirs in zip(rescore(scorer, found, start=START), found, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            assert (one.tokens, one.value) == (other.tokens, other.value)
+            assert one.step_log_probs == pytest.approx(other.step_log_probs)
+            assert one.log_prob == pytest.approx(other.log_prob)
+
+
+def test_rescoring_takes_groups_of_any_size(scorer):
+    (three, two) = find(scorer, beams=3, num_best=3)
+    found = rescore(scorer, [three, two[:1]], start=START)
+    assert [len(group) for group in found] == [3, 1]

@@ -1,0 +1,113 @@
+import logging
+import math
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.search.settings import SearchConfig, change_search
+
+
+def test_limit_grows_with_the_source():
+    mask = torch.tensor([[True, True, True], [True, False, False]])
+    assert SearchConfig(max_ratio=1.5, max_extra=2).max_lengths(mask).tolist() == [6, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "least"),
+    [
+        ("beams", 0, "1"),
+        ("length_penalty", -0.5, r"0\.0"),
+        ("max_ratio", -1.0, r"0\.0"),
+        ("max_extra", 0, "1"),
+        ("min_length", -1, "0"),
+        ("no_repeat_ngram", -1, "0"),
+        ("top_k", -1, "0"),
+        ("seed", -1, "0"),
+    ],
+)
+def test_settings_have_limits(name, value, least):
+    with pytest.raises(
+        ConfigError, match=rf"^`{name}` must be at least {least}, but is {value}\.$"
+    ):
+        SearchConfig(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "bounds"),
+    [
+        ("temperature", -0.1, r"0\.0 and 100\.0"),
+        ("temperature", math.nan, r"0\.0 and 100\.0"),
+        ("temperature", math.inf, r"0\.0 and 100\.0"),
+        ("top_p", -0.1, r"0\.0 and 1\.0"),
+        ("top_p", 1.1, r"0\.0 and 1\.0"),
+        ("top_p", math.nan, r"0\.0 and 1\.0"),
+        ("min_p", 2.0, r"0\.0 and 1\.0"),
+        ("min_p", math.nan, r"0\.0 and 1\.0"),
+        ("repetition_penalty", 0.5, r"1\.0 and 100\.0"),
+        ("repetition_penalty", math.nan, r"1\.0 and 100\.0"),
+    ],
+)
+def test_settings_have_two_limits(name, value, bounds):
+    with pytest.raises(
+        ConfigError, match=rf"^`{name}` must be between {bounds}, but is {value}\.$"
+    ):
+        SearchConfig(**{name: value})
+
+
+def test_words_change_settings():
+    changed = change_search(SearchConfig(beams=3), ["search.temperature=1", "search.top_k=40"])
+    assert changed == SearchConfig(beams=3, temperature=1.0, top_k=40)
+
+
+def test_no_words_change_nothing():
+    assert change_search(SearchConfig(beams=3), []) == SearchConfig(beams=3)
+
+
+@pytest.mark.parametrize("word", ["train.seed=3", "seed=3", "search=3"])
+def test_words_about_anything_else_are_refused(word):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`{word[:-2]}` cannot be changed once a model is trained\. "
+        r"How it searches can: 'search\.beams', .*'search\.seed'\.$",
+    ):
+        change_search(SearchConfig(), [word])
+
+
+def test_unknown_word_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"^`search\.temprature` is not a setting\. Did you mean"):
+        change_search(SearchConfig(), ["search.temprature=3"])
+
+
+def test_word_beyond_the_limits_is_refused_by_its_whole_name():
+    with pytest.raises(ConfigError, match=r"^`search\.top_p` must be between 0\.0 and 1\.0"):
+        change_search(SearchConfig(), ["search.top_p=nan"])
+
+
+def warnings_of(config, caplog, **asked):
+    with caplog.at_level(logging.WARNING, logger="regard"):
+        config.warn_of_idle(**asked)
+    return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("top_k", 40), ("top_p", 0.9), ("min_p", 0.1), ("seed", 1)]
+)
+def test_setting_for_drawing_is_idle_without_a_temperature(caplog, name, value):
+    assert warnings_of(SearchConfig(**{name: value}), caplog) == [
+        f"`search.{name}` is {value}, but has no effect: `search.temperature` is 0.0."
+    ]
+
+
+def test_beams_asked_for_are_idle_with_a_temperature(caplog):
+    config = SearchConfig(temperature=0.5, beams=4)
+    assert warnings_of(config, caplog, is_beam_asked=True) == [
+        "`search.beams` is 4, but has no effect: `search.temperature` is 0.5."
+    ]
+
+
+@pytest.mark.parametrize(
+    "config", [SearchConfig(beams=3), SearchConfig(temperature=1.0, top_k=4, top_p=0.5, seed=3)]
+)
+def test_settings_with_an_effect_are_no_cause_for_warning(caplog, config):
+    assert warnings_of(config, caplog) == []

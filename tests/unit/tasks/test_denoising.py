@@ -1,0 +1,193 @@
+import pytest
+import torch
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.examples import Example
+from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.denoising import DenoisingTask
+from regard.tasks.learning import train
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import DenoisingDataConfig
+from regard.tasks.request import Request
+
+SIZES = tuple(
+    f"model.{side}.{setting}"
+    for side in ("encoder", "decoder")
+    for setting in ("dim=16", "num_heads=2", "num_layers=1", "feed_forward_dim=24")
+)
+WORDS = (
+    *SIZES,
+    "data.source.vocab_size=80",
+    "data.corruption.num_sentinels=4",
+    "data.batch.max_tokens=400",
+    "data.batch.max_length=24",
+    "train.max_steps=12",
+    "train.validate_every=6",
+    "train.schedule.warmup_steps=2",
+    "train.precision=fp32",
+)
+LINES = [
+    f"the {noun} {verb}s in the sun .\n" for noun in ("cat", "dog") for verb in ("run", "sing")
+]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("".join(LINES * 40), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def ask(text):
+    def request(out, *words, **changes):
+        settings = (*WORDS, *words)
+        return Request(
+            data=(text,),
+            recipe="raffel2020-small",
+            settings=settings,
+            out=out,
+            device="cpu",
+            **changes,
+        )
+
+    return request
+
+
+@pytest.fixture(scope="module")
+def run(ask, tmp_path_factory):
+    return train(ask(tmp_path_factory.mktemp("runs") / "t5"))
+
+
+@pytest.fixture(scope="module")
+def task(run):
+    return runs.load(run.folder, "cpu")
+
+
+def test_a_run_is_opened_as_what_it_is(task):
+    assert isinstance(task, DenoisingTask)
+    assert task.source.tokenizer.token(task.source.tokenizer.find("<x3>")) == "<x3>"
+
+
+def test_all_embeddings_are_one(task):
+    model = task.model
+    assert model.encoder.embedding.weight is model.decoder.embedding.weight
+    assert model.decoder.output.weight is model.decoder.embedding.weight
+
+
+def test_gaps_are_filled(task):
+    (found,) = task.predict(["the ___ runs in the <mask> ."], num_best=2)
+    assert len(found) == 2
+    assert all("___" not in one.text and "<x" not in one.text for one in found)
+    assert found[0].text.startswith("the ")
+
+
+def test_a_line_without_a_gap_is_refused(task):
+    with pytest.raises(DataError, match=r"Line 1 must have a gap to fill"):
+        task.predict(["the cat"])
+
+
+def test_a_line_without_a_gap_is_its_own_translation(task):
+    assert task.translate(["the cat"]) == ["the cat"]
+
+
+def test_more_gaps_than_sentinels_are_refused(task):
+    with pytest.raises(DataError, match=r"at most 4 gaps \(`data.corruption.num_sentinels`\)"):
+        task.predict(["___ " * 5])
+
+
+def test_gaps_read_as_sentinels_and_spans_as_what_follows_them(task):
+    tokens = task.source.tokenizer
+    ids = task.source.read("the ___ runs")
+    assert ids == [*tokens.encode("the"), tokens.find("<x0>"), *tokens.encode("runs"), tokens.eos]
+    spans = task.target.read("<x0> cat <x1> the sun")
+    assert spans[1:-1] == [
+        tokens.find("<x0>"),
+        *tokens.encode("cat"),
+        tokens.find("<x1>"),
+        *tokens.encode("the sun"),
+    ]
+    assert task.target.spans("<x0> cat <x1> the sun") == ["cat", "the sun"]
+
+
+def test_a_score_is_the_log_probability_of_what_is_taken_out(task):
+    examples = [Example(line) for line in LINES]
+    for scored in task.score(examples):
+        assert scored.tokens[0] == "<x0>"
+        assert scored.tokens[-1] == "<eos>"
+        assert scored.log_prob == pytest.approx(sum(scored.token_log_probs))
+    assert [s.log_prob for s in task.score(examples)] == [s.log_prob for s in task.score(examples)]
+
+
+def test_the_evaluation_is_that_of_the_loss(task):
+    examples = [Example(line) for line in LINES * 3]
+    with torch.no_grad():
+        value = task.validation(examples)().value
+    results = task.evaluate(examples).results
+    assert results["perplexity"].detail["loss"] == pytest.approx(-value, rel=1e-4)
+    assert 0 <= results["accuracy"].value <= 100
+
+
+def test_nothing_to_evaluate_is_refused(task):
+    with pytest.raises(DataError, match=r"the test set has no text"):
+        task.evaluate([Example(" \n")])
+
+
+@pytest.mark.parametrize("line", ["the cat runs in the sun .", "the ___ runs in the sun ."])
+def test_attention_is_from_what_is_missing_to_what_is_left(line, task):
+    (found,) = task.attend([Example(line)])
+    assert found.weights.shape[2:] == (len(found.target), len(found.source))
+    assert "<x0>" in found.source
+    assert torch.allclose(found.weights.sum(-1), torch.ones(found.weights.shape[:-1]))
+
+
+def test_resumed_training_equals_uninterrupted(ask, run, interrupted_at, tmp_path):
+    out = tmp_path / "run"
+    train(ask(out), display=interrupted_at(7))
+    request = ask(out, is_resumed=True)
+    resumed = train(Request(**{**vars(request), "settings": ()}))
+    for name, weight in run.predictor.model.state_dict().items():
+        assert torch.equal(weight, resumed.predictor.model.state_dict()[name]), name
+
+
+def test_a_recipe_of_pairs_begins_with_it(task):
+    recipe = load_recipe("bahdanau2015-laptop")
+    assert not recipe.data.is_joint
+    begun = Predictor.prepare(recipe, [], device=torch.device("cpu"), start=task)
+    assert begun.recipe.data.is_joint
+    assert begun.recipe.model == task.recipe.model
+    for name, weight in task.model.state_dict().items():
+        assert torch.equal(weight, begun.model.state_dict()[name]), name
+    assert begun.translate(["the cat runs"])
+
+
+def test_only_its_own_kind_can_be_gone_on_with(task, tiny_run):
+    device = torch.device("cpu")
+    begun = DenoisingTask.prepare(task.recipe, [], device=device, start=task)
+    assert begun.source.tokenizer.vocab_size == task.source.tokenizer.vocab_size
+    with pytest.raises(ConfigError, match=r"but is one for the task 'generation'"):
+        DenoisingTask.prepare(task.recipe, [], device=device, start=tiny_run.predictor)
+
+
+def test_both_sides_have_one_vocabulary():
+    with pytest.raises(ConfigError, match=r"`is_joint` must be true"):
+        DenoisingDataConfig(is_joint=False)
+
+
+def test_a_gap_without_a_target_cannot_be_scored(task):
+    with pytest.raises(
+        DataError,
+        match=r"Line 2 must be whole to be scored, but nothing says what is in its gap: "
+        r"'the ___ runs \.'\.",
+    ):
+        task.score([Example("the cat runs ."), Example("the ___ runs .\n")])
+    (scored,) = task.score([Example("the ___ runs .", "<x0> cat")])
+    assert scored.log_prob < 0
+
+
+def test_no_other_filling_can_be_looked_at(task):
+    with pytest.raises(
+        ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
+    ):
+        task.answer("the ___ runs .", "cat")
