@@ -22,9 +22,10 @@ from regard.core.files import read_json, read_json_lines, write_json
 from regard.core.tables import pick
 from regard.data.datasets import find_data
 from regard.data.examples import Example
-from regard.data.readers import read_examples
 from regard.data.splitting import Splits
 from regard.tasks import runs
+from regard.tasks.recipe import RECIPES
+from regard.tasks.table import TASKS
 
 VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
 """Masked models of one size, but for the last, which has half the layers."""
@@ -198,8 +199,8 @@ def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
     if task not in ("classification", "generation") or run.seed != SEEDS[0]:
         return []
     answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
-    examples = read_examples(place / runs.TEST)
-    rows = zip(examples, answers, strict=True)
+    kind = TASKS[RECIPES[task]]
+    rows = zip(kind.read_side((str(place / runs.TEST),), "test", seed=0), answers, strict=True)
     return [(example.source, example.target, answer) for example, answer in rows][:20]
 
 
