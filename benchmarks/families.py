@@ -53,7 +53,12 @@ def _pretraining(_folder: Path) -> list[Run]:
         words = ("teacher={folder}/liu2019-seed1",) if is_student else ()
         needs = ("liu2019-seed1",) if is_student else ()
         found.append(Run(name, f"{name}-small", corpus, words, needs=needs))
+    found.append(Run("untrained-lstm", "dai2015", corpus, ("train.max_steps=1",)))
+    found.append(Run("dai2015", "dai2015", corpus))
     for seed in SEEDS:
+        for name in ("untrained-lstm", "dai2015"):
+            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
+            found.append(Run(f"sst2 {name}", "sst2-lstm", ("sst2",), start, seed, needs))
         for name in ("untrained", *VARIANTS):
             start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
             found.append(Run(f"sst2 {name}", "sst2-bert", ("sst2",), start, seed, needs))
