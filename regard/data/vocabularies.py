@@ -57,27 +57,24 @@ def _special(config: TokenizerConfig) -> list[str]:
 
 
 def _build_words(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.WordLevelTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=_special(config),
-        show_progress=False,
-    )
-    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts)
+    return _train(models.WordLevel(unk_token="<unk>"), _word_trainer(config), texts)
 
 
 def _build_blanks(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.WordLevelTrainer(
+    trained = library.Tokenizer(models.WordLevel(unk_token="<unk>"))
+    trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    trained.decoder = decoders.Metaspace()
+    trained.train_from_iterator(texts, _word_trainer(config))
+    return trained
+
+
+def _word_trainer(config: TokenizerConfig) -> trainers.WordLevelTrainer:
+    return trainers.WordLevelTrainer(
         vocab_size=config.vocab_size,
         min_frequency=config.min_frequency,
         special_tokens=_special(config),
         show_progress=False,
     )
-    trained = library.Tokenizer(models.WordLevel(unk_token="<unk>"))
-    trained.pre_tokenizer = pre_tokenizers.Metaspace()
-    trained.decoder = decoders.Metaspace()
-    trained.train_from_iterator(texts, trainer)
-    return trained
 
 
 def _build_characters(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:

@@ -90,7 +90,12 @@ def test_interrupt_is_told_in_one_line(regard, monkeypatch):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("regard.data.datasets.find_data", interrupt)
-    answer = regard("data", "show", "copy")
+    # A shell that starts the tests in the background has them ignore the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer = regard("data", "show", "copy")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (answer.code, answer.err) == (130, "regard: interrupted.\n")
 
 

@@ -105,5 +105,7 @@ def test_masked_texts_must_fit_learned_positions():
         match=r"`model\.encoder\.max_length` must be at least `data\.batch\.max_length` \(65\) "
         r"with learned positions, but is 64\.",
     ):
-        load_recipe("liu2019-laptop", ["data.batch.max_length=65"])
+        load_recipe(
+            "liu2019-laptop", ["model.encoder.positions=learned", "data.batch.max_length=65"]
+        )
     load_recipe("liu2019-laptop", ["data.batch.max_length=65", "model.encoder.positions=rotary"])
