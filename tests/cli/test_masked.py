@@ -13,6 +13,7 @@ WORDS = (
     "model.encoder.num_layers=1",
     "model.encoder.feed_forward_dim=8",
     "model.encoder.max_length=24",
+    "model.encoder.positions=learned",
     "train.max_steps=4",
 )
 

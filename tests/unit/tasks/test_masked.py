@@ -31,6 +31,7 @@ WORDS = (
     "train.validate_every=10",
     "train.schedule.warmup_steps=2",
     "train.precision=fp32",
+    "model.encoder.positions=learned",
 )
 
 
