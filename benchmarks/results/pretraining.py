@@ -44,9 +44,22 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "The losses are not of one kind: spans are harder to fill in than single tokens, and the "
         "student's includes its teacher.",
         "",
+        *_caveat(masked),
         *_samples(runs),
     ]
     return "\n".join([*parts, making(value), ""])
+
+
+def _caveat(masked: Runs) -> list[str]:
+    """Say what holds models with learned positions back, where these were used."""
+    if all(run["settings"]["model"]["encoder"].get("positions") != "learned" for run in masked):
+        return []
+    return [
+        "A loss near 6 is that of guessing single words: until a model knows where to look, it "
+        "stays there. With learned positions that takes most of these steps, or more than there "
+        "are; the recipes have rotary positions since (see the [log](../log.md)).",
+        "",
+    ]
 
 
 def _filling(runs: Runs) -> str:
