@@ -136,13 +136,7 @@ class DenoisingTask(Predictor):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure the loss on what was taken out, always the same spans."""
-        batches = self.held_out_batches(examples)
-
-        def validate() -> Validation:
-            nll = self.mean_nll(batches)
-            return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
-
-        return validate
+        return self.watch_loss(self.held_out_batches(examples))
 
     def evaluate(
         self,

@@ -1,7 +1,6 @@
 """The masked language model with all that surrounds it: it fills gaps and judges texts."""
 
 import itertools
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -193,13 +192,7 @@ class MaskedTask(Task[MaskedRecipe]):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure the loss on hidden tokens, always the same ones."""
-        batches = self.held_out_batches(examples)
-
-        def validate() -> Validation:
-            nll = self.mean_nll(batches)
-            return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
-
-        return validate
+        return self.watch_loss(self.held_out_batches(examples))
 
     def evaluate(
         self,

@@ -82,12 +82,19 @@ def load_untrained(folder: Path, device: torch.device) -> Any:
 def describe_making(device: torch.device) -> dict[str, Any]:
     """Say how a number comes about: command, versions, commit and hardware."""
     return {
-        "command": " ".join(["regard", *sys.argv[1:]]),
+        "command": " ".join([_program(), *sys.argv[1:]]),
         "regard": regard.__version__,
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
     }
+
+
+def _program() -> str:
+    """Return how a person starts what is running: our command, or a script that uses it."""
+    script = sys.argv[0]
+    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
+    return f"python {script}" if is_script else "regard"
 
 
 def _commit() -> str:

@@ -1,5 +1,6 @@
 """What every task can do: read, learn, answer, be measured, be kept."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -169,6 +170,15 @@ class Task(ABC, Generic[AnyRecipe]):
         """Return what a token costs on average over batches, in nats."""
         losses = [self.loss(batch) for batch in batches]
         return float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+
+    def watch_loss(self, batches: Sequence[Any]) -> Callable[[], Validation]:
+        """Return how to find out what a token of these batches costs now."""
+
+        def validate() -> Validation:
+            nll = self.mean_nll(batches)
+            return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
+
+        return validate
 
     def autocast(self) -> torch.autocast:
         """Return the precision that the recipe trains in."""
