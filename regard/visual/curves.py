@@ -33,7 +33,8 @@ def loss_curve(
         title: A line above the curves.
     """
     losses = {
-        "training loss": _column(journal, "train", "loss"),
+        # Without label smoothing, as in validation; else training would look the worse of the two.
+        "training loss": _column(journal, "train", "nll") or _column(journal, "train", "loss"),
         "validation loss": _column(journal, "valid", "loss"),
     }
     scores = {f"validation {score}": _column(journal, "valid", score)}
