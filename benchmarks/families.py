@@ -30,6 +30,12 @@ from regard.tasks.table import TASKS
 VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
 """Masked models of one size, but for the last, which has half the layers."""
 
+LONGER = ("liu2019", "joshi2020")
+"""Those that are pre-trained with twice the steps, too."""
+
+POOLINGS = ("mean", "max")
+"""What else the labels may be told from than the first token."""
+
 SEEDS = (1, 2, 3)
 PROMPTS = {"shakespeare": "ROMEO:", "wikitext2": "The history of the"}
 
@@ -53,19 +59,33 @@ def _pretraining(_folder: Path) -> list[Run]:
         words = ("teacher={folder}/liu2019-seed1",) if is_student else ()
         needs = ("liu2019-seed1",) if is_student else ()
         found.append(Run(name, f"{name}-small", corpus, words, needs=needs))
+    for name in LONGER:
+        found.append(Run(f"{name}-long", f"{name}-small", corpus, ("train.max_steps=6000",)))
     found.append(Run("untrained-lstm", "dai2015", corpus, ("train.max_steps=1",)))
     found.append(Run("dai2015", "dai2015", corpus))
+    long = tuple(f"{name}-long" for name in LONGER)
     for seed in SEEDS:
         for name in ("untrained-lstm", "dai2015"):
-            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
-            found.append(Run(f"sst2 {name}", "sst2-lstm", ("sst2",), start, seed, needs))
+            found.append(_tuned(f"sst2 {name}", "sst2-lstm", name, seed=seed))
+        for name in ("untrained", *VARIANTS, *long):
+            found.append(_tuned(f"sst2 {name}", "sst2-bert", name, seed=seed))
         for name in ("untrained", *VARIANTS):
-            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
-            found.append(Run(f"sst2 {name}", "sst2-bert", ("sst2",), start, seed, needs))
-            found.append(Run(f"sick {name}", "sick-bert", ("sick",), start, seed, needs))
+            found.append(_tuned(f"sick {name}", "sick-bert", name, seed=seed))
+        for name in ("untrained", *LONGER, *long):
+            for pooling in POOLINGS:
+                word = f"model.pooling={pooling}"
+                run = _tuned(f"sst2 {name} {pooling}", "sst2-bert", name, word, seed=seed)
+                found.append(run)
         for kind in ("transformer", "lstm", "cnn"):
             found.append(Run(f"sst2 {kind}", f"sst2-{kind}", ("sst2",), (), seed))
     return found
+
+
+def _tuned(name: str, recipe: str, start: str, *words: str, seed: int) -> Run:
+    """Plan a run that begins from the run `start` of the same experiment."""
+    data = (recipe.split("-")[0],)
+    before = f"{start}-seed1"
+    return Run(name, recipe, data, (f"start={{folder}}/{before}", *words), seed, (before,))
 
 
 def _translation(_folder: Path) -> list[Run]:
@@ -79,8 +99,8 @@ def _translation(_folder: Path) -> list[Run]:
     ]
     for seed in SEEDS:
         for name in names:
-            start, needs = (f"start={{folder}}/{name}-seed1",), (f"{name}-seed1",)
-            words = (*start, "train.max_steps=2000")
+            start, needs = f"start={{folder}}/{name}-seed1", (f"{name}-seed1",)
+            words = (start, "train.max_steps=2000")
             run = Run(f"multi30k {name}", "vaswani2017-small", ("multi30k",), words, seed, needs)
             found.append(run)
     return [*found, Run("prefix-lm", "prefix-lm", ("multi30k",))]
