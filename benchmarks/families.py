@@ -68,7 +68,8 @@ def _pretraining(_folder: Path) -> list[Run]:
         for name in ("untrained-lstm", "dai2015"):
             found.append(_tuned(f"sst2 {name}", "sst2-lstm", name, seed=seed))
         for name in ("untrained", *VARIANTS, *long):
-            found.append(_tuned(f"sst2 {name}", "sst2-bert", name, seed=seed))
+            word = "model.pooling=first"
+            found.append(_tuned(f"sst2 {name}", "sst2-bert", name, word, seed=seed))
         for name in ("untrained", *VARIANTS):
             found.append(_tuned(f"sick {name}", "sick-bert", name, seed=seed))
         for name in ("untrained", *LONGER, *long):

@@ -21,7 +21,9 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "",
         "Masked models that differ in one part each, pre-trained on the same texts (WikiText-2 and "
         "IMDb reviews, nothing of SST-2) with equally many steps of equally many tokens, then "
-        "fine-tuned. `untrained` is the same model and the same vocabulary after a single step.",
+        "fine-tuned. `untrained` is the same model and the same vocabulary after a single step; "
+        "`-long` has twice the steps. Labels are told from the first token, or, as named, from the "
+        "mean or the maximum of all states.",
         "",
         "## Filling gaps",
         "",

@@ -110,7 +110,7 @@ def test_begun_run_takes_encoder_and_vocabulary(regard, folder, run, tmp_path):
         for path in (tmp_path / "begun", run)
     )
     assert ours["encoder"] == theirs["encoder"]
-    assert ours["pooling"] == "first"
+    assert ours["pooling"] == "mean"
 
 
 def test_beam_is_refused(refused, run):
