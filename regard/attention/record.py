@@ -4,6 +4,7 @@ Nothing is stored on a module and nothing is computed when nobody records: the r
 hook on each attention for as long as the block lasts.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -32,12 +33,16 @@ class Maps:
     def stack(self) -> Tensor:
         """Return what one teacher-forced pass left, (B, N, H, T, S).
 
-        A recurrent decoder attends once a step; its steps are joined along the target.
+        A recurrent decoder attends once a step; its steps are joined along the target. Where layers
+        differ in their number of heads, as between models of an ensemble, each head is repeated
+        until all have as many: the mean over a layer's heads stays what it is.
         """
         layers = [torch.cat(pieces, dim=2) for pieces in self._pieces if pieces]
         if not layers:
             raise ValueError("Nothing was recorded: no attention ran inside the block.")
-        return torch.stack(layers, dim=1)  # (B, N, H, T, S)
+        num_heads = math.lcm(*(layer.shape[1] for layer in layers))
+        even = [layer.repeat_interleave(num_heads // layer.shape[1], dim=1) for layer in layers]
+        return torch.stack(even, dim=1)  # (B, N, H, T, S)
 
     def stack_self(self) -> Tensor:
         """Return where texts looked at themselves in one pass, (B, N, H, S, S).

@@ -69,6 +69,18 @@ def test_heads_of_a_call_are_kept_apart(inputs):
     assert maps.stack().shape == (2, 2, 7, 3, 5)
 
 
+def test_layers_with_fewer_heads_repeat_them_evenly():
+    few, many = torch.rand(2, 2, 3, 5), torch.rand(2, 3, 3, 5)
+    with record(TwoLayers()) as maps:
+        maps.add(0, few)
+        maps.add(1, many)
+    stacked = maps.stack()
+    assert stacked.shape == (2, 2, 6, 3, 5)  # (B, N, H, T, S)
+    assert torch.equal(stacked[:, 0, ::3], few)
+    assert torch.equal(stacked[:, 1, ::2], many)
+    assert torch.allclose(stacked.mean(2), torch.stack([few.mean(1), many.mean(1)], 1), atol=1e-6)
+
+
 def test_nothing_is_kept_after_the_block(inputs):
     model = TwoLayers()
     with record(model) as maps:
