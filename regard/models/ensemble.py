@@ -1,0 +1,105 @@
+"""Several encoder–decoders that write one target together: the mean of their probabilities."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.errors import ConfigError
+from regard.models.interfaces import Decoder, Encoder, Memory, State
+from regard.models.seq2seq import EncoderDecoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsembleMemory(Memory):
+    """What several encoders made of one source; all but `members` is the first one's."""
+
+    members: tuple[Memory, ...]
+    """The memory of each."""
+
+
+class EnsembleEncoder(Encoder):
+    """Reads a source with several encoders."""
+
+    def __init__(self, members: Sequence[Encoder]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+
+    def forward(self, values: Tensor, mask: Tensor) -> EnsembleMemory:
+        """Read the whole source (B, S) with each encoder."""
+        memories = tuple(member(values, mask) for member in self.members)
+        first = memories[0]
+        return EnsembleMemory(first.states, first.mask, first.summary, members=memories)
+
+
+class Decoders(nn.ModuleList):
+    """Decoders in their order."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[Decoder]: ...
+
+
+class EnsembleDecoder(Decoder):
+    """Continues a target with several decoders, each at its own memory.
+
+    What it returns as logits are log-probabilities already: a softmax leaves them as they are.
+    """
+
+    def __init__(self, members: Sequence[Decoder]) -> None:
+        super().__init__()
+        self.members = Decoders(members)
+
+    def start(self, memory: Memory, *, beams: int = 1) -> State:
+        """Stand before the first token, with `beams` hypotheses a sentence."""
+        assert isinstance(memory, EnsembleMemory)
+        starts = [
+            member.start(own, beams=beams)
+            for member, own in zip(self.members, memory.members, strict=True)
+        ]
+        return _join(starts)
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
+        steps = [
+            member.step(tokens, State(fixed, moving))
+            for member, fixed, moving in zip(self.members, state.fixed, state.moving, strict=True)
+        ]
+        return mean_log_probs([logits for logits, _ in steps]), _join([after for _, after in steps])
+
+
+class Ensemble(EncoderDecoder):
+    """Several models as one, to be searched, forced and recorded like any other.
+
+    Sutskever et al. 2014, section 3.6. Members may be of different kinds; what they share is the
+    vocabularies. It is for answering: its members learn each on its own.
+
+    Args:
+        models: The members, in evaluation mode.
+    """
+
+    def __init__(self, models: Sequence[EncoderDecoder]) -> None:
+        sizes = sorted({model.decoder.output.out_features for model in models})
+        if len(sizes) != 1:
+            raise ConfigError(
+                "`models` must be one or more with one target vocabulary, but there are "
+                f"{len(models)}, with vocabularies of {sizes} tokens."
+            )
+        super().__init__(
+            EnsembleEncoder([model.encoder for model in models]),
+            EnsembleDecoder([model.decoder for model in models]),
+        )
+
+
+def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
+    """Return the log of the mean of several distributions (..., V), given by their logits."""
+    log_probs = torch.stack([one.float().log_softmax(-1) for one in logits])
+    return log_probs.logsumexp(0) - math.log(len(logits))
+
+
+def _join(states: Sequence[State]) -> State:
+    """Make one state of several: the halves stay halves, so that search can reorder it."""
+    return State([state.fixed for state in states], [state.moving for state in states])
