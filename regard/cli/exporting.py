@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import Run
+from regard.cli.options import OneRun
 
 app = typer.Typer(help="Write a run for the tools of others.", no_args_is_help=True)
 
@@ -17,7 +17,7 @@ def root() -> None:
 
 @app.command("hf")
 def hf(
-    run: Run,
+    run: OneRun,
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the model in --out.")] = False,
 ) -> None:

@@ -4,7 +4,10 @@ from typing import Annotated
 
 import typer
 
-Run = Annotated[str, typer.Argument(help="A run folder.")]
+Run = Annotated[
+    str, typer.Argument(help="A run folder, or several joined by commas that answer together.")
+]
+OneRun = Annotated[str, typer.Argument(help="A run folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Data = Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")]
 SecondData = Annotated[str | None, typer.Argument(help="The target side, line by line.")]

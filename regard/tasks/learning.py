@@ -104,7 +104,7 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
     """Prepare the task anew, or take it from the run that goes on."""
     device = find_device(request.device)
     if not request.is_resumed:
-        start = runs.load(recipe.start, str(device)) if recipe.start else None
+        start = runs.load_one(recipe.start, str(device)) if recipe.start else None
         kind = TASKS[type(recipe)]
         return kind.prepare(recipe, splits.train, device=device, start=start)
     about = runs.read_config(request.out)["about"]

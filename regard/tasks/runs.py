@@ -14,6 +14,7 @@ from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
+from regard.tasks.ensemble import assemble, split_folders
 from regard.tasks.recipe import to_recipe
 from regard.tasks.table import TASKS
 from regard.tasks.task import Task
@@ -60,7 +61,20 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def load(folder: str | Path, device: str = "auto") -> Any:
-    """Open a run folder: a `Task`, of the class that its recipe is for."""
+    """Open a run folder: a `Task`, of the class that its recipe is for.
+
+    Args:
+        folder: One run folder, or several that answer together, joined by commas.
+        device: Where the model goes.
+    """
+    folders = split_folders(folder)
+    if len(folders) == 1:
+        return load_one(folders[0], device)
+    return assemble({path: load_one(path, device) for path in folders})
+
+
+def load_one(folder: str | Path, device: str = "auto") -> Any:
+    """Open one run folder, where several would make no sense."""
     path = Path(folder)
     task = load_untrained(path, find_device(device))
     load_weights(task.model, path / WEIGHTS)
