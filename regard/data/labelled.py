@@ -9,11 +9,13 @@ from importlib import resources
 from pathlib import Path
 
 from regard.core.errors import DataError
+from regard.data.columns import as_source as as_source
+from regard.data.columns import read_rows
 from regard.data.downloads import local_folder
-from regard.data.examples import Example
+from regard.data.examples import Example, Numbered
 from regard.data.fields import Text
 from regard.data.lines import read_lines
-from regard.data.readers import Format, Numbered, read_examples, read_json_lines
+from regard.data.readers import Format, read_examples, read_json_lines
 from regard.data.splitting import Splits, split_by_source
 
 SENTIMENT = {"0": "negative", "1": "positive"}
@@ -35,11 +37,6 @@ def read_labelled(path: str | Path, second: str | Path | None = None) -> list[Ex
         second: The file with the labels, where `path` holds the texts only, line by line.
     """
     return read_examples(path, second, formats=FORMATS)
-
-
-def as_source(texts: list[str] | tuple[str, ...]) -> Text:
-    """Return one text as it is, and several as a tuple."""
-    return texts[0] if len(texts) == 1 else tuple(texts)
 
 
 def split_source(source: Text) -> tuple[str, ...]:
@@ -65,25 +62,21 @@ def _read_tsv(name: str, lines: list[str]) -> Numbered:
 
 
 def _read_csv(name: str, lines: list[str]) -> Numbered:
-    rows = csv.reader((line + "\n" for line in lines), strict=True)
-    try:
-        header = next(rows)
-        if len(header) not in (2, 3):
+    rows = read_rows(name, lines)
+    _, header = next(rows)
+    if len(header) not in (2, 3):
+        raise DataError(
+            f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
+            "a text and its label, or two texts and the label of the pair."
+        )
+    for number, row in rows:
+        if row and len(row) != len(header):
             raise DataError(
-                f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
-                "a text and its label, or two texts and the label of the pair."
+                f"{name}, line {number:,}, must have {len(header)} columns, but has {len(row)}."
             )
-        for row in rows:
-            if row and len(row) != len(header):
-                raise DataError(
-                    f"{name}, line {rows.line_num:,}, must have {len(header)} columns, "
-                    f"but has {len(row)}."
-                )
-            if row:
-                *texts, label = (" ".join(column.split()) for column in row)
-                yield rows.line_num, Example(as_source(texts), label)
-    except csv.Error as error:
-        raise DataError(f"{name}, line {rows.line_num:,}, is not valid CSV: {error}.") from None
+        if row:
+            *texts, label = (" ".join(column.split()) for column in row)
+            yield number, Example(as_source(texts), label)
 
 
 FORMATS: Mapping[str, Format] = {
