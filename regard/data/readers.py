@@ -1,21 +1,28 @@
 """Pair files, TSV, CSV and JSON lines → examples, and back."""
 
-import csv
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.core.errors import DataError
+from regard.core.errors import ConfigError, DataError
 from regard.core.files import write_text
 from regard.core.log import logger
-from regard.data.examples import Alignment, Example
+from regard.data.columns import (
+    SOURCE,
+    as_source,
+    check_columns,
+    one_line,
+    read_csv_columns,
+    read_rows,
+    read_tsv_columns,
+)
+from regard.data.examples import Alignment, Example, Numbered
 from regard.data.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
 from regard.data.lines import STANDARD_INPUT as STANDARD_INPUT
 from regard.data.lines import file_name, read_lines
 
-Numbered = Iterator[tuple[int, Example]]
 Format = Callable[[str, list[str]], Numbered]
 """A file's name and its lines → examples with the number of their line."""
 
@@ -25,6 +32,7 @@ def read_examples(
     second: str | Path | None = None,
     *,
     formats: Mapping[str, Format] | None = None,
+    columns: Sequence[str] = (),
 ) -> list[Example]:
     """Read all pairs of a file, or of two files of which line n belongs to line n.
 
@@ -36,14 +44,28 @@ def read_examples(
         path: The file of pairs, or the source side where there is a second file.
         second: The target side.
         formats: How each kind of file is read, by the end of its name; as `FORMATS` if not given.
+        columns: What stands in each column of a TSV or CSV file: `source`, `target` or `-`
+            (neither). Several sources become a tuple, of which some may be empty; several targets
+            are one target and further references. In JSON lines, several sources say that a list
+            of texts stays one. Without any, the first two columns are source and target.
     """
-    formats = formats or FORMATS
+    if columns:
+        check_columns(columns)
+        if second is not None:
+            raise ConfigError(
+                f"`columns` are those of one file, but there are two: {path} and {second}. "
+                "Leave `columns` out, or put the files side by side: `paste SOURCES TARGETS`."
+            )
+        formats = _by_columns(columns)
     name, lines = file_name(path), list(read_lines(path))
     if not lines:
         raise DataError(f"{name} is empty.")
     if second is None:
-        return _keep_usable(name, _find_format(path, lines, formats)(name, lines))
-    return _keep_usable(name, _read_aligned((name, lines), (file_name(second), read_lines(second))))
+        numbered = _find_format(path, lines, formats or FORMATS)(name, lines)
+    else:
+        numbered = _read_aligned((name, lines), (file_name(second), read_lines(second)))
+    # Context may be missing; where columns are not named, a tuple is a pair that needs both.
+    return _keep_usable(name, numbered, enough=any if columns else all)
 
 
 def read_sources(path: str | Path) -> Iterator[str]:
@@ -60,12 +82,23 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
     write_text(path, "".join(_to_json(example) + "\n" for example in examples))
 
 
-def _keep_usable(name: str, numbered: Numbered) -> list[Example]:
+def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
+    join = as_source if columns.count(SOURCE) > 1 else " ".join
+    return {
+        ".csv": partial(read_csv_columns, columns=columns),
+        ".jsonl": partial(read_json_lines, join=join),
+        ".ndjson": partial(read_json_lines, join=join),
+        ".tsv": partial(read_tsv_columns, columns=columns),
+    }
+
+
+def _keep_usable(
+    name: str, numbered: Numbered, enough: Callable[[tuple[Any, ...]], bool]
+) -> list[Example]:
     examples: list[Example] = []
     skipped: list[int] = []
     for number, example in numbered:
-        sides = (*_as_tuple(example.source), example.target)
-        if all(sides):
+        if enough(_as_tuple(example.source)) and example.target:
             examples.append(example)
         else:
             skipped.append(number)
@@ -121,19 +154,15 @@ def _read_tsv(name: str, lines: list[str]) -> Numbered:
 
 
 def _read_csv(name: str, lines: list[str]) -> Numbered:
-    rows = csv.reader((line + "\n" for line in lines), strict=True)
-    try:
-        columns = _find_columns(name, [title.strip() for title in next(rows)])
-        for row in rows:
-            if row and len(row) <= max(columns):
-                raise DataError(
-                    f"{name}, line {rows.line_num:,}, has no column {max(columns) + 1}: "
-                    f"it has {len(row)}."
-                )
-            source, target = (_one_line(row[column]) if row else "" for column in columns)
-            yield rows.line_num, Example(source, target)
-    except csv.Error as error:
-        raise DataError(f"{name}, line {rows.line_num:,}, is not valid CSV: {error}.") from None
+    rows = read_rows(name, lines)
+    columns = _find_columns(name, [title.strip() for title in next(rows)[1]])
+    for number, row in rows:
+        if row and len(row) <= max(columns):
+            raise DataError(
+                f"{name}, line {number:,}, has no column {max(columns) + 1}: it has {len(row)}."
+            )
+        source, target = (one_line(row[column]) if row else "" for column in columns)
+        yield number, Example(source, target)
 
 
 def _find_columns(name: str, header: list[str]) -> tuple[int, int]:
@@ -209,11 +238,7 @@ def _texts(value: Any, place: str, key: str) -> list[str]:
         # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise DataError(f"{place} holds half a character (a lone surrogate) in `{key}`.")
-    return [_one_line(text) for text in texts]
-
-
-def _one_line(text: str) -> str:
-    return re.sub(r"[\r\n]+", " ", text).strip()
+    return [one_line(text) for text in texts]
 
 
 def _read_alignment(value: Any, place: str) -> Alignment | None:

@@ -4,7 +4,8 @@ import hashlib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from regard.core.config import at_least, within
 from regard.core.errors import DataError
@@ -85,6 +86,36 @@ def drop_overlap(
     train = list(train)
     kept = [example for example in train if _plain(example.source) not in forbidden]
     return kept, len(train) - len(kept)
+
+
+def merge_references(examples: Iterable[Example]) -> list[Example]:
+    """Make one example of all that have the same source, with every distinct target as reference.
+
+    The first of them gives the target, the alignment and the tags, and its place in the order.
+    """
+    groups: dict[Any, list[Example]] = {}
+    for example in examples:
+        groups.setdefault(example.source, []).append(example)
+    merged: list[Example] = []
+    for group in groups.values():
+        _, *others = dict.fromkeys(text for e in group for text in (e.target, *e.references))
+        merged.append(replace(group[0], references=tuple(others)))
+    return merged
+
+
+def expand_references(examples: Iterable[Example]) -> list[Example]:
+    """Make an example of every target and reference, so that all are learned from.
+
+    An alignment stays with the target that it belongs to.
+    """
+    expanded: list[Example] = []
+    for example in examples:
+        expanded.append(replace(example, references=()))
+        expanded += [
+            replace(example, target=reference, references=(), alignment=None)
+            for reference in example.references
+        ]
+    return expanded
 
 
 def _plain(source: str | tuple[str, ...]) -> str:

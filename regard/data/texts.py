@@ -12,6 +12,7 @@ from regard.core.errors import DataError
 from regard.data.downloads import local_folder
 from regard.data.examples import Example
 from regard.data.lines import file_name, read_bytes
+from regard.data.loading import check_argument
 from regard.data.splitting import Splits
 
 FOLDER = "lm_text"
@@ -89,7 +90,7 @@ def load_shakespeare(argument: str, seed: int) -> Splits:
 
     The same tenth serves to validate and to test, as in the figures that are published on it.
     """
-    _refuse(argument, "shakespeare")
+    check_argument(argument, "shakespeare")
     path = _local("tinyshakespeare.txt.gz", "shakespeare")
     text = to_text(read_text(path))
     # By characters, as everybody cuts it; this falls into the middle of a line.
@@ -102,7 +103,7 @@ def load_shakespeare(argument: str, seed: int) -> Splits:
 
 def load_wikitext2(argument: str, seed: int) -> Splits:
     """Return WikiText-2 (Merity et al. 2017) with its official split."""
-    _refuse(argument, "wikitext2")
+    check_argument(argument, "wikitext2")
     train, valid, test = (
         read_text(_local(f"wikitext2_{part}.txt.gz", "wikitext2"))
         for part in ("train", "valid", "test")
@@ -110,11 +111,6 @@ def load_wikitext2(argument: str, seed: int) -> Splits:
     return Splits(
         train, valid, test, f"official split of WikiText-2: {sizes((train, valid, test))}"
     )
-
-
-def _refuse(argument: str, name: str) -> None:
-    if argument:
-        raise DataError(f"'{name}' takes nothing after its name, but has ':{argument}'.")
 
 
 def _local(name: str, dataset: str) -> Path:

@@ -4,7 +4,12 @@ import pytest
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
-from regard.data.splitting import drop_overlap, split_by_source
+from regard.data.splitting import (
+    drop_overlap,
+    expand_references,
+    merge_references,
+    split_by_source,
+)
 
 EXAMPLES = [Example(f"sentence {i // 3}", f"Satz {i}") for i in range(600)]
 
@@ -100,3 +105,40 @@ def test_a_share_leaves_something_to_learn_from(name):
 def test_the_most_is_at_least_one():
     with pytest.raises(ConfigError, match=r"`most` must be at least 1, but is 0\."):
         split_by_source(EXAMPLES, most=0)
+
+
+def test_equal_sources_become_one_example_with_distinct_references():
+    examples = [
+        Example("b", "1", references=("2",), alignment=((0, 0),), tags=("t",)),
+        Example("a", "1"),
+        Example("b", "3", references=("1",)),
+        Example("B", "4"),
+        Example("b", "2"),
+    ]
+    assert merge_references(examples) == [
+        Example("b", "1", references=("2", "3"), alignment=((0, 0),), tags=("t",)),
+        Example("a", "1"),
+        Example("B", "4"),
+    ]
+
+
+def test_sources_of_several_texts_are_merged():
+    examples = [Example(("a", "b"), "1"), Example(("a", "c"), "2"), Example(("a", "b"), "3")]
+    assert merge_references(examples)[0] == Example(("a", "b"), "1", references=("3",))
+
+
+def test_every_reference_becomes_an_example():
+    example = Example("b", "1", references=("2", "3"), alignment=((0, 0),), tags=("t",))
+    assert expand_references([example, Example("a", "1")]) == [
+        Example("b", "1", alignment=((0, 0),), tags=("t",)),
+        Example("b", "2", tags=("t",)),
+        Example("b", "3", tags=("t",)),
+        Example("a", "1"),
+    ]
+
+
+def test_merging_undoes_expanding():
+    merged = merge_references(EXAMPLES)
+    assert len(merged) == 200
+    assert expand_references(merged) == EXAMPLES
+    assert merge_references(expand_references(merged)) == merged
