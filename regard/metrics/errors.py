@@ -3,37 +3,51 @@
 from collections.abc import Callable, Sequence
 
 from regard.core.errors import DataError
+from regard.metrics.resampling import ratio
 from regard.metrics.result import Result, check_references
+from regard.metrics.units import characters
 
 
-def wer(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Result:
+def wer(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
     """Measure the word error rate in percent: edits per word of the reference.
 
     Args:
         hypotheses: One sentence each, words separated by blanks.
         references: For each hypothesis its references; the nearest counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _error_rate("WER", hypotheses, references, cut=str.split, unit="word")
+    edits, lengths = _count(hypotheses, references, cut=str.split)
+    return _error_rate("WER", edits, lengths, unit="word", num_bootstrap=num_bootstrap)
 
 
-def cer(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Result:
+def cer(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
     """Measure the character error rate in percent: edits per character of the reference.
 
     Args:
         hypotheses: One sentence each; a run of blanks counts as one character.
         references: For each hypothesis its references; the nearest counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _error_rate("CER", hypotheses, references, cut=_characters, unit="character")
+    edits, lengths = _count(hypotheses, references, cut=characters)
+    return _error_rate("CER", edits, lengths, unit="character", num_bootstrap=num_bootstrap)
 
 
-def per(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> Result:
+def per(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
     """Measure the phone error rate in percent: edits per phone of the reference.
 
     Args:
         hypotheses: One pronunciation each, phones separated by blanks.
         references: For each hypothesis its references; the nearest counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _error_rate("PER", hypotheses, references, cut=str.split, unit="phone")
+    edits, lengths = _count(hypotheses, references, cut=str.split)
+    return _error_rate("PER", edits, lengths, unit="phone", num_bootstrap=num_bootstrap)
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
@@ -45,42 +59,63 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
         first: Any units.
         second: Units of the same kind.
     """
-    distances = list(range(len(second) + 1))
-    for row, unit in enumerate(first, start=1):
-        diagonal, distances[0] = distances[0], row
-        for column, other in enumerate(second, start=1):
-            substituted = diagonal + (unit != other)
-            diagonal = distances[column]
-            distances[column] = min(substituted, diagonal + 1, distances[column - 1] + 1)
-    return distances[-1]
+    return distance_table(first, second)[-1][-1]
 
 
-def _error_rate(
-    name: str,
+def distance_table(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
+    """Return the edit distance of every beginning of one sequence to every one of the other.
+
+    Wagner and Fischer 1974. Row r, column c: the first r units of one, the first c of the other.
+
+    Args:
+        first: Any units.
+        second: Units of the same kind.
+    """
+    table = [list(range(len(second) + 1))]
+    for number, unit in enumerate(first, start=1):
+        above, row = table[-1], [number]
+        for column, other in enumerate(second):
+            row.append(min(above[column] + (unit != other), above[column + 1] + 1, row[column] + 1))
+        table.append(row)
+    return table
+
+
+def nearest(written: Sequence[str], rights: Sequence[Sequence[str]]) -> tuple[int, Sequence[str]]:
+    """Return the fewest edits and the reference they lead to; of equally near ones the longest.
+
+    Args:
+        written: Units of the hypothesis.
+        rights: Units of each reference.
+    """
+    found = [(edit_distance(written, right), right) for right in rights]
+    return min(found, key=lambda pair: (pair[0], -len(pair[1])))
+
+
+def _count(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
     cut: Callable[[str], list[str]],
-    unit: str,
-) -> Result:
+) -> tuple[list[int], list[int]]:
+    """Return for each hypothesis its edits and the length of the reference they lead to."""
     check_references(hypotheses, references)
-    num_edits = num_units = 0
-    for hypothesis, sentences in zip(hypotheses, references, strict=True):
-        edits, negative_length = min(
-            (edit_distance(cut(hypothesis), cut(sentence)), -len(cut(sentence)))
-            for sentence in sentences
-        )
-        num_edits += edits
-        num_units -= negative_length
-    if not num_units:
+    found = [
+        nearest(cut(hypothesis), [cut(sentence) for sentence in sentences])
+        for hypothesis, sentences in zip(hypotheses, references, strict=True)
+    ]
+    return [edits for edits, _ in found], [len(right) for _, right in found]
+
+
+def _error_rate(
+    name: str, edits: list[int], lengths: list[int], *, unit: str, num_bootstrap: int
+) -> Result:
+    if not any(lengths):
         raise DataError(f"`references` must hold at least one {unit}, but all are empty.")
-    return Result(
-        name=name,
-        value=100 * num_edits / num_units,
+    return ratio(
+        name,
+        edits,
+        lengths,
         signature=f"unit:{unit}|average:corpus|refs:nearest|case:mixed",
-        detail={"edits": num_edits, "length": num_units},
+        num_bootstrap=num_bootstrap,
+        detail={"edits": sum(edits), "length": sum(lengths)},
     )
-
-
-def _characters(sentence: str) -> list[str]:
-    return list(" ".join(sentence.split()))

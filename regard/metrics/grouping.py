@@ -8,9 +8,11 @@ import numpy as np
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
+from regard.core.tables import pick
 from regard.metrics.accuracy import accuracy
 from regard.metrics.result import Measure, Result, check_references
 from regard.metrics.text import bleu
+from regard.metrics.units import UNITS, Unit
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Group:
     name: str
     """What its sentences have in common."""
     count: int
-    """Number of its sentences."""
+    """Number of its sentences, or of what else it gathers."""
     results: dict[str, Result] = field(default_factory=dict)
     """Each measure by its name."""
     place: float | None = None
@@ -28,10 +30,11 @@ class Group:
 
 
 def by_length(
-    sources: Sequence[str],
+    sources: Sequence[str | tuple[str, ...]],
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
+    unit: Unit = "word",
     edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
     measures: Mapping[str, Measure] | None = None,
 ) -> list[Group]:
@@ -40,10 +43,11 @@ def by_length(
     Bahdanau et al. 2015, figure 2.
 
     Args:
-        sources: One sentence each, words separated by blanks.
+        sources: One sentence each, or several texts, whose lengths are added up.
         hypotheses: One sentence each.
         references: For each hypothesis its references.
-        edges: The most words of each group; one more group holds what is longer.
+        unit: What a length counts: words between blanks, or characters.
+        edges: The most units of each group; one more group holds what is longer.
         measures: What to measure, by name; BLEU if not given.
     """
     if list(edges) != sorted(set(edges)):
@@ -52,7 +56,11 @@ def by_length(
     _check_length("sources", sources, hypotheses)
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
-    lengths = [len(source.split()) for source in sources]
+    cut = pick(UNITS, unit, "unit")
+    lengths = [
+        sum(len(cut(text)) for text in ((source,) if isinstance(source, str) else source))
+        for source in sources
+    ]
     for row, length in enumerate(lengths):
         members[names[bisect_left(edges, length)]].append(row)
     groups = _measure(members, hypotheses, references, measures=measures or {"bleu": bleu})

@@ -1,15 +1,20 @@
 """BLEU as the course teaches it: short enough to compute on a blackboard."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from regard.core.config import at_least
+from regard.metrics.resampling import ratio
 from regard.metrics.result import Result, check_references
+from regard.metrics.units import ngrams
 
 
 def lecture_bleu(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, k: int = 2
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    k: int = 2,
+    num_bootstrap: int = 0,
 ) -> Result:
     """Average the course's sentence BLEU, 0 to 1, over sentences; the best reference counts.
 
@@ -17,6 +22,7 @@ def lecture_bleu(
         hypotheses: One sentence each, words separated by blanks.
         references: For each hypothesis its references.
         k: The longest n-gram that counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     check_references(hypotheses, references)
     at_least("k", k, 1)
@@ -24,10 +30,13 @@ def lecture_bleu(
         max(sentence_bleu(hypothesis.split(), label.split(), k) for label in labels)
         for hypothesis, labels in zip(hypotheses, references, strict=True)
     ]
-    return Result(
-        name="lecture BLEU",
-        value=sum(values) / len(values),
+    return ratio(
+        "lecture BLEU",
+        values,
+        [1] * len(values),
         signature=f"k:{k}|average:sentences|refs:best|case:mixed|tok:blanks",
+        num_bootstrap=num_bootstrap,
+        scale=1,
     )
 
 
@@ -58,9 +67,5 @@ def ngram_precision(predicted: Sequence[str], label: Sequence[str], n: int) -> f
         label: Words of the right answer.
         n: Length of the n-grams.
     """
-    num_matches = (_ngrams(predicted, n) & _ngrams(label, n)).total()
+    num_matches = (ngrams(predicted, n) & ngrams(label, n)).total()
     return num_matches / (len(predicted) - n + 1)
-
-
-def _ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))

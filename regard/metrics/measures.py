@@ -1,18 +1,33 @@
 """Every measure of hypotheses against references, by the name a recipe uses."""
 
-from regard.metrics.accuracy import accuracy
+from regard.metrics.accuracy import accuracy, word_errors
+from regard.metrics.diversity import distinct1, distinct2
 from regard.metrics.errors import cer, per, wer
 from regard.metrics.lecture_bleu import lecture_bleu
 from regard.metrics.result import Measure
-from regard.metrics.text import bleu, chrf, ter
+from regard.metrics.rouge import rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.text import bleu, bleu_char, bleu_ja, chrf, ter
 
 METRICS: dict[str, Measure] = {
     "bleu": bleu,
+    "bleu_char": bleu_char,
+    "bleu_ja": bleu_ja,
     "chrf": chrf,
     "ter": ter,
     "lecture_bleu": lecture_bleu,
     "accuracy": accuracy,
+    "word_errors": word_errors,
     "wer": wer,
     "cer": cer,
     "per": per,
+    "rouge": rouge_l,
+    "rouge1": rouge1,
+    "rouge2": rouge2,
+    "rougeL": rouge_l,
+    "rouge_char": rouge_char,
+    "distinct1": distinct1,
+    "distinct2": distinct2,
 }
+
+ERROR_RATES: frozenset[str] = frozenset({"ter", "wer", "cer", "per", "word_errors"})
+"""Those of which less is better."""

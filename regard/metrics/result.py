@@ -1,8 +1,8 @@
 """What a metric returns, and the check at the door of every metric."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from regard.core.errors import DataError
 
@@ -44,11 +44,21 @@ class Result:
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
-Measure = Callable[[Sequence[str], Sequence[Sequence[str]]], Result]
-"""Hypotheses and, for each of them, its references → Result."""
+class Measure(Protocol):
+    """Hypotheses and, for each of them, its references → Result."""
+
+    def __call__(
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[Sequence[str]],
+        *,
+        num_bootstrap: int = 0,
+    ) -> Result:
+        """Measure; with resamples there is a 95 % confidence interval, named in the signature."""
+        ...
 
 
-def check_references(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
+def check_references(hypotheses: Sequence[object], references: Sequence[Sequence[str]]) -> None:
     """Raise a `DataError` unless there are hypotheses and each has a list of references."""
     if not hypotheses:
         raise DataError("`hypotheses` must hold at least one sentence, but is empty.")

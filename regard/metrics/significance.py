@@ -14,6 +14,7 @@ from sacrebleu.metrics.chrf import CHRF
 from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.core.tables import pick
+from regard.metrics.resampling import SEED, draws, interval_of
 from regard.metrics.result import check_references
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
@@ -53,7 +54,7 @@ def paired_bootstrap(
     *,
     metric: str = "bleu",
     num_samples: int = 1000,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> Difference:
     """Test whether a system differs from a baseline: both are measured on the same resamples.
 
@@ -86,12 +87,10 @@ def paired_bootstrap(
     differences = _resample(measure, *counts, num_samples=num_samples, seed=seed)
     spread = np.abs(differences)
     num_by_chance = int((spread - spread.mean() >= abs(value)).sum())
-    outside = num_samples // 40
-    ordered = np.sort(differences)
     return Difference(
         name=after.name,
         value=value,
-        interval=(float(ordered[outside]), float(ordered[-1 - outside])),
+        interval=interval_of(differences),
         # One more on both sides: the test set itself is a sample, and no p-value is zero.
         p_value=(num_by_chance + 1) / (num_samples + 1),
         signature=f"test:paired bootstrap|samples:{num_samples}|seed:{seed}|ties:chance",
@@ -111,13 +110,7 @@ def _resample(
     seed: int,
 ) -> NDArray[Any]:
     """Return the difference between two systems on every resample of their sentences."""
-    generator = np.random.default_rng(seed)
-    differences = np.empty(num_samples)
-    for number in range(num_samples):
-        rows = generator.choice(len(system), len(system))
-        # How often each sentence was drawn: one product instead of a copy of all the counts.
-        weights = np.bincount(rows, minlength=len(system))
-        differences[number] = _score(measure, weights @ system) - _score(
-            measure, weights @ baseline
-        )
-    return differences
+    samples = draws(len(system), num_samples, seed=seed)
+    return np.array(
+        [_score(measure, drawn @ system) - _score(measure, drawn @ baseline) for drawn in samples]
+    )

@@ -12,6 +12,7 @@ from sacrebleu.metrics.ter import TER
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.tables import near, one_of
+from regard.metrics.resampling import SEED, draws, interval_of
 from regard.metrics.result import Result, check_references
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
@@ -25,7 +26,7 @@ def bleu(
     is_lower_cased: bool = False,
     tokenize: str = "13a",
     num_bootstrap: int = 0,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> Result:
     """Measure corpus BLEU, 0 to 100.
 
@@ -49,6 +50,39 @@ def bleu(
     return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
+def bleu_char(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure corpus BLEU over characters, for languages that put no blanks between words.
+
+    Args:
+        hypotheses: One sentence each.
+        references: For each hypothesis its references; their number may differ.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    return bleu(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
+
+
+def bleu_ja(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure corpus BLEU over Japanese words, or over characters where MeCab is not installed.
+
+    `pip install "sacrebleu[ja]"` installs it; the signature tells which of the two was measured.
+
+    Args:
+        hypotheses: One sentence each.
+        references: For each hypothesis its references; their number may differ.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    try:
+        metric = BLEU(tokenize="ja-mecab", force=True)
+    except (AssertionError, ImportError, RuntimeError):
+        # sacrebleu raises all three: no package, a package that does not load, another dictionary.
+        return bleu_char(hypotheses, references, num_bootstrap=num_bootstrap)
+    return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=SEED)
+
+
 def chrf(
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
@@ -56,7 +90,7 @@ def chrf(
     is_lower_cased: bool = False,
     word_order: int = 0,
     num_bootstrap: int = 0,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> Result:
     """Measure corpus chrF, 0 to 100.
 
@@ -81,7 +115,7 @@ def ter(
     *,
     is_lower_cased: bool = True,
     num_bootstrap: int = 0,
-    seed: int = 12345,
+    seed: int = SEED,
 ) -> Result:
     """Measure the translation edit rate in percent; smaller is better.
 
@@ -115,7 +149,7 @@ def _measure(
     score = metric._aggregate_and_compute(statistics)
     interval = None
     if num_bootstrap:
-        interval = _bootstrap(metric, np.array(statistics), num_bootstrap, seed=seed)
+        interval = _interval(metric, np.array(statistics), num_bootstrap, seed=seed)
         metric.n_bootstrap, metric.seed = num_bootstrap, seed
     return Result(
         name=score.name,
@@ -126,17 +160,12 @@ def _measure(
     )
 
 
-def _bootstrap(
+def _interval(
     metric: Metric, statistics: np.ndarray, num_bootstrap: int, *, seed: int
 ) -> tuple[float, float]:
-    generator = np.random.default_rng(seed)
-    num_sentences = len(statistics)
-    values = sorted(
-        float(metric._compute_score_from_stats(statistics[rows].sum(axis=0)).score)
-        for rows in (generator.choice(num_sentences, num_sentences) for _ in range(num_bootstrap))
-    )
-    outside = num_bootstrap // 40
-    return values[outside], values[-1 - outside]
+    samples = draws(len(statistics), num_bootstrap, seed=seed)
+    scores = (metric._compute_score_from_stats(drawn @ statistics) for drawn in samples)
+    return interval_of([float(score.score) for score in scores])
 
 
 def _detail(score: Score) -> dict[str, float]:

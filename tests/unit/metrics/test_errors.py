@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from regard.core.errors import DataError
@@ -48,3 +50,17 @@ def test_empty_hypothesis_misses_everything():
 def test_references_without_words_are_refused():
     with pytest.raises(DataError, match="must hold at least one word, but all are empty"):
         wer(["a"], [[""]])
+
+
+@pytest.mark.parametrize(("measure", "name"), [(wer, "wer"), (cer, "cer")])
+def test_rates_of_random_sentences_equal_jiwers(measure, name):
+    jiwer = pytest.importorskip("jiwer", reason="jiwer is not installed")
+    generator = random.Random(5)
+
+    def sentence(least):
+        words = ["a", "ab", "bab", "ba", "über"]
+        return " ".join(generator.choices(words, k=generator.randint(least, 9)))
+
+    hypotheses, references = [sentence(0) for _ in range(200)], [sentence(1) for _ in range(200)]
+    wanted = 100 * getattr(jiwer, name)(references, hypotheses)
+    assert measure(hypotheses, [[text] for text in references]).value == pytest.approx(wanted)

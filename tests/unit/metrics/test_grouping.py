@@ -92,3 +92,25 @@ def test_no_word_at_all_is_refused():
 def test_no_part_at_all_is_refused():
     with pytest.raises(ConfigError, match="`num_parts` must be at least 1, but is 0"):
         by_position([[True]], num_parts=0)
+
+
+def test_lengths_can_count_characters():
+    groups = by_length(
+        ["猫", "猫が好き", "ab  c", "a"], HYPOTHESES, REFERENCES, unit="character", edges=(1, 3)
+    )
+    assert [(group.name, group.count, group.place) for group in groups] == [
+        ("≤ 1", 2, 1),
+        ("> 3", 2, 4),
+    ]
+
+
+def test_length_of_several_texts_is_their_sum():
+    pairs = [tuple(source.split(" ", 1)) for source in SOURCES]
+    assert by_length(pairs, HYPOTHESES, REFERENCES, edges=(2, 4)) == by_length(
+        SOURCES, HYPOTHESES, REFERENCES, edges=(2, 4)
+    )
+
+
+def test_unknown_unit_of_length_is_refused():
+    with pytest.raises(ConfigError, match="`unit` must be one of 'word', 'character', but is 'w'"):
+        by_length(SOURCES, HYPOTHESES, REFERENCES, unit="w")

@@ -2,7 +2,7 @@ import pytest
 import sacrebleu
 
 from regard.core.errors import ConfigError
-from regard.metrics.text import bleu, chrf, ter
+from regard.metrics.text import bleu, bleu_char, bleu_ja, chrf, ter
 
 HYPOTHESES = [
     "the cat sat on the mat .",
@@ -98,3 +98,32 @@ def test_negative_resamples_are_refused():
 def test_negative_word_order_is_refused():
     with pytest.raises(ConfigError, match="`word_order` must be at least 0"):
         chrf(["a"], [["a"]], word_order=-1)
+
+
+def test_bleu_over_characters_needs_no_blanks():
+    result = bleu_char(["猫が好きです"], [["犬が好きです"]])
+    wanted = sacrebleu.metrics.BLEU(tokenize="char").corpus_score(
+        ["猫が好きです"], [["犬が好きです"]]
+    )
+    assert result.value == pytest.approx(wanted.score) and result.value > 50
+    assert "tok:char" in result.signature
+
+
+def test_japanese_is_measured_over_words_where_mecab_is_installed():
+    pytest.importorskip("MeCab", reason="MeCab is not installed")
+    pytest.importorskip("ipadic", reason="the dictionary ipadic is not installed")
+    result = bleu_ja(["猫が好きです。", ""], [["犬が好きです。"], ["はい"]], num_bootstrap=40)
+    assert "tok:ja-mecab" in result.signature
+    assert result.detail["hypothesis_length"] == 5
+
+
+@pytest.mark.parametrize("fault", [RuntimeError, ImportError, AssertionError])
+def test_japanese_is_measured_over_characters_where_mecab_is_missing(monkeypatch, fault):
+    def build(*, tokenize, **settings):
+        if tokenize == "ja-mecab":
+            raise fault
+        return sacrebleu.metrics.BLEU(tokenize=tokenize, **settings)
+
+    monkeypatch.setattr("regard.metrics.text.BLEU", build)
+    hypotheses, references = ["猫が好きです"], [["犬が好きです"]]
+    assert bleu_ja(hypotheses, references) == bleu_char(hypotheses, references)
