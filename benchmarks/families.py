@@ -11,20 +11,18 @@ import argparse
 import gzip
 import json
 import os
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from side_by_side import Run, train_all
+import conduct
+from side_by_side import Run
 
-from regard.core.files import read_json, read_json_lines, write_json
-from regard.core.tables import pick
 from regard.data.datasets import find_data
 from regard.data.examples import Example
 from regard.data.splitting import Splits
 from regard.tasks import runs
-from regard.tasks.recipe import RECIPES
+from regard.tasks.recipe import RECIPES, BaseDataConfig
 from regard.tasks.table import TASKS
 
 VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
@@ -123,38 +121,13 @@ EXPERIMENTS = {
 def main() -> None:
     """Train the runs of some experiments and gather what they measured."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("experiments", nargs="*", help=", ".join(EXPERIMENTS))
-    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
-    parser.add_argument("--threads", type=int, default=1, help="processor threads of a run")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
-    parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
-    parser.add_argument("--seeds", type=int, default=3, help="runs of what is fine-tuned")
-    parser.add_argument("--gather", action="store_true", help="only gather what is finished")
-    parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
     parser.add_argument("--corpus", type=Path, help="write the texts to pre-train on here, and end")
-    arguments = parser.parse_args()
+    arguments = conduct.arguments(parser, EXPERIMENTS)
     if arguments.corpus:
         write_corpus(arguments.corpus)
         write_bilingual(arguments.corpus / "bilingual.txt.gz")
         return
-    planned = [
-        (run, arguments.runs / name)
-        for name in arguments.experiments
-        for run in pick(EXPERIMENTS, name, "experiments")(arguments.runs / name)
-        if run.seed <= arguments.seeds
-    ]
-    if not arguments.gather:
-        started = time.perf_counter()
-        train_all(planned, jobs=arguments.jobs, threads=arguments.threads, words=arguments.set)
-        print(f"all runs took {time.perf_counter() - started:.0f} s")
-    for name in arguments.experiments:
-        places = [(run, folder / run.folder) for run, folder in planned if folder.name == name]
-        rows = [_gather(run, place) for run, place in places if (place / runs.METRICS).exists()]
-        command = f"python benchmarks/families.py {name} --jobs {arguments.jobs}"
-        if arguments.set:
-            command += f" --set {' '.join(arguments.set)}"
-        value = {"experiment": name, "command": command, "runs": rows}
-        write_json(arguments.out / f"{name}.json", value)
+    conduct.experiments(EXPERIMENTS, arguments, gather=_gather)
 
 
 def write_corpus(folder: Path) -> None:
@@ -186,20 +159,8 @@ def write_bilingual(path: Path) -> None:
 
 
 def _gather(run: Run, place: Path) -> dict[str, Any]:
-    metrics = read_json(place / runs.METRICS)
-    # Where the data lies is nobody's business.
-    metrics["command"] = metrics["command"].replace(os.environ["REGARD_DATA"], "$REGARD_DATA")
-    journal = [
-        {key: row[key] for key in ("step", "loss", "value", "accuracy", "seconds") if key in row}
-        for row in read_json_lines(place / runs.JOURNAL)
-        if row["kind"] == "valid"
-    ]
     return {
-        "name": run.name,
-        "recipe": run.recipe,
-        **metrics,
-        "settings": runs.read_config(place)["recipe"],
-        "journal": journal,
+        **conduct.describe(run, place),
         "maps": _maps(place) if run.name == "parikh2016" and run.seed == SEEDS[0] else [],
         "samples": _samples(run, place, task=runs.read_config(place)["recipe"]["task"]),
     }
@@ -208,7 +169,9 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
 def _maps(place: Path) -> list[dict[str, Any]]:
     """Return where the words of the first test pairs look in one another."""
     task = runs.load(place)
-    found = task.attend(task.read_side((str(place / runs.TEST),), "test", seed=0)[:4])
+    found = task.attend(
+        task.read_side((str(place / runs.TEST),), "test", config=task.recipe.data)[:4]
+    )
     return [
         {"rows": one.labels[0], "columns": one.labels[1], "weights": one.mean().tolist()}
         for one in found
@@ -226,7 +189,11 @@ def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
         return []
     answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
     kind = TASKS[RECIPES[task]]
-    rows = zip(kind.read_side((str(place / runs.TEST),), "test", seed=0), answers, strict=True)
+    rows = zip(
+        kind.read_side((str(place / runs.TEST),), "test", config=BaseDataConfig()),
+        answers,
+        strict=True,
+    )
     return [(example.source, example.target, answer) for example, answer in rows][:20]
 
 

@@ -20,6 +20,7 @@ from results import (
     pretrained_translation,
     pretraining,
     speed,
+    spelling,
 )
 
 from regard.core.files import read_json, write_text
@@ -58,6 +59,9 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "pretraining": pretraining.write,
     "pretrained-translation": pretrained_translation.write,
     "entailment": entailment.write,
+    "pronunciation": spelling.write_pronunciation,
+    "transliteration": spelling.write_transliteration,
+    "japanese": spelling.write_japanese,
 }
 """Pages with one file of results, which has their name."""
 

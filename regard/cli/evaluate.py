@@ -7,6 +7,11 @@ import typer
 
 from regard.cli.options import Data, Device, Run, SecondData
 
+MOST_ROWS = 10
+"""Errors that are printed; `--json` has more of them."""
+
+NOTHING = "∅"
+
 
 def evaluate(
     run: Run,
@@ -21,7 +26,7 @@ def evaluate(
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = task.read_side(paths, "test", seed=task.recipe.data.seed)
+    examples = task.read_side(paths, "test", config=task.recipe.data)
     evaluation = task.evaluate(examples, search=task.search_with(beams=beam), num_bootstrap=1000)
     if as_json:
         making = describe_making(task.device)
@@ -29,9 +34,17 @@ def evaluate(
         return
     for result in evaluation.results.values():
         print(result)
-    for title, groups in (("By length", evaluation.by_length), ("By tag", evaluation.by_tag)):
+    for title, groups in (
+        ("By length", evaluation.by_length),
+        ("By tag", evaluation.by_tag),
+        ("Most missed", evaluation.by_unit[:MOST_ROWS]),
+    ):
         if groups:
             print(f"\n{title}:")
         for group in groups:
             values = "  ".join(f"{name} {r.value:6.2f}" for name, r in group.results.items())
-            print(f"  {group.name:<14} {group.count:>6,} sentences  {values}")
+            print(f"  {group.name:<14} {group.count:>6,}  {values}")
+    if evaluation.edits:
+        print("\nMost frequent errors (right → written):")
+    for edit in evaluation.edits[:MOST_ROWS]:
+        print(f"  {edit.right or NOTHING} → {edit.written or NOTHING}  {edit.count:,}")

@@ -22,7 +22,7 @@ def score(
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = task.read_side(paths, "test", seed=task.recipe.data.seed)
+    examples = task.read_side(paths, "test", config=task.recipe.data)
     for example, scored in zip(examples, task.score(examples), strict=True):
         if as_json:
             values = {"source": example.source, **dataclasses.asdict(scored)}

@@ -1,5 +1,6 @@
 """`regard train`: a file of pairs → a run folder."""
 
+import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,13 @@ def train(
     recipe: Annotated[
         str | None, typer.Option(help="A recipe's name or a TOML file; chosen for you without it.")
     ] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="What to judge by: bleu, chrf, cer, per, rouge, accuracy, …")
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="What stands in the columns of a file, such as source,source,target,-."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
     device: Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -31,11 +39,15 @@ def train(
     from regard.tasks.request import Request
 
     paths, settings = split_words(data, most_paths=2)
+    if columns is not None:
+        names = [name.strip() for name in columns.split(",")]
+        settings = [*settings, f"data.columns={json.dumps(names)}"]
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),
         test=tuple(test or ()),
         recipe=recipe,
+        metric=metric,
         settings=tuple(settings),
         out=out or Path("runs") / _folder_name(paths, recipe),
         device=device,

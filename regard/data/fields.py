@@ -24,11 +24,11 @@ class TextField:
 
     def read(self, raw: Text) -> list[int]:
         """Turn one text, or several side by side, into token ids, ends included."""
-        return self._wrap([self.tokenizer.encode(part) for part in _parts(raw)])
+        return self._wrap([self.tokenizer.encode(part) for part in texts_of(raw)])
 
     def read_all(self, texts: Sequence[Text]) -> list[list[int]]:
         """Turn many texts into token ids, much faster than one by one."""
-        rows = [_parts(text) for text in texts]
+        rows = [texts_of(text) for text in texts]
         encoded = iter(self.tokenizer.encode_batch([part for row in rows for part in row]))
         return [self._wrap([next(encoded) for _ in row]) for row in rows]
 
@@ -70,5 +70,6 @@ class TextField:
         return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
 
 
-def _parts(text: Text) -> tuple[str, ...]:
+def texts_of(text: Text) -> tuple[str, ...]:
+    """Return the texts of a source: one, or several."""
     return (text,) if isinstance(text, str) else text

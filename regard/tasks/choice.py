@@ -1,18 +1,25 @@
 """A sensible recipe for the data and the machine, with the reasons."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from regard.data.examples import Example
+from regard.data.fields import texts_of
 
 WORD_LIMIT = 2_000
 """Up to so many distinct words, words themselves are the best pieces."""
 
 SMALL_DATA = 10_000
 """Fewer pairs than this are read more often, in smaller batches: they make too few steps else."""
+
+SYMBOL_LENGTH = 2
+"""What stands between blanks and is no longer than this on average is no word: a phone, a digit."""
+
+WORD_LENGTH = 20
+"""A line without blanks that is longer than this is no word, but text without blanks."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +41,17 @@ def choose(examples: Sequence[Example], device: torch.device) -> Choice:
     else:
         recipe, reasons = "bahdanau2015-laptop", ["there is no GPU"]
     for side, texts in (
-        ("source", [example.source for example in examples]),
+        ("source", [text for example in examples for text in texts_of(example.source)]),
         ("target", [example.target for example in examples]),
     ):
-        kind, size, why = _choose_pieces(texts)
-        settings[f"data.{side}.kind"] = kind
-        settings[f"data.{side}.vocab_size"] = size
-        reasons.append(f"{side} pieces: {kind} ({why})")
+        pieces = _choose_pieces(texts)
+        settings[f"data.{side}.kind"] = pieces.kind
+        settings[f"data.{side}.vocab_size"] = pieces.vocab_size
+        reasons.append(f"{side} pieces: {pieces.kind} ({pieces.reason})")
+    # The target's, which came last, say what an answer is made of.
+    settings["metrics"] = list(pieces.metrics)
+    settings["validation.metric"] = pieces.metrics[0]
+    reasons.append(f"judged by {pieces.metrics[0]}")
     if len(examples) < SMALL_DATA:
         settings |= {
             "data.batch.max_sentences": 32,
@@ -52,13 +63,38 @@ def choose(examples: Sequence[Example], device: torch.device) -> Choice:
     return Choice(recipe, settings, tuple(reasons))
 
 
-def _choose_pieces(texts: Sequence[str]) -> tuple[str, int, str]:
+@dataclass(frozen=True)
+class Pieces:
+    """What the texts of one side are cut into, and how answers made of it are judged."""
+
+    kind: str
+    vocab_size: int
+    metrics: tuple[str, ...]
+    reason: str
+
+
+def _choose_pieces(texts: Sequence[str]) -> Pieces:
     words = [text.split() for text in texts]
     distinct = {word for line in words for word in line}
-    mean_length = sum(map(len, words)) / len(words)
-    if mean_length < 1.5:
-        return "char", 1_000, "most lines are a single word"
+    mean_words = sum(map(len, words)) / len(words)
+    if mean_words < 1.5:
+        return _choose_characters(texts)
+    if len(distinct) <= WORD_LIMIT and _mean_length(distinct) <= SYMBOL_LENGTH:
+        why = f"{len(distinct):,} distinct symbols between blanks"
+        return Pieces("blanks", 4 * WORD_LIMIT, ("per", "word_errors"), why)
+    metrics = ("bleu", "chrf", "accuracy", "lecture_bleu")
     if len(distinct) <= WORD_LIMIT:
-        return "word", 4 * WORD_LIMIT, f"only {len(distinct):,} distinct words"
+        return Pieces("word", 4 * WORD_LIMIT, metrics, f"only {len(distinct):,} distinct words")
     size = 4_000 if len(texts) < 10_000 else 8_000
-    return "bpe", size, f"{len(distinct):,} distinct words"
+    return Pieces("bpe", size, metrics, f"{len(distinct):,} distinct words")
+
+
+def _choose_characters(texts: Sequence[str]) -> Pieces:
+    if _mean_length(texts) > WORD_LENGTH:
+        why = f"text without blanks, {_mean_length(texts):.0f} characters a line"
+        return Pieces("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), why)
+    return Pieces("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
+
+
+def _mean_length(texts: Collection[str]) -> float:
+    return sum(map(len, texts)) / len(texts)

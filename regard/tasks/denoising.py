@@ -16,6 +16,7 @@ from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.corruption import CorruptedBatches, Corruption
 from regard.data.examples import Example
+from regard.data.fields import Text
 from regard.data.packing import cut_windows
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
@@ -23,7 +24,7 @@ from regard.metrics.result import Result
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.evaluation import Evaluation
+from regard.tasks.evaluation import Evaluation, as_text
 from regard.tasks.filling import (
     GapField,
     SpanField,
@@ -201,7 +202,7 @@ class DenoisingTask(Predictor):
 
     def predict(
         self,
-        sources: Sequence[str],
+        sources: Sequence[Text],
         *,
         search: SearchConfig | None = None,
         num_best: int = 1,
@@ -215,11 +216,12 @@ class DenoisingTask(Predictor):
             num_best: How many fillings a line.
             prefix: What the answer as the model writes it must begin with, such as `<x0> the`.
         """
-        check_gaps(sources)
-        found = super().predict(sources, search=search, num_best=num_best, prefix=prefix)
+        lines = [as_text(source) for source in sources]
+        check_gaps(lines)
+        found = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
         return [
             [replace(one, text=fill(line, self.target.spans(one.text))) for one in best]
-            for line, best in zip(sources, found, strict=True)
+            for line, best in zip(lines, found, strict=True)
         ]
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:

@@ -7,16 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import DataError
 from regard.data.examples import Example
-from regard.metrics.accuracy import accuracy
+from regard.data.fields import Text, texts_of
 from regard.metrics.alignment import alignment_error_rate, links_from_weights, merge_to_words
+from regard.metrics.edits import Edit, by_unit, edits
 from regard.metrics.grouping import Group, by_length, by_tag
-from regard.metrics.lecture_bleu import lecture_bleu
+from regard.metrics.measures import METRICS
 from regard.metrics.result import Result
-from regard.metrics.text import bleu, chrf
+from regard.metrics.units import Unit
 from regard.search.settings import SearchConfig
+from regard.tasks.measuring import measure, num_candidates
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
+
+UNITS: dict[str, Unit] = {"per": "word", "wer": "word", "cer": "character"}
+"""What answers are made of, where a metric says so: phones and words stand between blanks."""
+
+CHARACTER_EDGES = (4, 6, 8, 10, 12, 16, 20)
+"""The most characters of each group of words."""
+
+MOST_EDITS = 50
+"""Kinds of errors that are written down."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +37,13 @@ class Evaluation:
     results: dict[str, Result]
     """Each score by its name."""
     by_length: list[Group] = field(default_factory=list)
-    """BLEU by the number of source words."""
+    """The first score by the length of the source, in words or, where it is a word, characters."""
     by_tag: list[Group] = field(default_factory=list)
-    """BLEU and exact matches by phenomenon, where the data carries tags."""
+    """The first score and exact matches by phenomenon, where the data carries tags."""
+    by_unit: list[Group] = field(default_factory=list)
+    """For exact answers: how often each phone, letter or word of the right ones is missed."""
+    edits: list[Edit] = field(default_factory=list)
+    """For exact answers: what was written in place of what, the most frequent first."""
     sources: list[str] = field(default_factory=list)
     """What was given."""
     outputs: list[str] = field(default_factory=list)
@@ -48,6 +63,8 @@ class Evaluation:
             "scores": {name: result.to_dict() for name, result in self.results.items()},
             "by_length": [_group(group) for group in self.by_length],
             "by_tag": [_group(group) for group in self.by_tag],
+            **({"by_unit": [_group(group) for group in self.by_unit]} if self.by_unit else {}),
+            **({"edits": [vars(edit) for edit in self.edits[:MOST_EDITS]]} if self.edits else {}),
             **({"confusion": self.confusion} if self.confusion else {}),
             "num_examples": len(self.outputs),
             "seconds": round(self.seconds, 3),
@@ -72,32 +89,66 @@ def evaluate(
     """
     if not examples:
         raise DataError("There is nothing to evaluate: the test set has no example.")
+    names = predictor.recipe.metrics
+    # There are no more candidates than beams; the name of the score tells how many there were.
+    num_best = min(num_candidates(names), (search or predictor.recipe.search).beams)
     started = time.perf_counter()
-    found = [best[0] for best in predictor.predict([e.source for e in examples], search=search)]
+    found = predictor.predict([e.source for e in examples], search=search, num_best=num_best)
     seconds = time.perf_counter() - started
-    outputs = [prediction.text for prediction in found]
+    candidates = [[prediction.text for prediction in best] for best in found]
+    outputs = [texts[0] for texts in candidates]
     references = [[example.target, *example.references] for example in examples]
-    sources = [example.source for example in examples]
-    results = {
-        "bleu": bleu(outputs, references, num_bootstrap=num_bootstrap),
-        "chrf": chrf(outputs, references, num_bootstrap=num_bootstrap),
-        "accuracy": accuracy(outputs, references),
-        "lecture_bleu": lecture_bleu(outputs, references),
-    }
+    sources = [as_text(example.source) for example in examples]
+    results = measure(names, candidates, references, num_bootstrap=num_bootstrap)
     error_rate = measure_alignment(predictor, examples)
     if error_rate is not None:
         results["aer"] = error_rate
+    first = next((name for name in names if name in METRICS), "accuracy")
+    unit = next((UNITS[name] for name in names if name in UNITS), None)
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
-        by_length=by_length(sources, outputs, references),
-        by_tag=by_tag(tags, outputs, references) if any(tags) else [],
+        by_length=_by_length(sources, outputs, references, metric=first),
+        by_tag=_by_tag(tags, outputs, references, metric=first) if any(tags) else [],
+        by_unit=by_unit(outputs, references, unit=unit) if unit else [],
+        edits=edits(outputs, references, unit=unit) if unit else [],
         sources=sources,
         outputs=outputs,
         references=[example.target for example in examples],
-        num_tokens=sum(len(prediction.tokens) for prediction in found),
+        num_tokens=sum(len(best[0].tokens) for best in found),
         seconds=seconds,
     )
+
+
+def as_text(source: Text) -> str:
+    """Return a source as one line: several texts stand side by side, a tab between them."""
+    return "\t".join(texts_of(source))
+
+
+def _by_length(
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: str,
+) -> list[Group]:
+    measures = {metric: METRICS[metric]}
+    if 2 * sum(len(source.split()) == 1 for source in sources) <= len(sources):
+        return by_length(sources, outputs, references, measures=measures)
+    return by_length(
+        sources, outputs, references, measures=measures, unit="character", edges=CHARACTER_EDGES
+    )
+
+
+def _by_tag(
+    tags: Sequence[Sequence[str]],
+    outputs: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: str,
+) -> list[Group]:
+    measures = {name: METRICS[name] for name in dict.fromkeys((metric, "accuracy"))}
+    return by_tag(tags, outputs, references, measures=measures)
 
 
 def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Result | None:

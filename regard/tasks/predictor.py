@@ -14,11 +14,11 @@ from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Batches, limit_lengths
+from regard.data.columns import split_columns
 from regard.data.examples import Example
-from regard.data.fields import TextField
+from regard.data.fields import Text, TextField, texts_of
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
-from regard.metrics.text import bleu
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.hypothesis import Hypothesis
@@ -26,7 +26,8 @@ from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
-from regard.tasks.evaluation import Evaluation, evaluate
+from regard.tasks.evaluation import Evaluation, as_text, evaluate
+from regard.tasks.measuring import LOSS, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
 from regard.tasks.task import Task
@@ -158,21 +159,22 @@ class Predictor(Task[Recipe]):
         return loss
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure BLEU of greedy translations, and the loss."""
+        """Return how to measure greedy answers and the loss."""
         config = self.recipe.validation
         batches = self.batches(examples)
         # Evenly from the whole set, which may be sorted by length.
         asked = examples[:: -(-len(examples) // config.max_examples)]
+        sources = [example.source for example in asked]
         references = [[example.target, *example.references] for example in asked]
 
         def validate() -> Validation:
-            nll = self.mean_nll(batches)
-            outputs = self.translate(
-                [example.source for example in asked], search=SearchConfig(beams=1)
-            )
-            score = bleu(outputs, references).value
-            value = score if config.metric == "bleu" else -nll
-            return Validation(value=value, numbers={"loss": nll, "bleu": score})
+            numbers = {LOSS: self.mean_nll(batches)}
+            if config.metric != LOSS:
+                found = self.predict(sources, search=replace(self.recipe.search, beams=1))
+                answers = [[best[0].text] for best in found]
+                score = measure((config.metric,), answers, references)[config.metric]
+                numbers[config.metric] = score.value
+            return Validation(goodness(config.metric, numbers[config.metric]), numbers)
 
         return validate
 
@@ -188,7 +190,7 @@ class Predictor(Task[Recipe]):
 
     def predict(
         self,
-        sources: Sequence[str],
+        sources: Sequence[Text],
         *,
         search: SearchConfig | None = None,
         num_best: int = 1,
@@ -200,7 +202,8 @@ class Predictor(Task[Recipe]):
         depend on it and the seed alone: asked twice, it is answered twice the same.
 
         Args:
-            sources: One sentence each.
+            sources: One text each, or several that are read side by side; where the recipe names
+                several source columns, a line's tabs part them.
             search: How to search; the recipe's way if not given.
             num_best: How many predictions a source.
             prefix: What every answer must begin with; its last token is whole, so that the model
@@ -210,10 +213,15 @@ class Predictor(Task[Recipe]):
         config = search or self.recipe.search
         given = self._read_prefix(prefix)
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        filled = [row for row, source in enumerate(sources) if source.strip()]
-        examples = [Example(sources[row]) for row in filled]
+        columns = self.recipe.data.columns
+        asked = [
+            split_columns(source, columns) if isinstance(source, str) else source
+            for source in sources
+        ]
+        filled = [row for row, source in enumerate(asked) if as_text(source).strip()]
+        examples = [Example(asked[row]) for row in filled]
         for batch in self.batches(examples):
-            numbers = [crc32(examples[row].source.encode()) for row in batch.rows]
+            numbers = [crc32(as_text(examples[row].source).encode()) for row in batch.rows]
             found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)
             for row, best in zip(batch.rows, found, strict=True):
                 answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
@@ -291,7 +299,7 @@ class Predictor(Task[Recipe]):
 def _train_tokenizers(
     config: DataConfig, examples: Sequence[Example]
 ) -> tuple[Tokenizer, Tokenizer]:
-    sources = [example.source for example in examples]
+    sources = [text for example in examples for text in texts_of(example.source)]
     targets = [example.target for example in examples]
     if config.is_joint:
         joint = train_tokenizer(config.source, [*sources, *targets])

@@ -9,6 +9,7 @@ from regard.data.labelled import read_labelled
 from regard.data.readers import read_examples
 from regard.data.splitting import Splits, drop_overlap, split_by_source
 from regard.data.texts import read_text, split_text
+from regard.tasks.recipe import BaseDataConfig, DataConfig
 
 
 def read_pairs(
@@ -16,8 +17,8 @@ def read_pairs(
     valid: tuple[str, ...],
     test: tuple[str, ...],
     *,
-    seed: int,
-    read: Reader = read_examples,
+    config: BaseDataConfig,
+    read: Reader | None = None,
 ) -> Splits:
     """Read pairs so that no source is on two sides.
 
@@ -25,12 +26,14 @@ def read_pairs(
         data: A data set's name, a file of pairs, or two line-aligned files.
         valid: Validation data, likewise; split off the training data if empty.
         test: Test data, likewise.
-        seed: Of splits and of generated data.
-        read: How files are read.
+        config: The seed of splits and of generated data, and what stands in which column.
+        read: How files are read, if not as pairs.
     """
+    read = read or _pair_reader(config)
+    seed = config.seed
     found = find_data(*data, seed=seed, read=read)
-    valid_side = read_side(valid, "valid", seed=seed, read=read)
-    test_side = read_side(test, "test", seed=seed, read=read)
+    valid_side = read_side(valid, "valid", config=config, read=read)
+    test_side = read_side(test, "test", config=config, read=read)
     if isinstance(found, Splits):
         train, note = found.train, found.note
         valid_side, test_side = valid_side or found.valid, test_side or found.test
@@ -54,7 +57,7 @@ def read_pairs(
 
 
 def read_side(
-    paths: tuple[str, ...], side: str, *, seed: int, read: Reader = read_examples
+    paths: tuple[str, ...], side: str, *, config: BaseDataConfig, read: Reader | None = None
 ) -> list[Example]:
     """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
@@ -64,15 +67,24 @@ def read_side(
             f"`--{side}` must be one file of pairs or two line-aligned files, "
             f"but there are {len(paths)}: {', '.join(paths)}."
         )
-    found = find_data(*paths, seed=seed, read=read)
+    found = find_data(*paths, seed=config.seed, read=read or _pair_reader(config))
     if isinstance(found, Splits):
         chosen: list[Example] = getattr(found, side)
         return chosen
     return found
 
 
+def _pair_reader(config: BaseDataConfig) -> Reader:
+    columns = config.columns if isinstance(config, DataConfig) else ()
+    return partial(read_examples, columns=columns)
+
+
 def read_texts(
-    data: tuple[str, ...], valid: tuple[str, ...], test: tuple[str, ...], *, seed: int
+    data: tuple[str, ...],
+    valid: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    config: BaseDataConfig,
 ) -> Splits:
     """Read texts, line by line; what is not given is split off the end of the training text.
 
@@ -80,11 +92,11 @@ def read_texts(
         data: A data set's name or a text file.
         valid: Validation text, likewise.
         test: Test text, likewise.
-        seed: Of generated data.
+        config: The seed of generated data.
     """
-    found = _find_text(data, "data", seed=seed)
-    valid_side = read_text_side(valid, "valid", seed=seed)
-    test_side = read_text_side(test, "test", seed=seed)
+    found = _find_text(data, "data", seed=config.seed)
+    valid_side = read_text_side(valid, "valid", config=config)
+    test_side = read_text_side(test, "test", config=config)
     if not isinstance(found, Splits):
         if valid_side and test_side:
             found = Splits(found, valid_side, test_side, "validation and test text as given")
@@ -93,11 +105,11 @@ def read_texts(
     return Splits(found.train, valid_side or found.valid, test_side or found.test, found.note)
 
 
-def read_text_side(paths: tuple[str, ...], side: str, *, seed: int) -> list[Example]:
+def read_text_side(paths: tuple[str, ...], side: str, *, config: BaseDataConfig) -> list[Example]:
     """Read a text file whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
         return []
-    found = _find_text(paths, side, seed=seed)
+    found = _find_text(paths, side, seed=config.seed)
     if isinstance(found, Splits):
         chosen: list[Example] = getattr(found, side)
         return chosen
@@ -119,10 +131,14 @@ def _find_text(paths: tuple[str, ...], what: str, *, seed: int) -> Splits | list
 
 
 def read_labelled_texts(
-    data: tuple[str, ...], valid: tuple[str, ...], test: tuple[str, ...], *, seed: int
+    data: tuple[str, ...],
+    valid: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    config: BaseDataConfig,
 ) -> Splits:
     """Read texts or pairs of texts with their labels, otherwise as `read_pairs`."""
-    splits = read_pairs(data, valid, test, seed=seed, read=read_labelled)
+    splits = read_pairs(data, valid, test, config=config, read=read_labelled)
     known = {example.target for example in splits.train}
     for side, examples in (("validation", splits.valid), ("test", splits.test)):
         unknown = sorted({example.target for example in examples} - known)

@@ -7,16 +7,19 @@ from regard.core.config import at_least, from_dict
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.batching import BatchConfig
+from regard.data.columns import check_columns
 from regard.data.corruption import CorruptionConfig
 from regard.data.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.packing import PackingKind
 from regard.data.tokenizers import TokenizerConfig
+from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
+from regard.tasks.measuring import LOSS, check_metric
 from regard.training.settings import TrainConfig
 
 
@@ -56,19 +59,27 @@ class DataConfig(BaseDataConfig):
     """The target's tokeniser; a joint vocabulary takes the source's settings."""
     is_joint: bool = False
     """Train one tokeniser on both sides and share its vocabulary."""
+    columns: tuple[str, ...] = ()
+    """What stands in each column of a file: 'source', 'target' or '-'; further sources are context,
+    further targets are references. Empty = source, target."""
+
+    def __post_init__(self) -> None:
+        if self.columns:
+            check_columns(self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationConfig:
     """What decides which weights are best."""
 
-    metric: Literal["bleu", "loss"] = "bleu"
-    """BLEU of greedy translations, or the loss."""
+    metric: str = "bleu"
+    """A metric's name, measured on greedy answers, or 'loss'."""
     max_examples: int = 500
-    """Validation pairs that are translated; the loss is always taken over all."""
+    """Validation pairs that are answered; the loss is always taken over all."""
 
     def __post_init__(self) -> None:
         at_least("max_examples", self.max_examples, 1)
+        pick({LOSS: None, **METRICS}, self.metric, "validation.metric")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,10 +94,16 @@ class Recipe(BaseRecipe):
     """The model."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     """How the best weights are told."""
+    metrics: tuple[str, ...] = ("bleu", "chrf", "accuracy", "lecture_bleu")
+    """What is measured on a test set; the first is also measured by length."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How targets are searched for."""
 
     def __post_init__(self) -> None:
+        if not self.metrics:
+            raise ConfigError("`metrics` must name at least one metric, but is empty.")
+        for name in self.metrics:
+            check_metric(name, "metrics")
         if self.model.ties == "all" and not self.data.is_joint:
             raise ConfigError(
                 "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
@@ -141,6 +158,7 @@ class DenoisingDataConfig(DataConfig):
     """What is taken out."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.is_joint:
             raise ConfigError("`is_joint` must be true where both sides are one text.")
 

@@ -14,6 +14,11 @@ from regard.visual import curves, heatmap
 from regard.visual.picture import to_svg
 from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
 
+MOST_ERRORS = 15
+"""Kinds of errors that are shown."""
+
+NOTHING = "∅"
+
 
 def write_report(
     folder: Path,
@@ -36,13 +41,15 @@ def write_report(
     """
     metrics = read_json(folder / runs.METRICS)
     journal = read_json_lines(folder / runs.JOURNAL)
+    metric = predictor.recipe.validation.metric
     sections = [
         Section("", _summary(metrics, evaluation)),
-        Section("Learning", figure(to_svg(curves.loss_curve(journal)))),
+        Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
         Section("Samples", _samples(evaluation, num_samples)),
         *_maps(predictor, evaluation, num_maps),
-        *_groups("BLEU by source length", evaluation.by_length),
-        *_groups("BLEU by phenomenon", evaluation.by_tag),
+        *_groups("by source length", evaluation.by_length),
+        *_groups("by phenomenon", evaluation.by_tag),
+        *_errors(evaluation),
         Section("How it was made", _making(metrics, evaluation)),
     ]
     path = folder / runs.REPORT
@@ -93,8 +100,23 @@ def _maps(predictor: Predictor, evaluation: Evaluation, num: int) -> list[Sectio
 def _groups(title: str, groups: Sequence[Group]) -> list[Section]:
     if not groups:
         return []
-    values = {f"{group.name} ({group.count:,})": group.results["bleu"].value for group in groups}
-    return [Section(title, figure(to_svg(curves.bars(values, x_label="BLEU"))))]
+    shown = [next(iter(group.results.values())) for group in groups]
+    values = {
+        f"{group.name} ({group.count:,})": result.value
+        for group, result in zip(groups, shown, strict=True)
+    }
+    name = shown[0].name
+    return [Section(f"{name} {title}", figure(to_svg(curves.bars(values, x_label=name))))]
+
+
+def _errors(evaluation: Evaluation) -> list[Section]:
+    if not evaluation.edits:
+        return []
+    rows = [
+        (edit.right or NOTHING, edit.written or NOTHING, edit.count)
+        for edit in evaluation.edits[:MOST_ERRORS]
+    ]
+    return [Section("Most frequent errors", table(["Right", "Written", "Times"], rows))]
 
 
 def _making(metrics: dict[str, Any], evaluation: Evaluation) -> Any:

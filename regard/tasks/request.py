@@ -11,8 +11,9 @@ from regard.data.splitting import Splits
 from regard.tasks import runs
 from regard.tasks.choice import choose
 from regard.tasks.cookbook import load_recipe
+from regard.tasks.measuring import check_metric
 from regard.tasks.reading import read_pairs
-from regard.tasks.recipe import BaseRecipe, DataConfig, to_recipe
+from regard.tasks.recipe import BaseRecipe, DataConfig, Recipe, to_recipe
 from regard.tasks.table import TASKS
 from regard.training.checkpoint import find_training
 
@@ -29,6 +30,8 @@ class Request:
     """Test data, likewise."""
     recipe: str | None = None
     """A recipe's name or a TOML file; chosen by data and machine if not given."""
+    metric: str | None = None
+    """What is measured first, and decides which weights are best; the recipe says if not given."""
     settings: tuple[str, ...] = ()
     """Changes to the recipe, such as `train.max_epochs=3`."""
     out: Path = field(default_factory=lambda: Path("runs/latest"))
@@ -65,6 +68,12 @@ class Request:
 
     def resolve(self) -> tuple[BaseRecipe, Splits]:
         """Read the data and settle the recipe; without one, choose and say why."""
+        if self.metric is not None:
+            check_metric(self.metric, "--metric")
+        recipe, splits = self._resolve()
+        return self._with_metric(recipe), splits
+
+    def _resolve(self) -> tuple[BaseRecipe, Splits]:
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]
             recipe = to_recipe(override(saved, self.settings))
@@ -72,21 +81,32 @@ class Request:
         if self.recipe is not None:
             recipe = load_recipe(self.recipe, self.settings)
             return recipe, self._read(recipe)
-        splits = self.read_splits(seed=self._seed())
+        splits = read_pairs(self.data, self.valid, self.test, config=self._how_to_read())
         choice = choose(splits.train, find_device(self.device))
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         return load_recipe(choice.recipe, self.settings, defaults=choice.settings), splits
 
-    def _seed(self) -> int:
-        """Return the seed of the data before there is a recipe to ask."""
-        asked = override({}, [word for word in self.settings if word.startswith("data.seed=")])
-        return from_dict(DataConfig, asked.get("data", {}), "data").seed
+    def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:
+        if self.metric is None:
+            return recipe
+        if not isinstance(recipe, Recipe):
+            raise ConfigError(
+                "`--metric` is for models that write their answer, but the recipe is for the task "
+                f"'{recipe.task}'. Leave it out."
+            )
+        others = [name for name in recipe.metrics if name != self.metric]
+        # Of several candidates no greedy answer can be the judge.
+        judge = "accuracy" if self.metric.startswith("accuracy@") else self.metric
+        validation = replace(recipe.validation, metric=judge)
+        return replace(recipe, metrics=(self.metric, *others), validation=validation)
 
-    def read_splits(self, *, seed: int) -> Splits:
-        """Read training, validation and test pairs so that no source is on two sides."""
-        return read_pairs(self.data, self.valid, self.test, seed=seed)
+    def _how_to_read(self) -> DataConfig:
+        """Return what decides how data is read before there is a recipe to ask."""
+        known = ("data.seed=", "data.columns=")
+        asked = override({}, [word for word in self.settings if word.startswith(known)])
+        return from_dict(DataConfig, asked.get("data", {}), "data")
 
     def _read(self, recipe: BaseRecipe) -> Splits:
         """Read the data as the recipe's task reads it."""
         task = TASKS[type(recipe)]
-        return task.read(self.data, self.valid, self.test, seed=recipe.data.seed)
+        return task.read(self.data, self.valid, self.test, config=recipe.data)

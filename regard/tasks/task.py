@@ -36,9 +36,9 @@ class Task(ABC, Generic[AnyRecipe]):
     device: torch.device
 
     read: ClassVar[Callable[..., Splits]] = staticmethod(reading.read_pairs)
-    """Reads `(data, valid, test, *, seed)` into training, validation and test data."""
+    """Reads `(data, valid, test, *, config)` into training, validation and test data."""
     read_side: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_side)
-    """Reads `(paths, side, *, seed)`: a file whole, or one side of a data set with a name."""
+    """Reads `(paths, side, *, config)`: a file whole, or one side of a data set with a name."""
 
     @classmethod
     @abstractmethod

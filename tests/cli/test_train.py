@@ -21,7 +21,7 @@ def note(folder):
 def test_file_of_pairs_becomes_a_run_folder(regard, pairs, tmp_path, fast):
     answer = regard("train", pairs, "--out", tmp_path / "run", *fast)
     assert answer.code == 0
-    assert answer.lines[0].startswith("BLEU ")
+    assert answer.lines[0].startswith("PER ")
     assert answer.lines[-1] == f"Run folder: {tmp_path / 'run'}"
     assert "Recipe: bahdanau2015-laptop, because" in answer.err
     assert note(tmp_path / "run").startswith("split by source side: 54 train, 3 valid, 3 test")

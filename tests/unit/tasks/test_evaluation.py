@@ -9,8 +9,10 @@ from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
-from regard.tasks.evaluation import evaluate, measure_alignment
+from regard.search.settings import SearchConfig
+from regard.tasks.evaluation import as_text, evaluate, measure_alignment
 from regard.tasks.predictor import AttentionMap, Prediction
+from regard.tasks.recipe import Recipe
 
 WORDS = "one two three four five six seven eight nine ten".split()
 FIELD = TextField(
@@ -32,9 +34,15 @@ class Copier:
     has_attention: bool = True
     source: TextField = FIELD
     target: TextField = FIELD
+    recipe: Recipe = Recipe()
 
-    def predict(self, sources, *, search=None):
-        return [[Prediction(source, -1.0, tuple(source), ())] for source in sources]
+    def predict(self, sources, *, search=None, num_best=1):
+        """The first answer is the source, the next ones are the source and a number."""
+        endings = ["", *(f" {number}" for number in range(1, num_best))]
+        return [
+            [Prediction(source + end, -1.0, tuple(source + end), ()) for end in endings]
+            for source in sources
+        ]
 
     def attend(self, examples):
         maps = []
@@ -100,6 +108,43 @@ def test_without_tags_there_are_no_groups_by_tag():
 def test_intervals_come_when_asked_for():
     results = [evaluate(Copier(), EXAMPLES, num_bootstrap=num).results for num in (0, 10)]
     assert [result["bleu"].interval is None for result in results] == [True, False]
+
+
+def test_recipe_says_what_is_measured():
+    copier = Copier(recipe=Recipe(metrics=("per", "accuracy@2"), search=SearchConfig(beams=2)))
+    pairs = [Example("one two", "one two 1"), Example("six", "seven")]
+    evaluation = evaluate(copier, pairs)
+    assert {name: r.value for name, r in evaluation.results.items()} == {
+        "per": 50,
+        "accuracy@2": 50,
+    }
+    assert [list(group.results) for group in evaluation.by_length] == [["per"]]
+
+
+def test_fewer_beams_are_fewer_candidates_and_the_name_tells():
+    copier = Copier(recipe=Recipe(metrics=("accuracy@4",), search=SearchConfig(beams=3)))
+    assert evaluate(copier, EXAMPLES).results["accuracy@4"].name == "accuracy@3"
+
+
+def test_errors_of_exact_answers_are_counted():
+    copier = Copier(recipe=Recipe(metrics=("per",)))
+    evaluation = evaluate(
+        copier, [Example("one two", "one three"), Example("six two", "six three")]
+    )
+    (edit,) = evaluation.edits
+    assert (edit.right, edit.written, edit.count) == ("three", "two", 2)
+    assert evaluation.by_unit[0].name == "three"
+    assert evaluation.to_dict()["edits"] == [{"right": "three", "written": "two", "count": 2}]
+
+
+def test_words_are_grouped_by_characters():
+    groups = evaluate(Copier(), [Example("six", "six"), Example("seven", "seven")]).by_length
+    assert [group.name for group in groups] == ["≤ 4", "5–6"]
+
+
+def test_several_texts_of_a_source_stand_side_by_side():
+    pairs = [Example(("one", "two"), "one")]
+    assert as_text(pairs[0].source) == "one\ttwo"
 
 
 def test_empty_test_set_is_refused():

@@ -11,6 +11,7 @@ from regard.search.settings import SearchConfig
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.language import LanguageTask
 from regard.tasks.reading import read_text_side, read_texts
+from regard.tasks.recipe import BaseDataConfig
 from regard.training.loss import cross_entropy
 
 TEXT = "the cat sat on the mat\n\nthe dog sat on the cat\n" * 8
@@ -200,23 +201,24 @@ class TestReading:
         return str(path)
 
     def test_text_is_split_in_its_order(self, path):
-        splits = read_texts((path,), (), (), seed=0)
+        splits = read_texts((path,), (), (), config=BaseDataConfig())
         lines = [*splits.train, *splits.valid, *splits.test]
         assert "".join(line.source for line in lines) == TEXT
 
     def test_given_parts_are_taken_as_they_are(self, path):
-        splits = read_texts((path,), (path,), (path,), seed=0)
+        splits = read_texts((path,), (path,), (path,), config=BaseDataConfig())
         assert splits.train == splits.valid == splits.test
 
     def test_side_of_a_file_is_the_file(self, path):
         assert TextSize.of(
-            [line.source for line in read_text_side((path,), "test", seed=0)], num_tokens=0
+            [line.source for line in read_text_side((path,), "test", config=BaseDataConfig())],
+            num_tokens=0,
         ).num_characters == len(TEXT)
 
     def test_pairs_are_refused(self):
         with pytest.raises(DataError, match="'copy:50' is a data set of pairs"):
-            read_texts(("copy:50",), (), (), seed=0)
+            read_texts(("copy:50",), (), (), config=BaseDataConfig())
 
     def test_two_files_are_refused(self, path):
         with pytest.raises(ConfigError, match="A text must be one file, but `data` has 2"):
-            read_texts((path, path), (), (), seed=0)
+            read_texts((path, path), (), (), config=BaseDataConfig())

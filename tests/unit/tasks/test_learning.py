@@ -161,12 +161,13 @@ def test_own_guesses_are_fed_in_training_only(fresh):
     assert not torch.allclose(sampled(batch).nll, forced)
 
 
-@pytest.mark.parametrize(("metric", "name", "sign"), [("bleu", "bleu", 1), ("loss", "loss", -1)])
-def test_metric_decides_what_is_best(fresh, metric, name, sign):
+@pytest.mark.parametrize(("metric", "sign"), [("bleu", 1), ("loss", -1), ("cer", -1)])
+def test_metric_decides_what_is_best(fresh, metric, sign):
     validation = replace(fresh.recipe.validation, metric=metric)
     fresh.recipe = replace(fresh.recipe, validation=validation)
     found = fresh.validation(EXAMPLES)()
-    assert found.value == sign * found.numbers[name]
+    assert set(found.numbers) == {"loss", metric}
+    assert found.value == sign * found.numbers[metric]
 
 
 def test_resuming_as_another_model_is_refused(reverse_files, interrupted_at, tmp_path):

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.tasks.reading import read_side
+from regard.tasks.reading import read_pairs, read_side
+from regard.tasks.recipe import DataConfig
 from regard.tasks.request import Request
 
 
@@ -17,6 +18,10 @@ def write_pairs(path, names):
 def pairs(tmp_path):
     """A file of a hundred pairs, `source0 x` … `source99 x`."""
     return write_pairs(tmp_path / "pairs.tsv", [f"source{number}" for number in range(100)])
+
+
+def splits_of(request, seed):
+    return read_pairs(request.data, request.valid, request.test, config=DataConfig(seed=seed))
 
 
 def sources(examples):
@@ -57,7 +62,7 @@ def test_out_that_is_a_file_is_refused(tmp_path):
 
 
 def test_file_is_split_so_that_no_source_is_shared(pairs):
-    splits = Request(data=(pairs,)).read_splits(seed=0)
+    splits = splits_of(Request(data=(pairs,)), seed=0)
     sides = [sources(side) for side in (splits.train, splits.valid, splits.test)]
     assert [len(side) for side in sides] == [90, 5, 5]
     assert len(set.union(*sides)) == 100
@@ -65,7 +70,7 @@ def test_file_is_split_so_that_no_source_is_shared(pairs):
 
 def test_side_that_is_given_is_not_split_off(pairs, tmp_path):
     test = write_pairs(tmp_path / "test.tsv", ["other0", "other1"])
-    splits = Request(data=(pairs,), test=(test,)).read_splits(seed=0)
+    splits = splits_of(Request(data=(pairs,), test=(test,)), seed=0)
     assert sources(splits.test) == {"other0 x", "other1 x"}
     assert (len(splits.train), len(splits.valid)) == (95, 5)
 
@@ -73,26 +78,26 @@ def test_side_that_is_given_is_not_split_off(pairs, tmp_path):
 def test_nothing_is_split_off_when_both_sides_are_given(pairs, tmp_path):
     valid = write_pairs(tmp_path / "valid.tsv", ["other0"])
     test = write_pairs(tmp_path / "test.tsv", ["other1"])
-    splits = Request(data=(pairs,), valid=(valid,), test=(test,)).read_splits(seed=0)
+    splits = splits_of(Request(data=(pairs,), valid=(valid,), test=(test,)), seed=0)
     assert len(splits.train) == 100
     assert splits.note == "validation and test data as given"
 
 
 def test_data_set_keeps_its_own_split():
-    splits = Request(data=("copy:50",)).read_splits(seed=0)
+    splits = splits_of(Request(data=("copy:50",)), seed=0)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (50, 500, 500)
 
 
 def test_given_side_takes_the_place_of_a_data_sets_own(tmp_path):
     valid = write_pairs(tmp_path / "valid.tsv", ["other"])
-    splits = Request(data=("copy:50",), valid=(valid,)).read_splits(seed=0)
+    splits = splits_of(Request(data=("copy:50",), valid=(valid,)), seed=0)
     assert (len(splits.valid), len(splits.test)) == (1, 500)
 
 
 def test_training_pair_whose_source_is_held_out_is_dropped_and_counted(pairs, tmp_path):
     valid = write_pairs(tmp_path / "valid.tsv", ["Source3", "other"])
     test = write_pairs(tmp_path / "test.tsv", ["source4 "])
-    splits = Request(data=(pairs,), valid=(valid,), test=(test,)).read_splits(seed=0)
+    splits = splits_of(Request(data=(pairs,), valid=(valid,), test=(test,)), seed=0)
     assert sources(splits.train).isdisjoint({"source3 x", "source4 x"})
     assert splits.note.endswith("; 2 training pairs left out, their source is held out")
 
@@ -101,7 +106,7 @@ def test_training_data_that_is_all_held_out_is_refused(pairs):
     with pytest.raises(
         DataError, match=r"Nothing is left to train on: all 100 training pairs .* test data\."
     ):
-        Request(data=(pairs,), valid=(pairs,), test=(pairs,)).read_splits(seed=0)
+        splits_of(Request(data=(pairs,), valid=(pairs,), test=(pairs,)), seed=0)
 
 
 def test_three_files_for_a_side_are_refused():
@@ -110,12 +115,12 @@ def test_three_files_for_a_side_are_refused():
         match=r"`--valid` must be one file of pairs or two line-aligned files, but there are 3: "
         r"a, b, c\.",
     ):
-        read_side(("a", "b", "c"), "valid", seed=0)
+        read_side(("a", "b", "c"), "valid", config=DataConfig())
 
 
 def test_side_of_a_data_set_is_read_by_its_name():
-    test = read_side(("copy:20",), "test", seed=3)
-    assert sources(test) == sources(Request(data=("copy:20",)).read_splits(seed=3).test)
+    test = read_side(("copy:20",), "test", config=DataConfig(seed=3))
+    assert sources(test) == sources(splits_of(Request(data=("copy:20",)), seed=3).test)
 
 
 def test_seed_of_the_data_decides_the_split_before_a_recipe_is_chosen(pairs):
@@ -154,4 +159,4 @@ def test_run_folder_has_a_default():
 
 def test_file_that_is_absent_is_named():
     with pytest.raises(DataError, match=re.escape("'absent.tsv' is neither a file nor a data")):
-        Request(data=("absent.tsv",)).read_splits(seed=0)
+        splits_of(Request(data=("absent.tsv",)), seed=0)

@@ -1,0 +1,168 @@
+"""Train models of spelling, sound and script, and gather JSON files.
+
+    python benchmarks/spelling.py pronunciation transliteration japanese --jobs 16
+
+The pages are drawn from the JSON files by `benchmarks/pages.py`.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import conduct
+from side_by_side import Run
+
+from regard.core.files import read_json
+from regard.data.examples import Example
+from regard.tasks import runs
+
+SEEDS = (1, 2, 3, 4, 5)
+
+SHOWN = {
+    "english": ("knowledge", "beautiful", "pneumonia", "thorough", "xylophone"),
+    "cmudict": ("knowledge", "beautiful", "pneumonia", "thorough", "xylophone"),
+    "german": ("Schmetterling", "Quelle", "Xylophon", "Psychologie", "Strauß"),
+    "transliteration": ("محمد", "فاطمة", "عبدالله", "شكسبير", "كليوباترا"),
+    "japanese": (
+        "i like tea .",
+        "he is a teacher .",
+        "where is the station ?",
+        "she went to tokyo yesterday .",
+        "i don 't know what to say .",
+    ),
+}
+"""Words and sentences whose attention is drawn."""
+
+
+def _pronunciation(_folder: Path) -> list[Run]:
+    found = []
+    for seed in SEEDS:
+        found.append(Run("english toshniwal2016", "toshniwal2016", ("g2p",), (), seed))
+        found.append(Run("english wu2021", "wu2021", ("g2p",), (), seed))
+    for seed in SEEDS[:3]:
+        found.append(Run("english raffel2017", "raffel2017", ("g2p",), (), seed))
+        soft = ("model.decoder.reach=global",)
+        found.append(Run("english raffel2017 soft", "raffel2017", ("g2p",), soft, seed))
+    for name, data in (("german", "g2p:deu"), ("cmudict", "cmudict")):
+        for recipe in ("toshniwal2016", "wu2021"):
+            found.append(Run(f"{name} {recipe}", recipe, (data,), _longer(recipe, name)))
+    return found
+
+
+def _longer(recipe: str, name: str) -> tuple[str, ...]:
+    """Return the settings for a dictionary four times as large."""
+    if name != "cmudict":
+        return ()
+    if recipe == "wu2021":
+        return ("train.max_steps=6000", "data.batch.max_tokens=8000")
+    return ("train.max_epochs=16", "data.batch.max_tokens=8000")
+
+
+def _transliteration(_folder: Path) -> list[Run]:
+    wide = ("data.target.kind=char", 'metrics=["accuracy", "cer", "accuracy@5"]')
+    wide = (*wide, "validation.metric=accuracy", "train.max_steps=2500")
+    data = ("transliteration",)
+    found = []
+    for seed in SEEDS[:3]:
+        found.append(Run("transliteration", "transliteration", data, (), seed))
+        found.append(Run("wu2021", "wu2021", data, wide, seed))
+    return found
+
+
+def _japanese(_folder: Path) -> list[Run]:
+    data = ("small_enja",)
+    return [
+        Run("characters", "small-enja", data),
+        Run("pieces", "small-enja", data, ("data.target.kind=unigram",)),
+    ]
+
+
+EXPERIMENTS = {
+    "pronunciation": _pronunciation,
+    "transliteration": _transliteration,
+    "japanese": _japanese,
+}
+
+TOGETHER = {
+    "pronunciation": {
+        "english, 5 toshniwal2016": [f"english-toshniwal2016-seed{seed}" for seed in SEEDS],
+        "english, 5 wu2021": [f"english-wu2021-seed{seed}" for seed in SEEDS],
+        "english, all 10": [
+            f"english-{name}-seed{seed}" for name in ("toshniwal2016", "wu2021") for seed in SEEDS
+        ],
+        "german, both": ["german-toshniwal2016-seed1", "german-wu2021-seed1"],
+        "cmudict, both": ["cmudict-toshniwal2016-seed1", "cmudict-wu2021-seed1"],
+    },
+    "transliteration": {
+        "all 6": [
+            f"{name}-seed{seed}" for name in ("transliteration", "wu2021") for seed in SEEDS[:3]
+        ],
+    },
+}
+"""Runs that answer together, by the experiment and a name."""
+
+
+def main() -> None:
+    """Train the runs of some experiments and gather what they measured."""
+    asked = conduct.arguments(argparse.ArgumentParser(description=__doc__), EXPERIMENTS)
+    conduct.experiments(EXPERIMENTS, asked, gather=_gather, join=_join)
+
+
+def _gather(run: Run, place: Path) -> dict[str, Any]:
+    is_first = run.seed == SEEDS[0]
+    return {
+        **conduct.describe(run, place),
+        "samples": _samples(place) if is_first else [],
+        "maps": _maps(run, place) if is_first else [],
+    }
+
+
+def _samples(place: Path) -> list[tuple[str, str, str]]:
+    answers = read_json(place / runs.PREDICTIONS)
+    task = runs.load(place, "cpu")
+    examples = task.read_side((str(place / runs.TEST),), "test", config=task.recipe.data)
+    rows = zip(examples, answers, strict=True)
+    return [(example.source, example.target, answer) for example, answer in rows][:20]
+
+
+def _maps(run: Run, place: Path) -> list[dict[str, Any]]:
+    """Return where the model looks while it writes its own answers."""
+    task = runs.load(place, "cpu")
+    words = SHOWN.get(run.name.split()[0]) or SHOWN[place.parent.name]
+    answers = task.translate(words)
+    examples = [Example(word, answer) for word, answer in zip(words, answers, strict=True)]
+    return [
+        {
+            "source": example.source,
+            "target": example.target,
+            "rows": found.labels[0],
+            "columns": found.labels[1],
+            "weights": [[round(weight, 3) for weight in row] for row in found.mean().tolist()],
+        }
+        for example, found in zip(examples, task.attend(examples), strict=True)
+    ]
+
+
+def _join(name: str, folder: Path) -> list[dict[str, Any]]:
+    """Measure ensembles, where all their members are finished."""
+    rows = []
+    for title, members in TOGETHER.get(name, {}).items():
+        places = [folder / member for member in members]
+        if not all((place / runs.METRICS).exists() for place in places):
+            continue
+        task = runs.load(",".join(map(str, places)))
+        test = task.read_side((str(places[0] / runs.TEST),), "test", config=task.recipe.data)
+        evaluation = task.evaluate(test, num_bootstrap=1000)
+        rows.append(
+            {
+                "name": title,
+                "members": members,
+                "parameters": task.num_parameters,
+                "test": evaluation.to_dict(),
+            }
+        )
+    return rows
+
+
+if __name__ == "__main__":
+    main()
