@@ -15,7 +15,7 @@ from regard.data.loading import Parts, sizes
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
 from regard.data.splitting import Splits
-from regard.data.synthetic import SYNTHETIC
+from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
 from regard.data.translations import (
     MULTI30K_URL,
@@ -74,20 +74,23 @@ def find_data(
 def _number(argument: str, name: str, default: int) -> int:
     if not argument:
         return default
-    digits = re.sub(r"[,_]", "", argument)
-    if not digits.isdecimal() or int(digits) < 1:
+    # Thousands may be marked, but '5000,10' is no number.
+    is_number = re.fullmatch(r"\d+|\d{1,3}([,_]\d{3})+", argument, re.ASCII)
+    number = int(re.sub(r"[,_]", "", argument)) if is_number else 0
+    if number < 1:
+        ranged = ""
+        if name in RANGES:
+            ranged = f", or '{name}:{default},LOW-HIGH' with the range of their {RANGES[name].unit}"
         raise DataError(
             f"What follows '{name}:' must be the number of training pairs, as in "
-            f"'{name}:{default}', but is '{argument}'."
+            f"'{name}:{default}'{ranged}, but is '{argument}'."
         )
-    return int(digits)
+    return number
 
 
-def _generated(parts: Parts, seed: int) -> Splits:
-    train, valid, test = parts
-    return Splits(
-        train, valid, test, f"generated with seed {seed}: {sizes(parts)}; no source is shared"
-    )
+def _generated(parts: Parts, seed: int, within: str = "") -> Splits:
+    note = f"generated with seed {seed}{within}: {sizes(parts)}; no source is shared"
+    return Splits(*parts, note)
 
 
 def _load_phrasebook(argument: str, seed: int) -> Splits:
@@ -96,12 +99,16 @@ def _load_phrasebook(argument: str, seed: int) -> Splits:
 
 
 def _load_synthetic(name: str, argument: str, seed: int) -> Splits:
+    limits, within = None, ""
+    if found := re.fullmatch(r"(?:(.+),)?(\d+)-(\d+)", argument, re.ASCII):
+        argument, low, high = found[1] or "", int(found[2]), int(found[3])
+        limits, within = (low, high), f", {RANGES[name].unit} {low} to {high}"
     num_train = _number(argument, name, 10_000)
-    examples = SYNTHETIC[name](num_train + 2 * NUM_HELD_OUT, seed=seed)
+    examples = generate(name, num_train + 2 * NUM_HELD_OUT, seed=seed, limits=limits)
     # Held out first: so they stay the same whatever the number of training pairs.
     valid, test = examples[:NUM_HELD_OUT], examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT]
     train = examples[2 * NUM_HELD_OUT :]
-    return _generated((train, valid, test), seed)
+    return _generated((train, valid, test), seed, within)
 
 
 DATASETS: dict[str, Dataset] = {
@@ -114,14 +121,21 @@ DATASETS: dict[str, Dataset] = {
         "letters → the same letters", "generated; MIT", partial(_load_synthetic, "copy")
     ),
     "reverse": Dataset(
-        "letters → the letters backwards", "generated; MIT", partial(_load_synthetic, "reverse")
+        "letters → the letters backwards; reverse:5000,3-10 for 5,000 pairs of 3 to 10 letters",
+        "generated; MIT",
+        partial(_load_synthetic, "reverse"),
     ),
     "sort": Dataset(
         "letters → the letters in order", "generated; MIT", partial(_load_synthetic, "sort")
     ),
     "add": Dataset("two numbers → their sum", "generated; MIT", partial(_load_synthetic, "add")),
+    "numbers": Dataset(
+        "numbers of up to six digits → the number in English words",
+        "generated; MIT",
+        partial(_load_synthetic, "numbers"),
+    ),
     "dates": Dataset(
-        "dates as people write them → 2021-03-05",
+        "dates as people write them → 2021-03-05; dates:5000,1950-1999 for these years",
         "generated; MIT",
         partial(_load_synthetic, "dates"),
     ),

@@ -4,13 +4,16 @@ Tokens are separated by blanks, but dates are written as usual. A seed gives alw
 examples, and no source comes twice.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
 from random import Random
 
-from regard.core.config import at_least
+from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.tables import pick
 from regard.data.examples import Example
+from regard.data.numerals import MAX_DIGITS, spell
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
@@ -28,8 +31,6 @@ MONTHS = (
     "November",
     "December",
 )
-FIRST_DATE = date(1950, 1, 1)
-LAST_DATE = date(2049, 12, 31)
 MAX_IN_VAIN = 10_000
 """After so many repetitions in a row nothing new is expected."""
 
@@ -85,35 +86,68 @@ def sort(num: int, *, seed: int = 0, min_length: int = 3, max_length: int = 12) 
     return _distinct(num, map(example, _sequences(DIGITS, seed, (min_length, max_length))))
 
 
-def add(num: int, *, seed: int = 0, max_digits: int = 3) -> list[Example]:
+def add(num: int, *, seed: int = 0, min_digits: int = 1, max_digits: int = 3) -> list[Example]:
     """Write sums such as `1 2 + 3 4 5`; the target is `3 5 7`.
 
     Args:
         num: How many examples.
         seed: Which ones.
+        min_digits: Fewest digits of the longer number.
         max_digits: Most digits of each number.
     """
-    at_least("max_digits", max_digits, 1)
+    _check_digits(min_digits, max_digits)
 
     def examples(random: Random) -> Iterator[Example]:
         while True:
             first, second = (_number(random, max_digits) for _ in range(2))
-            yield Example(" ".join(f"{first}+{second}"), " ".join(str(first + second)))
+            if len(str(max(first, second))) >= min_digits:
+                yield Example(" ".join(f"{first}+{second}"), " ".join(str(first + second)))
 
     return _distinct(num, examples(Random(seed)))
 
 
-def dates(num: int, *, seed: int = 0) -> list[Example]:
+def numbers(num: int, *, seed: int = 0, min_digits: int = 1, max_digits: int = 6) -> list[Example]:
+    """Write numbers such as `1 2 3`; the target is `one hundred and twenty-three`.
+
+    Args:
+        num: How many examples.
+        seed: Which ones.
+        min_digits: Fewest digits.
+        max_digits: Most digits.
+    """
+    _check_digits(min_digits, max_digits)
+    within("max_digits", max_digits, low=1, high=MAX_DIGITS)
+    sizes = range(min_digits, max_digits + 1)
+    # Short numbers are few and come seldom, so that what is held out first leaves some to learn.
+    weights = [min(10**size, 1000) for size in sizes]
+
+    def examples(random: Random) -> Iterator[Example]:
+        while True:
+            (size,) = random.choices(sizes, weights)
+            number = random.randrange(10 ** (size - 1) if size > 1 else 0, 10**size)
+            yield Example(" ".join(str(number)), spell(number))
+
+    return _distinct(num, examples(Random(seed)))
+
+
+def dates(
+    num: int, *, seed: int = 0, first_year: int = 1950, last_year: int = 2049
+) -> list[Example]:
     """Write dates as people do, `March 5, 2021`; the target is `2021-03-05`.
 
     Args:
         num: How many examples.
         seed: Which ones.
+        first_year: Earliest year.
+        last_year: Latest year.
     """
+    within("first_year", first_year, low=1000, high=9999)
+    within("last_year", last_year, low=first_year, high=9999)
+    first, last = date(first_year, 1, 1), date(last_year, 12, 31)
 
     def examples(random: Random) -> Iterator[Example]:
         while True:
-            day = FIRST_DATE + timedelta(random.randrange((LAST_DATE - FIRST_DATE).days + 1))
+            day = first + timedelta(random.randrange((last - first).days + 1))
             yield Example(random.choice(DATE_FORMS)(day), day.isoformat())
 
     return _distinct(num, examples(Random(seed)))
@@ -134,9 +168,78 @@ SYNTHETIC: dict[str, Callable[..., list[Example]]] = {
     "reverse": reverse,
     "sort": sort,
     "add": add,
+    "numbers": numbers,
     "dates": dates,
 }
-"""The tasks by name; each takes `num` and `seed`."""
+"""The tasks by name; each takes `num`, `seed` and the two limits of its range."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """How long the sources of a task are, or what else says how far they go."""
+
+    low: str
+    """Name of the lower limit, as the task takes it."""
+    high: str
+    """Name of the upper limit."""
+    unit: str
+    """What is counted."""
+    step: int = 1
+    """How many values are one length."""
+
+
+RANGES: dict[str, Range] = {
+    "copy": Range("min_length", "max_length", "tokens"),
+    "reverse": Range("min_length", "max_length", "tokens"),
+    "sort": Range("min_length", "max_length", "tokens"),
+    "add": Range("min_digits", "max_digits", "digits"),
+    "numbers": Range("min_digits", "max_digits", "digits"),
+    "dates": Range("first_year", "last_year", "years", step=10),
+}
+
+
+def generate(
+    name: str, num: int, *, seed: int = 0, limits: tuple[int, int] | None = None
+) -> list[Example]:
+    """Write examples of a task within limits; within its own if none are given.
+
+    Args:
+        name: A row of `SYNTHETIC`.
+        num: How many examples.
+        seed: Which ones.
+        limits: Shortest and longest, both included; for `dates`, first and last year.
+    """
+    task = pick(SYNTHETIC, name, "name")
+    if limits is None:
+        return task(num, seed=seed)
+    return task(num, seed=seed, **{RANGES[name].low: limits[0], RANGES[name].high: limits[1]})
+
+
+def longer(name: str, *, lengths: Sequence[int], num: int, seed: int) -> dict[int, list[Example]]:
+    """Write test examples of exactly each length, to see how a model does beyond its training.
+
+    A length is the number of tokens of the source; for `add` the digits of the longer number, for
+    `numbers` the digits; for `dates` it is a year, and stands for the ten years from it on. With a
+    length that was also trained on, drop what training has: `regard.data.splitting.drop_overlap`.
+
+    Args:
+        name: A row of `SYNTHETIC`.
+        lengths: The lengths asked for.
+        num: How many examples of each.
+        seed: Which ones.
+    """
+    pick(SYNTHETIC, name, "name")
+    last = RANGES[name].step - 1
+    return {
+        length: generate(
+            name,
+            num,
+            # Its own stream for each length: else long sources would begin with the short ones.
+            seed=Random(f"{name} {length} {seed}").getrandbits(32),
+            limits=(length, length + last),
+        )
+        for length in lengths
+    }
 
 
 def _sequences(tokens: str, seed: int, lengths: tuple[int, int]) -> Iterator[list[str]]:
@@ -145,6 +248,11 @@ def _sequences(tokens: str, seed: int, lengths: tuple[int, int]) -> Iterator[lis
     random = Random(seed)
     while True:
         yield random.choices(tokens, k=random.randint(*lengths))
+
+
+def _check_digits(min_digits: int, max_digits: int) -> None:
+    at_least("min_digits", min_digits, 1)
+    at_least("max_digits", max_digits, min_digits)
 
 
 def _number(random: Random, max_digits: int) -> int:

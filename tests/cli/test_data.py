@@ -25,6 +25,18 @@ def test_sizes_are_told_when_a_data_set_is_fetched(regard):
     assert answer.out.startswith("copy:30: 30 train, 500 valid, 500 test. generated")
 
 
+def test_lengths_are_told_when_they_are_chosen(regard):
+    answer = regard("data", "get", "reverse:30,3-5")
+    assert "generated with seed 0, tokens 3 to 5: 30 train, 500 valid, 500 test" in answer.out
+
+
+def test_numbers_are_shown_with_their_words(regard):
+    answer = regard("data", "show", "numbers:5,4-4", "--num", 2)
+    pairs = [line.split("\t") for line in answer.lines if not line.startswith("#")]
+    assert all(len(digits.split()) == 4 and " thousand" in words for digits, words in pairs)
+    assert len(pairs) == 2
+
+
 def test_file_needs_no_fetching(refused, pairs):
     message = refused("data", "get", pairs)
     assert message.endswith("is a file, not a data set's name; there is nothing to fetch.")

@@ -4,12 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from regard.core.errors import DataError
+from regard.core.errors import ConfigError, DataError
 from regard.data.datasets import DATASETS, find_data
 from regard.data.examples import Example
 from regard.data.splitting import Splits
 
-GENERATED = ["phrasebook", "copy", "reverse", "sort", "add", "dates"]
+GENERATED = ["phrasebook", "copy", "reverse", "sort", "add", "numbers", "dates"]
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +49,58 @@ def test_the_note_says_how_it_was_made():
     )
 
 
-@pytest.mark.parametrize("argument", ["many", "0", "-3", "1.5"])
+@pytest.mark.parametrize("argument", ["many", "0", "-3", "1.5", "5000,10", "3-", "5000;3-10"])
 def test_a_size_must_be_a_number(argument):
-    message = rf"follows 'copy:' must be the number of .* 'copy:10000', but is '{argument}'\."
+    message = (
+        rf"follows 'copy:' must be the number of training pairs, as in 'copy:10000', or "
+        rf"'copy:10000,LOW-HIGH' with the range of their tokens, but is '{argument}'\."
+    )
     with pytest.raises(DataError, match=message):
         find_data(f"copy:{argument}")
+
+
+@pytest.mark.parametrize("argument", ["many", "20,3-10"])
+def test_the_size_of_what_has_no_length_is_a_number_alone(argument):
+    with pytest.raises(DataError, match=rf"in 'phrasebook:20000', but is '{argument}'\."):
+        find_data(f"phrasebook:{argument}")
+
+
+@pytest.mark.parametrize("argument", ["1000", "1,000", "1_000"])
+def test_thousands_may_be_marked(argument):
+    assert len(find_data(f"copy:{argument}").train) == 1000
+
+
+@pytest.mark.parametrize("name", ["copy", "reverse", "sort"])
+def test_lengths_hold_for_every_part(name):
+    splits = find_data(f"{name}:200,5-6")
+    for part in (splits.train, splits.valid, splits.test):
+        assert {len(example.source.split()) for example in part} == {5, 6}
+    assert len(splits.train) == 200
+
+
+def test_digits_hold_for_every_part():
+    splits = find_data("add:200,4-5")
+    for part in (splits.train, splits.valid, splits.test):
+        sides = [example.source.split(" + ") for example in part]
+        assert {max(len(side.split()) for side in pair) for pair in sides} == {4, 5}
+
+
+def test_years_hold_for_every_part():
+    splits = find_data("dates:200,1990-1999")
+    for part in (splits.train, splits.valid, splits.test):
+        assert {example.target[:4] for example in part} == {str(y) for y in range(1990, 2000)}
+
+
+def test_lengths_go_without_a_size_and_into_the_note():
+    assert find_data("numbers:3-7").note == (
+        "generated with seed 0, digits 3 to 7: 10,000 train, 500 valid, 500 test; "
+        "no source is shared"
+    )
+
+
+def test_crossed_lengths_are_refused():
+    with pytest.raises(ConfigError, match="`max_length` must be at least 10, but is 3."):
+        find_data("reverse:50,10-3")
 
 
 @pytest.mark.parametrize("name", DATASETS)
