@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
+from regard.core.log import logger
 from regard.data.tokenizers import Tokenizer
 
 Text = str | tuple[str, ...]
@@ -58,6 +59,29 @@ class TextField:
         pad = self.tokenizer.pad
         values = torch.tensor([[*ids, *[pad] * (longest - len(ids))] for ids in sequences])
         return values, torch.arange(longest) < lengths[:, None]  # (B, L)
+
+    def warn_of_unknown(self, texts: Sequence[Text], what: str) -> None:
+        """Say how many texts hold something that the vocabulary has never seen, and name one.
+
+        Args:
+            texts: As for `read_all`.
+            what: What the texts are, in the plural.
+        """
+        unk = self.tokenizer.unk
+        rows = [row for row, ids in enumerate(self.read_all(texts)) if unk in ids]
+        if rows:
+            example = next(
+                piece for part in texts_of(texts[rows[0]]) for piece in self.tokenizer.unknown(part)
+            )
+            logger.warning(
+                "%s of %s %s hold something that the vocabulary has never seen (first: '%s', in "
+                "number %s).",
+                f"{len(rows):,}",
+                f"{len(texts):,}",
+                what,
+                example,
+                f"{rows[0] + 1:,}",
+            )
 
     def write(self, ids: Iterable[int]) -> str:
         """Turn token ids into text, up to the first end token."""

@@ -183,6 +183,15 @@ class Tokenizer:
         """Return for each piece of a text in Unicode form NFC where it begins and ends."""
         return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
+    def unknown(self, text: str) -> list[str]:
+        """Return what of a text the vocabulary has never seen."""
+        text = unicodedata.normalize("NFC", text)
+        return [
+            text[start:end].strip()
+            for (start, end), index in zip(self.spans(text), self.encode(text), strict=True)
+            if index == self.unk
+        ]
+
     def save(self, path: Path) -> None:
         """Write the tokenizer as one file in the library's own JSON format."""
         write_text(path, self._trained.to_str(pretty=True) + "\n")

@@ -89,6 +89,7 @@ def evaluate(
     """
     if not examples:
         raise DataError("There is nothing to evaluate: the test set has no example.")
+    predictor.target.warn_of_unknown([example.target for example in examples], "targets")
     names = predictor.recipe.metrics
     # There are no more candidates than beams; the name of the score tells how many there were.
     num_best = min(num_candidates(names), (search or predictor.recipe.search).beams)

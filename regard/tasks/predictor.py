@@ -220,6 +220,7 @@ class Predictor(Task[Recipe]):
         ]
         filled = [row for row, source in enumerate(asked) if as_text(source).strip()]
         examples = [Example(asked[row]) for row in filled]
+        self.source.warn_of_unknown([example.source for example in examples], "sources")
         for batch in self.batches(examples):
             numbers = [crc32(as_text(examples[row].source).encode()) for row in batch.rows]
             found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)

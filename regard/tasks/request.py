@@ -70,21 +70,18 @@ class Request:
         """Read the data and settle the recipe; without one, choose and say why."""
         if self.metric is not None:
             check_metric(self.metric, "--metric")
-        recipe, splits = self._resolve()
-        return self._with_metric(recipe), splits
-
-    def _resolve(self) -> tuple[BaseRecipe, Splits]:
         if self.is_resumed:
             saved = runs.read_config(self.out)["recipe"]
-            recipe = to_recipe(override(saved, self.settings))
+            recipe = self._with_metric(to_recipe(override(saved, self.settings)))
             return recipe, self._read(recipe)
         if self.recipe is not None:
-            recipe = load_recipe(self.recipe, self.settings)
+            recipe = self._with_metric(load_recipe(self.recipe, self.settings))
             return recipe, self._read(recipe)
         splits = read_pairs(self.data, self.valid, self.test, config=self._how_to_read())
         choice = choose(splits.train, find_device(self.device))
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
-        return load_recipe(choice.recipe, self.settings, defaults=choice.settings), splits
+        recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
+        return self._with_metric(recipe), splits
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:
         if self.metric is None:

@@ -106,3 +106,94 @@ def test_interrupted_training_names_the_command_that_goes_on(
 def test_three_files_for_one_side_are_refused(refused, pairs, option):
     message = refused("train", pairs, option, "a", option, "b", option, "c")
     assert message.startswith(f"`{option}` must be one file of pairs or two line-aligned files")
+
+
+def test_metric_by_name_comes_first_and_judges(regard, pairs, tmp_path, fast):
+    out = tmp_path / "run"
+    answer = regard("train", pairs, "--metric", "rouge", "--out", out, *fast)
+    assert answer.lines[0].startswith("ROUGE-L ")
+    recipe = config(out)["recipe"]
+    assert recipe["metrics"][0] == recipe["validation"]["metric"] == "rouge"
+    rows = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+    assert all("rouge" in row for row in rows if row["kind"] == "valid")
+
+
+def test_candidates_are_measured_too(regard, pairs, tmp_path, fast):
+    answer = regard("train", pairs, "--metric", "accuracy@3", "--out", tmp_path / "run", *fast)
+    assert answer.lines[0].startswith("accuracy@3 ")
+    assert config(tmp_path / "run")["recipe"]["validation"]["metric"] == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rogue", "but is 'rogue'. Did you mean 'rouge'?"),
+        ("accuracy@1", "`--metric` must be between 2 and 100, but is 1."),
+    ],
+)
+def test_unknown_metric_is_refused(refused, pairs, tmp_path, name, message):
+    found = refused("train", pairs, "--metric", name, "--out", tmp_path / "run")
+    assert found.startswith("`--metric` must be ")
+    assert found.endswith(message)
+    assert not (tmp_path / "run").exists()
+
+
+def test_metric_is_for_models_that_write(refused, pairs, tmp_path):
+    words = ("--recipe", "sst2-cnn", "--metric", "bleu", "--out", tmp_path / "run")
+    message = refused("train", pairs, *words)
+    assert message.startswith("`--metric` is for models that write their answer, but the recipe is")
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """Sixty lines with two sources, a column to skip, a target and a reference."""
+    path = tmp_path / "wide.tsv"
+    lines = [f"a{n} b\tc{n}\tx\td{n} e\tf{n} g\n" for n in range(60)]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+COLUMNS = "source,source,-,target,target"
+
+
+def test_further_columns_are_context_and_references(regard, wide, tmp_path, fast):
+    out = tmp_path / "run"
+    words = ("--columns", COLUMNS, "--out", out, *fast)
+    assert regard("train", wide, *words).code == 0
+    rows = [json.loads(line) for line in (out / "test.jsonl").read_text().splitlines()]
+    assert all(len(row["source"]) == len(row["target"]) == 2 for row in rows)
+    assert regard("evaluate", out, wide).code == 0
+    assert regard("evaluate", out, out / "test.jsonl").code == 0
+    assert len(regard("predict", out, stdin="a1 b\tc2\na2 b\tc3\n").lines) == 2
+    assert len(regard("score", out, wide).lines) == 60
+    assert regard("show", out, "a1 b\tc2").code == 0
+
+
+def test_line_without_its_context_is_refused(regard, refused, wide, tmp_path, fast):
+    regard("train", wide, "--columns", COLUMNS, "--out", tmp_path / "run", *fast)
+    message = refused("predict", tmp_path / "run", stdin="a1 b\n")
+    assert message.startswith("A line must have 2 columns, its sources, or all of")
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("source,targte", "but one is 'targte'. Did you mean 'target'?"),
+        ("source,source", "must have at least one 'source' and one 'target', but are"),
+        (f"{COLUMNS},target", "line 1, has 5 columns, but `columns` name 6"),
+    ],
+)
+def test_wrong_columns_are_refused(refused, wide, tmp_path, columns, message):
+    assert message in refused("train", wide, "--columns", columns, "--out", tmp_path / "run")
+
+
+def test_unseen_phone_is_told_in_one_line(regard, pairs, tmp_path, fast):
+    regard("train", pairs, "--out", tmp_path / "run", *fast)
+    path = tmp_path / "strange.tsv"
+    path.write_text("a b\tʘ a\n", encoding="utf-8")
+    for verb in ("evaluate", "score"):
+        answer = regard(verb, tmp_path / "run", path)
+        assert answer.code == 0
+        assert "1 of 1 targets hold something that the vocabulary has never seen (first: 'ʘ'" in (
+            answer.err
+        )

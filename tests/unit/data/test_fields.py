@@ -71,3 +71,16 @@ def test_shortened_texts_keep_their_ends(text, most, expected):
     assert len(found) <= most
     assert found[0] == 2 and found[-1] == 3
     assert found.count(3) == expected.count(3)
+
+
+def test_what_was_never_seen_is_counted_and_named(caplog):
+    TARGET.warn_of_unknown(["a b", "a x b", ("a", "y")], "targets")
+    assert caplog.messages == [
+        "2 of 3 targets hold something that the vocabulary has never seen "
+        "(first: 'x', in number 2)."
+    ]
+
+
+def test_known_texts_are_passed_in_silence(caplog):
+    TARGET.warn_of_unknown(["a b", ("a", "b")], "targets")
+    assert not caplog.messages
