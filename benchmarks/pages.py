@@ -12,6 +12,7 @@ from typing import Any
 from results import (
     cost,
     entailment,
+    generalisation,
     ladder,
     language,
     lengths,
@@ -58,6 +59,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "pretraining": pretraining.write,
     "pretrained-translation": pretrained_translation.write,
     "entailment": entailment.write,
+    "generalisation": generalisation.write,
 }
 """Pages with one file of results, which has their name."""
 
