@@ -12,6 +12,7 @@ from typing import Any
 from results import (
     cost,
     entailment,
+    generalisation,
     ladder,
     language,
     lengths,
@@ -62,6 +63,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "pronunciation": spelling.write_pronunciation,
     "transliteration": spelling.write_transliteration,
     "japanese": spelling.write_japanese,
+    "generalisation": generalisation.write,
 }
 """Pages with one file of results, which has their name."""
 

@@ -57,6 +57,7 @@ def lines(
     right: Mapping[str, Points] | None = None,
     right_label: str = "",
     dots: Mapping[str, Points] | None = None,
+    shaded: tuple[str, float, float] | None = None,
 ) -> Figure:
     """Draw one line per series, with a legend if there are several.
 
@@ -68,6 +69,7 @@ def lines(
         right: Further series, measured on an axis of their own on the right.
         right_label: What that axis measures.
         dots: Points by name that no line joins, such as what the lines were fitted to.
+        shaded: A name and the two ends of a stretch of x that stands out, such as what was trained.
     """
     right, dots = right or {}, dots or {}
     if not any(map(_finite, [*series.values(), *right.values()])):
@@ -85,6 +87,10 @@ def lines(
             handles += map(_line, [right_axes] * len(right), numbers, right.values())
         handles += [_dots(axes, points) for points in dots.values()]
         names = [clean(name) for name in (*series, *right, *dots)]
+        if shaded:
+            name, *ends = shaded
+            handles.append(axes.axvspan(*ends, color=COLOURS[-1], alpha=0.15, lw=0, zorder=0))
+            names.append(clean(name))
         num_legend_rows = 0
         if len(names) > 1:
             axes.legend(

@@ -98,3 +98,19 @@ def test_no_two_of_many_lines_look_alike():
     figure = lines({name: [(0, 1), (1, 2)] for name in names}, x_label="x", y_label="y")
     looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()}
     assert len(looks) == len(names)
+
+
+def test_a_shaded_stretch_lies_where_it_is_said():
+    figure = lines({"a": [(0, 1), (9, 2)]}, x_label="x", y_label="y", shaded=("trained", 3, 5))
+    (stretch,) = figure.axes[0].patches
+    assert (stretch.get_x(), stretch.get_x() + stretch.get_width()) == (3, 5)
+
+
+def test_a_shaded_stretch_is_last_in_the_legend():
+    dots = {"seen": [(0, 1)]}
+    figure = lines({"fit": [(0, 1)]}, x_label="x", y_label="y", dots=dots, shaded=("known", 3, 5))
+    assert legend(figure) == ["fit", "seen", "known"]
+
+
+def test_nothing_is_shaded_unless_asked():
+    assert not lines({"a": [(0, 1)]}, x_label="x", y_label="y").axes[0].patches
