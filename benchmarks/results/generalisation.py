@@ -49,8 +49,8 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "",
         "Problems whose every answer is known: trained on short sources, tested on longer ones. "
         f"An answer is right if all of it is. Every run learns for {' or '.join(map(str, steps))} "
-        f"steps of 64 pairs ({min(seconds):.0f}–{max(seconds):.0f} s); no source that is tested "
-        "was trained on.",
+        f"steps of 64 pairs ({min(seconds):.0f}–{max(seconds):.0f} s) and answers greedily; no "
+        "source that is tested was trained on.",
         "",
         _problems(value["problems"]),
         "",
