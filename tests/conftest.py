@@ -9,12 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.attention.reach import MonotonicAttention
 from regard.data.examples import Example
 from regard.data.readers import write_examples
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import (
     DECODERS,
     ConvolutionDecoderConfig,
+    LuongDecoderConfig,
     PrefixDecoderConfig,
     TransformerDecoderConfig,
 )
@@ -71,6 +73,7 @@ TINY_DECODERS = {
     if issubclass(decoder, RecurrentDecoderConfig)
     for cell in CELLS
 } | {
+    "luong-monotonic": LuongDecoderConfig(reach="monotonic", embedding_dim=5, dim=6, num_layers=2),
     "convolution": ConvolutionDecoderConfig(
         embedding_dim=5, dim=6, num_layers=2, max_length=16, dropout=0.0
     ),
@@ -160,6 +163,27 @@ def build():
         return model.eval()
 
     return build_seeded
+
+
+@pytest.fixture
+def wake(sentences):
+    """A model to itself; a monotonic attention will stop at about half of what it sees.
+
+    Untrained, it would pass by nearly everything, and all its weights would be alike.
+    """
+
+    def wake_model(model):
+        attention = getattr(model.decoder, "attention", None)
+        if isinstance(attention, MonotonicAttention):
+            scores = []
+            hook = attention.score.register_forward_hook(lambda *call: scores.append(call[2]))
+            model(sentences.source, sentences.mask, sentences.targets)
+            hook.remove()
+            real = torch.cat(scores, dim=1)[sentences.mask[:, None].expand(-1, 6, -1)]
+            attention.offset.copy_(-attention.gain * real.mean())
+        return model
+
+    return wake_model
 
 
 TINY_SETTINGS = (

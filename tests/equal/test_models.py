@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.attention.positions import POSITIONS
+from regard.attention.reach import REACHES
 from regard.attention.record import record
 from regard.attention.scores import SCORES, DotScore
 from regard.models.build import ModelConfig
@@ -142,7 +143,7 @@ def attentive_pairs():
     for score in SCORES:
         yield next(some), BahdanauDecoderConfig(score=score, **ATTENTION_SIZES)
     for number, (score, reach, is_input_fed) in enumerate(
-        itertools.product(SCORES, ("global", "local_m", "local_p"), (True, False))
+        itertools.product(SCORES, REACHES, (True, False))
     ):
         cell, num_layers = CELLS[(number + number // 6) % 3], 1 + number // 6 % 2
         shape = {"cell": cell, "num_layers": num_layers, "window": 2, **ATTENTION_SIZES}
@@ -189,10 +190,10 @@ def config(request):
 
 
 @pytest.fixture
-def model(config, build):
+def model(config, build, wake):
     # In double precision, so that large logits, as a model without norms has them, agree as well.
     with torch.inference_mode():
-        yield build(config).double()
+        yield wake(build(config).double())
 
 
 @pytest.fixture
@@ -288,6 +289,25 @@ def test_recorded_equals_unrecorded(model, sentences, logits):
     with record(model):
         recorded = model(sentences.source, sentences.mask, sentences.targets).logits
     assert same(recorded, logits)
+
+
+MONOTONIC = {
+    name: config
+    for name, config in CASES.items()
+    if getattr(config.decoder, "reach", "") == "monotonic"
+}
+
+
+@pytest.mark.parametrize("config", MONOTONIC.values(), ids=MONOTONIC)
+def test_monotonic_choices_differ_and_never_go_back(model, sentences):
+    with record(model) as maps:
+        model(sentences.source, sentences.mask, sentences.targets)
+    weights = maps.stack()[:, 0, 0]  # one choice a step, which is all there is
+    assert ((weights == 0) | (weights == 1)).all()
+    assert (weights.sum(-1) == 1).all()
+    choices = weights.argmax(-1)
+    assert (choices.diff(dim=1) >= 0).all()
+    assert len(choices.unique()) > 1
 
 
 def test_state_is_never_changed_in_place(model, sentences):

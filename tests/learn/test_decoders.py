@@ -33,6 +33,7 @@ WIDE = (
         ),
         pytest.param(("model.decoder.reach=local_m", "model.decoder.window=2"), id="local_m"),
         pytest.param(("model.decoder.reach=local_p", "model.decoder.window=2"), id="local_p"),
+        pytest.param(("model.decoder.reach=monotonic",), id="monotonic"),
         pytest.param(("model.decoder.is_input_fed=false",), id="not-fed"),
     ],
 )

@@ -51,23 +51,24 @@ class BahdanauDecoder(RecurrentDecoder):
         """Stand before the first token, with `beams` hypotheses a sentence."""
         prepared = self.attention.prepare(memory.states, memory.mask)
         layers = repeat_rows(self.bridge(memory), beams)
-        first = torch.zeros_like(layers[0][0][:, 0], dtype=torch.long)
-        return State(fixed=prepared, moving={"layers": layers, "position": first})
+        first = self.attention.begin(prepared, beams=beams)
+        return State(fixed=prepared, moving={"layers": layers, "place": first})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         batch = state.fixed["mask"].shape[0]
-        layers, position = state.moving["layers"], state.moving["position"]
+        layers, place = state.moving["layers"], state.moving["place"]
         outputs, contexts = [], []
         for word in embedded.unbind(1):  # (B·W, D)
             query = by_sentence(layers[-1][0][:, None], batch)  # (B, W, D)
-            answer, _ = self.attention(query, state.fixed, by_sentence(position[:, None], batch))
+            places = by_sentence(place[:, None], batch)  # (B, W)
+            answer, weights = self.attention(query, state.fixed, places)
             context = answer.flatten(0, 1)  # (B·W, D)
             output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
             outputs.append(output)
             contexts.append(context)
-            position = position + 1
+            place = self.attention.advance(place, weights.flatten(0, 1))
         readout = self.readout(torch.stack(outputs, 1), embedded, torch.stack(contexts, 1))
-        moving = {"layers": layers, "position": position}
+        moving = {"layers": layers, "place": place}
         return self.output(self.dropout(readout)), State(state.fixed, moving)

@@ -6,13 +6,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.reach import (
-    GlobalAttention,
-    LocalMonotonicAttention,
-    LocalPredictiveAttention,
-)
+from regard.attention.reach import REACHES, ReachKind
 from regard.attention.scores import ScoreKind
 from regard.core.config import at_least
+from regard.core.tables import pick
 from regard.models.decoders.parts import (
     AttentiveDecoderConfig,
     FinalStateBridge,
@@ -29,8 +26,8 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
     """What kind of decoder this is."""
     score: ScoreKind = "general"
     """How well the new state fits a source position."""
-    reach: Literal["global", "local_m", "local_p"] = "global"
-    """Look everywhere, in a window that walks along, or in one that the state asks for."""
+    reach: ReachKind = "global"
+    """Look everywhere, in a window that walks along or that the state asks for, or only ahead."""
     window: int = 10
     """Half the width of a local window, the paper's D."""
     is_input_fed: bool = True
@@ -45,7 +42,8 @@ class LuongDecoder(RecurrentDecoder):
     """h̃_t = tanh(W_c [c_t; h_t]) speaks, with c_t attended from h_t.
 
     Luong et al. 2015, eq. 5-7, and section 3.3 for input feeding. Without input feeding a whole
-    target runs through the recurrence and the attention at once.
+    target runs through the recurrence and the attention at once, unless the attention depends on
+    where it looked before.
     """
 
     def __init__(self, config: LuongDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
@@ -57,66 +55,64 @@ class LuongDecoder(RecurrentDecoder):
             readout_dim=config.dim,
         )
         self.is_input_fed = config.is_input_fed
-        self.attention = _build_attention(config, memory_dim)
+        self.attention = pick(REACHES, config.reach, "reach")(
+            config.build_score(memory_dim), reach=config.window
+        )
         self.bridge = FinalStateBridge(config, memory_dim)
         self.attentional_map = nn.Linear(memory_dim + config.dim, config.dim, bias=False)
 
     def start(self, memory: Memory, *, beams: int = 1) -> State:
         """Stand before the first token, with `beams` hypotheses a sentence."""
+        prepared = self.attention.prepare(memory.states, memory.mask)
         layers = repeat_rows(self.bridge(memory), beams)
-        top = layers[-1][0]
         moving = {
             "layers": layers,
-            "fed": torch.zeros_like(top),
-            "position": torch.zeros_like(top[:, 0], dtype=torch.long),
+            "fed": torch.zeros_like(layers[-1][0]),
+            "place": self.attention.begin(prepared, beams=beams),
         }
-        return State(fixed=self.attention.prepare(memory.states, memory.mask), moving=moving)
+        return State(fixed=prepared, moving=moving)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        run = self._run_fed if self.is_input_fed else self._run_at_once
+        is_stepwise = self.is_input_fed or self.attention.follows_weights
+        run = self._run_by_steps if is_stepwise else self._run_at_once
         vectors, moving = run(embedded, state)
         return self.output(self.dropout(vectors)), State(state.fixed, moving)
 
     def _run_at_once(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
         states, layers = self.recurrence(embedded, state.moving["layers"])
-        position = state.moving["position"]
+        place = state.moving["place"]
         steps = torch.arange(embedded.shape[1], device=embedded.device)
-        vectors = self._attend(states, state.fixed, position[:, None] + steps)
+        vectors, _ = self._attend(states, state.fixed, place[:, None] + steps)
         moving = {
             "layers": layers,
             "fed": state.moving["fed"],
-            "position": position + embedded.shape[1],
+            "place": place + embedded.shape[1],
         }
         return vectors, moving
 
-    def _run_fed(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
-        layers, fed, position = (state.moving[key] for key in ("layers", "fed", "position"))
+    def _run_by_steps(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
+        layers, fed, place = (state.moving[key] for key in ("layers", "fed", "place"))
         vectors = []
         for word in embedded.unbind(1):  # (B·W, D)
-            hidden, layers = self.recurrence.step(torch.cat([word, fed], dim=-1), layers)
-            fed = self._attend(hidden[:, None], state.fixed, position[:, None]).squeeze(1)
+            inputs = torch.cat([word, fed], dim=-1) if self.is_input_fed else word
+            hidden, layers = self.recurrence.step(inputs, layers)
+            vector, weights = self._attend(hidden[:, None], state.fixed, place[:, None])
+            fed = vector.squeeze(1)
+            place = self.attention.advance(place, weights.flatten(0, 1))
             vectors.append(fed)
-            position = position + 1
-        moving = {"layers": layers, "fed": fed, "position": position}
+        moving = {"layers": layers, "fed": fed, "place": place}
         return torch.stack(vectors, dim=1), moving
 
-    def _attend(self, states: Tensor, prepared: dict[str, Tensor], positions: Tensor) -> Tensor:
-        """Turn states (B·W, T, D) into attentional vectors (B·W, T, D)."""
+    def _attend(
+        self, states: Tensor, prepared: dict[str, Tensor], places: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Turn states (B·W, T, D) into attentional vectors (B·W, T, D) and weights (B, W·T, S)."""
         batch = prepared["mask"].shape[0]
-        contexts, _ = self.attention(
-            by_sentence(states, batch), prepared, by_sentence(positions, batch)
+        contexts, weights = self.attention(
+            by_sentence(states, batch), prepared, by_sentence(places, batch)
         )
         contexts = contexts.reshape(*states.shape[:2], -1)  # (B·W, T, D)
         vectors: Tensor = self.attentional_map(torch.cat([contexts, states], dim=-1))
-        return vectors.tanh()
-
-
-def _build_attention(config: LuongDecoderConfig, memory_dim: int) -> GlobalAttention:
-    score = config.build_score(memory_dim)
-    if config.reach == "local_m":
-        return LocalMonotonicAttention(score, reach=config.window)
-    if config.reach == "local_p":
-        return LocalPredictiveAttention(score, reach=config.window)
-    return GlobalAttention(score)
+        return vectors.tanh(), weights

@@ -3,10 +3,12 @@ import math
 import pytest
 import torch
 
+from regard.attention.monotonic import choose_ahead, expect_ahead
 from regard.attention.reach import (
-    GlobalAttention,
+    REACHES,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
+    MonotonicAttention,
 )
 from regard.attention.scores import DotScore
 
@@ -70,11 +72,7 @@ def expected_weights(attention, inputs):
 
 def build_attention(name, reach):
     torch.manual_seed(1)
-    score = DotScore(4, 4)
-    if name == "global":
-        return GlobalAttention(score)
-    kind = LocalMonotonicAttention if name == "local_m" else LocalPredictiveAttention
-    return kind(score, reach=reach)
+    return REACHES[name](DotScore(4, 4), reach=reach)
 
 
 CASES = [("global", 0), *((name, reach) for name in ("local_m", "local_p") for reach in (1, 2, 9))]
@@ -140,3 +138,78 @@ def test_asked_for_place_learns(inputs):
     context.square().sum().backward()
     assert attention.place.weight.grad.abs().sum() > 0
     assert attention.place_map.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", [name for name in REACHES if name != "monotonic"])
+def test_place_is_the_number_of_steps(name, inputs):
+    attention = build_attention(name, 1)
+    place = attention.begin(attention.prepare(*inputs[1:3]), beams=2)
+    assert place.tolist() == [0] * 6
+    assert attention.advance(place, torch.zeros(6, NUM_KEYS)).tolist() == [1] * 6
+    assert not attention.follows_weights
+
+
+class TestMonotonic:
+    @pytest.fixture
+    def attention(self):
+        attention = MonotonicAttention(DotScore(4, 4))
+        with torch.no_grad():
+            attention.offset.fill_(-0.5)
+            attention.gain.fill_(1.5)
+        return attention
+
+    @pytest.fixture
+    def monotonic_inputs(self, inputs):
+        """Queries that stand at one place each, the first of them at the first position."""
+        queries, states, mask, positions = inputs
+        places = positions.minimum(mask.sum(-1, keepdim=True) - 1)
+        return queries, states, mask, torch.nn.functional.one_hot(places, NUM_KEYS).float()
+
+    def test_place_is_where_it_looked_and_first_the_first_position(self, attention, inputs):
+        place = attention.begin(attention.prepare(*inputs[1:3]), beams=2)
+        assert place.tolist() == [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]] * 6
+        weights = torch.rand(6, NUM_KEYS)
+        assert attention.advance(place, weights) is weights
+        assert attention.follows_weights
+
+    def test_evaluation_chooses_by_gain_score_and_offset(self, attention, monotonic_inputs):
+        queries, states, mask, places = monotonic_inputs
+        context, weights = answer(attention.eval(), monotonic_inputs)
+        energies = 1.5 * queries @ states.mT - 0.5
+        assert torch.equal(weights, choose_ahead(energies, mask[:, None], places))
+        assert 0 < (weights * places).sum() < 24  # some stay, some go
+        chosen = states.gather(1, weights.argmax(-1)[..., None].expand(-1, -1, 4))
+        assert torch.allclose(context, chosen)
+
+    def test_training_expects_with_noise_on_the_energies(self, attention, monotonic_inputs):
+        queries, states, mask, places = monotonic_inputs
+        torch.manual_seed(7)
+        context, weights = answer(attention.train(), monotonic_inputs)
+        torch.manual_seed(7)
+        energies = 1.5 * queries @ states.mT - 0.5 + attention.noise * torch.randn(3, 8, NUM_KEYS)
+        assert torch.allclose(weights, expect_ahead(energies, mask[:, None], places), atol=1e-6)
+        assert torch.allclose(context, weights @ states, atol=1e-6)
+
+    @pytest.mark.parametrize("is_training", [True, False])
+    def test_noise_is_drawn_in_training_only(self, attention, monotonic_inputs, is_training):
+        attention.train(is_training)
+        torch.manual_seed(1)
+        before = torch.get_rng_state()
+        _, first = answer(attention, monotonic_inputs)
+        assert torch.equal(torch.get_rng_state(), before) is not is_training
+        _, second = answer(attention, monotonic_inputs)
+        assert torch.equal(first, second) is not is_training
+
+    def test_gain_and_offset_learn(self, attention, monotonic_inputs):
+        context, _ = answer(attention.train(), monotonic_inputs)
+        context.square().sum().backward()
+        assert attention.gain.grad.abs() > 0
+        assert attention.offset.grad.abs() > 0
+
+    def test_half_precision_scores_are_weighed_in_full(self, attention, monotonic_inputs):
+        queries, states, mask, places = monotonic_inputs
+        half = queries.bfloat16(), states.bfloat16(), mask, places
+        for is_training in (True, False):
+            context, weights = answer(attention.train(is_training), half)
+            assert weights.dtype == torch.float32
+            assert context.dtype == torch.bfloat16

@@ -1,11 +1,10 @@
+from typing import get_args
+
 import pytest
 import torch
 
-from regard.attention.reach import (
-    GlobalAttention,
-    LocalMonotonicAttention,
-    LocalPredictiveAttention,
-)
+from regard.attention.reach import REACHES, ReachKind
+from regard.attention.record import record
 from regard.core.errors import ConfigError
 from regard.models.decoders import LuongDecoder, LuongDecoderConfig
 
@@ -42,16 +41,15 @@ def test_steps_follow_the_paper(memory, gru_by_hand, is_input_fed):
             assert torch.allclose(logits[row, position], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("reach", "kind"),
-    [
-        ("global", GlobalAttention),
-        ("local_m", LocalMonotonicAttention),
-        ("local_p", LocalPredictiveAttention),
-    ],
-)
-def test_settings_choose_the_reach(reach, kind):
-    assert type(build_decoder(reach=reach).attention) is kind
+@pytest.mark.parametrize("reach", REACHES)
+def test_settings_choose_the_reach(reach):
+    attention = build_decoder(reach=reach, window=7).attention
+    assert type(attention) is REACHES[reach]
+    assert attention.reach == 7
+
+
+def test_table_of_reaches_is_what_settings_allow():
+    assert set(get_args(ReachKind)) == set(REACHES)
 
 
 @pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
@@ -60,9 +58,23 @@ def test_walking_window_moves_with_every_step(memory, is_input_fed):
     state = decoder.start(memory)
     positions = []
     for _ in range(3):
-        positions.append(state.moving["position"].tolist())
+        positions.append(state.moving["place"].tolist())
         _, state = decoder.step(torch.full((3, 1), 5), state)
     assert positions == [[0] * 3, [1] * 3, [2] * 3]
+
+
+@pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
+def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
+    decoder = build_decoder(reach="monotonic", is_input_fed=is_input_fed)
+    with torch.no_grad():
+        decoder.attention.offset.zero_()
+        decoder.attention.gain.fill_(50.0)
+    state = decoder.start(memory, beams=2)
+    for _ in range(4):
+        with record(decoder) as maps:
+            _, state = decoder.step(torch.full((6, 1), 5), state)
+        assert torch.equal(state.moving["place"], maps.stack()[:, 0, 0].flatten(0, 1))
+    assert (state.moving["place"].argmax(1) > 0).any()
 
 
 def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):

@@ -1,0 +1,41 @@
+"""Attention that never goes back learns what runs in one order, and finds out what aligns."""
+
+import random
+from functools import partial
+
+import pytest
+import torch
+
+from regard.data.readers import read_examples
+from regard.metrics.errors import per
+
+pytestmark = pytest.mark.learn
+
+
+def draw_words(path, num, *, seed):
+    """Words and their pronunciations, some of those in a file."""
+    return random.Random(seed).sample(read_examples(path), num)
+
+
+def assert_reads_ahead(predictor, examples):
+    """One position a step, never one before the last, a new one at most steps."""
+    moves = []
+    for seen in predictor.attend(examples):
+        weights = seen.weights[0, 0]
+        assert set(weights.unique().tolist()) == {0.0, 1.0}
+        assert (weights.sum(1) == 1).all()
+        moves.append(weights.argmax(1).diff())
+        assert (moves[-1] >= 0).all()
+    assert (torch.cat(moves) > 0).float().mean() > 0.5
+
+
+def test_english_is_pronounced_from_left_to_right(learn, data_folder):
+    path = data_folder / "g2p" / "eng_us_train.tsv.gz"
+    if not path.exists():
+        pytest.skip("the shared data holds no g2p/eng_us_train.tsv.gz")
+    trained = learn(partial(draw_words, path), "train.max_steps=800", recipe="raffel2017-laptop")
+    words = draw_words(path, 200, seed=0)
+    pronounced = trained.predictor.translate([word.source for word in words])
+    # Three seeds had 21 to 25.
+    assert per(pronounced, [[word.target] for word in words]).value <= 40
+    assert_reads_ahead(trained.predictor, words)
