@@ -80,9 +80,9 @@ COMMON = (
     "search.max_ratio=1.0",
     "search.max_extra=10",
 )
-"""The same training for all; the rest is in their recipes. Search is greedy: the beam of a model
-that is sure of its answer fills up with wrong ones that end early. No answer is cut short: at most,
-a number of six digits has three words more than its source has digits."""
+"""The same training for all; the rest is in their recipes. Search is greedy, which is
+quick and asks nothing of the length of an answer. No answer is cut short: at most, a number of six
+digits has three words more than its source has digits."""
 
 APART = ("data.is_joint=false", "model.ties=none")
 """Each side with a vocabulary of its own."""

@@ -24,8 +24,10 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Keep the likeliest `beams` hypotheses of each sentence at every step.
 
-    A sentence is done when `beams` of its hypotheses have ended. What is found for it depends on
-    its own log-probabilities alone, never on the sentences beside it.
+    A sentence is done when `beams` of its hypotheses have ended and none that goes on is better
+    than the best of them: a sure model has one good hypothesis, and beside it only bad ones that
+    end early. What is found for a sentence depends on its own log-probabilities alone, never on
+    the sentences beside it.
 
     Args:
         scorer: What gives log-probabilities.
@@ -49,17 +51,23 @@ def beam_search(
     totals[:, 0] = 0.0
     tokens = torch.full((scorer.batch * beams,), start, device=scorer.device)
     num_ended = torch.zeros(scorer.batch, dtype=torch.long, device=scorer.device)
+    best_ended = torch.full((scorer.batch,), -torch.inf, device=scorer.device)
     state = scorer.start(beams)
     trail: list[_Step] = []
     for number in range(int(max_lengths.max())):
         log_probs, state = scorer.step(tokens, state)
         step = _Step.choose(totals, log_probs, is_last=limits <= number + 1, end=end)
         trail.append(step)
+        totals = step.take(step.totals.masked_fill(step.is_end, -torch.inf))
+        # Lengths are made comparable as they will be in the end.
+        scale = float(number + 1) ** config.length_penalty
         num_ended = num_ended + step.is_found.sum(1)
+        best_ended = best_ended.maximum(step.best_found() / scale)
         is_done = num_ended >= beams  # (B,)
+        if beams > 1:
+            is_done &= best_ended >= totals.amax(1) / scale
         if may_look(number, scorer.device) and bool(is_done.all()):
             break
-        totals = step.take(step.totals.masked_fill(step.is_end, -torch.inf))
         totals = totals.masked_fill(is_done[:, None], -torch.inf)
         tokens = step.take(step.words).flatten()
         state = reorder(state, step.rows())
@@ -105,6 +113,11 @@ class _Step:
             # A stable sort by "has ended" puts those that go on first and keeps their order.
             kept=is_end.int().argsort(dim=1, stable=True)[:, :beams],
         )
+
+    def best_found(self) -> Tensor:
+        """Return the log-probability of the likeliest result, (B,); minus infinity = none."""
+        beams = self.is_found.shape[1]
+        return self.totals[:, :beams].masked_fill(~self.is_found, -torch.inf).amax(1)
 
     def take(self, values: Tensor) -> Tensor:
         """Return what belongs to the next beams, (B, 2W) → (B, W)."""

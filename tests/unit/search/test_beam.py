@@ -148,6 +148,13 @@ def test_better_hypotheses_that_end_last_are_not_lost(tree_scorer):
     assert [hypothesis.tokens for hypothesis in found] == [(0, 1, END), (0, 0, END)]
 
 
+def test_bad_hypotheses_that_end_early_do_not_end_the_search(tree_scorer):
+    sure = (0.97, 0.01, 0.01, 0.01)
+    tree = {(): sure, (0,): sure, (0, 0): sure, (0, 0, 0): (0.01, 0.01, 0.01, 0.97)}
+    (found,) = search(tree_scorer(tree), 10, beams=3)
+    assert found[0].tokens == (0, 0, 0, END)
+
+
 def test_impossible_tokens_are_never_chosen(tree_scorer):
     only_b = {(): (0.0, 1.0, 0.0, 0.0), (1,): (0.0, 0.0, 0.0, 1.0)}
     (found,) = search(tree_scorer(only_b), 4, beams=3, num_best=3)
