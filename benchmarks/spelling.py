@@ -18,6 +18,9 @@ from regard.tasks import runs
 
 SEEDS = (1, 2, 3, 4, 5)
 
+ENGLISH = {"toshniwal2016": SEEDS, "wu2021": SEEDS[:4], "raffel2017": SEEDS[:2]}
+"""The recipes that learn to pronounce English, with their seeds."""
+
 SHOWN = {
     "english": ("knowledge", "beautiful", "pneumonia", "thorough", "xylophone"),
     "cmudict": ("knowledge", "beautiful", "pneumonia", "thorough", "xylophone"),
@@ -36,13 +39,10 @@ SHOWN = {
 
 def _pronunciation(_folder: Path) -> list[Run]:
     found = []
-    for seed in SEEDS:
-        found.append(Run("english toshniwal2016", "toshniwal2016", ("g2p",), (), seed))
-        found.append(Run("english wu2021", "wu2021", ("g2p",), (), seed))
-    for seed in SEEDS[:3]:
-        found.append(Run("english raffel2017", "raffel2017", ("g2p",), (), seed))
-        soft = ("model.decoder.reach=global",)
-        found.append(Run("english raffel2017 soft", "raffel2017", ("g2p",), soft, seed))
+    for recipe, seeds in ENGLISH.items():
+        found += [Run(f"english {recipe}", recipe, ("g2p",), (), seed) for seed in seeds]
+    soft = ("model.decoder.reach=global",)
+    found.append(Run("english raffel2017 soft", "raffel2017", ("g2p",), soft))
     for name, data in (("german", "g2p:deu"), ("cmudict", "cmudict")):
         for recipe in ("toshniwal2016", "wu2021"):
             found.append(Run(f"{name} {recipe}", recipe, (data,), _longer(recipe, name)))
@@ -83,13 +83,16 @@ EXPERIMENTS = {
     "japanese": _japanese,
 }
 
+
+def _english(recipe: str) -> list[str]:
+    return [f"english-{recipe}-seed{seed}" for seed in ENGLISH[recipe]]
+
+
 TOGETHER = {
     "pronunciation": {
-        "english, 5 toshniwal2016": [f"english-toshniwal2016-seed{seed}" for seed in SEEDS],
-        "english, 5 wu2021": [f"english-wu2021-seed{seed}" for seed in SEEDS],
-        "english, all 10": [
-            f"english-{name}-seed{seed}" for name in ("toshniwal2016", "wu2021") for seed in SEEDS
-        ],
+        "english, 5 toshniwal2016": _english("toshniwal2016"),
+        "english, 4 wu2021": _english("wu2021"),
+        "english, both, 9 in all": [*_english("toshniwal2016"), *_english("wu2021")],
         "german, both": ["german-toshniwal2016-seed1", "german-wu2021-seed1"],
         "cmudict, both": ["cmudict-toshniwal2016-seed1", "cmudict-wu2021-seed1"],
     },
