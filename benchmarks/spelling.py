@@ -43,19 +43,27 @@ def _pronunciation(_folder: Path) -> list[Run]:
         found += [Run(f"english {recipe}", recipe, ("g2p",), (), seed) for seed in seeds]
     soft = ("model.decoder.reach=global",)
     found.append(Run("english raffel2017 soft", "raffel2017", ("g2p",), soft))
-    for name, data in (("german", "g2p:deu"), ("cmudict", "cmudict")):
-        for recipe in ("toshniwal2016", "wu2021"):
-            found.append(Run(f"{name} {recipe}", recipe, (data,), _longer(recipe, name)))
+    for recipe in ("toshniwal2016", "wu2021"):
+        found.append(Run(f"german {recipe}", recipe, ("g2p:deu",)))
     return found
 
 
-def _longer(recipe: str, name: str) -> tuple[str, ...]:
-    """Return the settings for a dictionary four times as large."""
-    if name != "cmudict":
-        return ()
-    if recipe == "wu2021":
-        return ("train.max_steps=6000", "data.batch.max_tokens=8000")
-    return ("train.max_epochs=16", "data.batch.max_tokens=8000")
+def _cmudict(_folder: Path) -> list[Run]:
+    """Plan runs on a dictionary four times as large."""
+    words = {
+        "toshniwal2016": ("train.max_epochs=16",),
+        "wu2021": (
+            "train.max_steps=4000",
+            "data.batch.max_tokens=8000",
+            "model.encoder.dropout=0.1",
+            "model.decoder.dropout=0.1",
+        ),
+    }
+    return [
+        Run(f"cmudict {recipe}", recipe, ("cmudict",), words[recipe], seed)
+        for seed in SEEDS[:2]
+        for recipe in words
+    ]
 
 
 def _transliteration(_folder: Path) -> list[Run]:
@@ -79,6 +87,7 @@ def _japanese(_folder: Path) -> list[Run]:
 
 EXPERIMENTS = {
     "pronunciation": _pronunciation,
+    "cmudict": _cmudict,
     "transliteration": _transliteration,
     "japanese": _japanese,
 }
@@ -94,7 +103,11 @@ TOGETHER = {
         "english, 4 wu2021": _english("wu2021"),
         "english, both, 9 in all": [*_english("toshniwal2016"), *_english("wu2021")],
         "german, both": ["german-toshniwal2016-seed1", "german-wu2021-seed1"],
-        "cmudict, both": ["cmudict-toshniwal2016-seed1", "cmudict-wu2021-seed1"],
+    },
+    "cmudict": {
+        "cmudict, all 4": [
+            f"cmudict-{name}-seed{seed}" for name in ("toshniwal2016", "wu2021") for seed in (1, 2)
+        ],
     },
     "transliteration": {
         "all 6": [
