@@ -61,6 +61,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "pretrained-translation": pretrained_translation.write,
     "entailment": entailment.write,
     "pronunciation": spelling.write_pronunciation,
+    "cmudict": spelling.write_cmudict,
     "transliteration": spelling.write_transliteration,
     "japanese": spelling.write_japanese,
     "generalisation": generalisation.write,

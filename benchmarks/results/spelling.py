@@ -36,10 +36,9 @@ def write_pronunciation(value: dict[str, Any], folder: Path) -> str:
         "step (`regard evaluate run1,run2,…`).",
         "",
     ]
-    for name, (title, about) in DICTIONARIES.items():
+    for name in ("english", "german"):
+        title, about = DICTIONARIES[name]
         runs = [run for run in value["runs"] if run["name"].split()[0] == name]
-        if not runs:
-            continue
         together = [row for row in value["together"] if row["name"].startswith(f"{name},")]
         published = PUBLISHED if name == "english" else []
         parts += [f"## {title}", "", about, "", _scores(runs, together, published), ""]
@@ -47,6 +46,16 @@ def write_pronunciation(value: dict[str, Any], folder: Path) -> str:
     parts += _alignments(value["runs"], folder)
     english = [run for run in value["runs"] if run["name"].startswith("english ")]
     parts += [_samples(english), "", making(value), ""]
+    return "\n".join(parts)
+
+
+def write_cmudict(value: dict[str, Any], folder: Path) -> str:
+    """Write the page on CMUdict and draw its pictures."""
+    title, about = DICTIONARIES["cmudict"]
+    runs = value["runs"]
+    parts = [f"# Pronunciation: {title}", "", about, ""]
+    parts += [_scores(runs, value["together"], []), "", *_errors(runs[0], folder, "cmudict")]
+    parts += [*_maps(runs[0], folder, "cmudict"), _samples(runs), "", making(value), ""]
     return "\n".join(parts)
 
 
