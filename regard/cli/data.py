@@ -14,8 +14,9 @@ def list_() -> None:
     """List the data sets that have a name."""
     from regard.data.datasets import DATASETS
 
+    width = max(map(len, DATASETS))
     for name, dataset in DATASETS.items():
-        print(f"{name:<12} {dataset.description}")
+        print(f"{name:<{width}} {dataset.description}")
 
 
 @app.command("show")
@@ -24,7 +25,7 @@ def show(
     data2: SecondData = None,
     num: Annotated[int, typer.Option(help="How many pairs.")] = 10,
 ) -> None:
-    """Print some pairs, with their alignment and tags where they are known."""
+    """Print some pairs, with further references, alignment and tags where there are any."""
     from regard.data.datasets import find_data
     from regard.data.splitting import Splits
 
@@ -35,6 +36,8 @@ def show(
     for example in examples[:num]:
         texts = example.source if isinstance(example.source, tuple) else (example.source,)
         print(*texts, example.target, sep="\t")
+        for reference in example.references:
+            print(f"#   or: {reference}")
         if example.alignment is not None:
             links = " ".join(f"{source}-{target}" for source, target in example.alignment)
             print(f"#   {links}")

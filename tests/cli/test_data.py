@@ -40,3 +40,9 @@ def test_numbers_are_shown_with_their_words(regard):
 def test_file_needs_no_fetching(refused, pairs):
     message = refused("data", "get", pairs)
     assert message.endswith("is a file, not a data set's name; there is nothing to fetch.")
+
+
+def test_further_references_are_shown(regard, tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"source": "read", "target": ["r iː d", "r ɛ d"]}\n', encoding="utf-8")
+    assert regard("data", "show", path).lines == ["read\tr iː d", "#   or: r ɛ d"]
