@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 import regard
 from regard.cli import (
+    chat,
     compare,
     data,
     demo,
@@ -60,6 +61,7 @@ app = typer.Typer(
 )
 app.command("train")(train.train)
 app.command("predict")(predict.predict)
+app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)

@@ -9,6 +9,15 @@ Run = Annotated[
 ]
 OneRun = Annotated[str, typer.Argument(help="A run folder.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN", help="A run that tells sources from answers: answers it understands win."
+    ),
+]
+RerankWeight = Annotated[
+    float | None, typer.Option(help="What the --rerank run counts; 0.5 if not given.")
+]
 Data = Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")]
 SecondData = Annotated[str | None, typer.Argument(help="The target side, line by line.")]
 DataAndSettings = Annotated[

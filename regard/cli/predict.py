@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import Device, Run
+from regard.cli.options import Device, Rerank, RerankWeight, Run
 from regard.cli.words import split_words
 
 CHUNK = 2_000
@@ -25,22 +25,31 @@ def predict(
     nbest: Annotated[int, typer.Option(help="Answers a line.")] = 1,
     prefix: Annotated[str, typer.Option(help="What every answer begins with.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    rerank: Rerank = None,
+    rerank_weight: RerankWeight = None,
     device: Device = "auto",
 ) -> None:
     """Answer every line of a file.
 
     With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
     Answers are drawn instead of searched for with search.temperature above 0.
+    With --rerank there are as many candidates as beams, 10 at least, also where they are drawn.
     """
     import dataclasses
     from itertools import islice
 
     from regard.core.errors import ConfigError
     from regard.data.readers import read_sources
+    from regard.tasks.reranking import answering
     from regard.tasks.runs import load
 
     (file,), settings = split_words(words or [], most_paths=1, default="-")
     task = load(run, device)
+    reverse = load(rerank, device) if rerank else None
+    if reverse and beam is not None:
+        # Where beams say how many candidates are drawn, they are not idle.
+        settings, beam = [*settings, f"search.beams={beam}"], None
+    answer = answering(task, reverse, rerank_weight)
     search = task.search_with(beams=beam, num_best=nbest, words=settings)
     if prefix and search is None:
         raise ConfigError(
@@ -50,7 +59,7 @@ def predict(
     lines = iter(read_sources(file))
     number = 0
     while chunk := list(islice(lines, CHUNK)):
-        answers = task.predict(chunk, search=search, num_best=nbest, prefix=prefix)
+        answers = answer(chunk, search=search, num_best=nbest, prefix=prefix)
         for source, found in zip(chunk, answers, strict=True):
             number += 1
             if as_json:

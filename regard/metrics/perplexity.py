@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from regard.core.errors import DataError
+from regard.metrics.resampling import ratio
 from regard.metrics.result import Result
 
 
@@ -59,14 +60,43 @@ def perplexities(nll: float, size: TextSize, *, context: str) -> dict[str, Resul
     shares = {unit: nll / num for unit, num in units.items()}
     nats = shares["character"]
     return {
-        "perplexity": result("perplexity", _exp(shares["token"]), unit="token"),
-        "word_perplexity": result("word perplexity", _exp(shares["word"]), unit="word"),
+        "perplexity": result("perplexity", exp_or_infinity(shares["token"]), unit="token"),
+        "word_perplexity": result("word perplexity", exp_or_infinity(shares["word"]), unit="word"),
         "bits_per_character": result("bits per character", nats / math.log(2), unit="character"),
         "nats_per_character": result("nats per character", nats, unit="character"),
     }
 
 
-def _exp(value: float) -> float:
+def perplexity(
+    nlls: Sequence[float], lengths: Sequence[int], *, context: str, num_bootstrap: int = 0
+) -> Result:
+    """Share the surprise of sentences by their tokens.
+
+    Args:
+        nlls: Negative log-likelihood of each sentence, in nats.
+        lengths: Tokens of each sentence.
+        context: What each token was foretold from, as `key:value` pairs joined by `|`.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    num_tokens = sum(lengths)
+    mean = ratio(
+        "perplexity",
+        nlls,
+        lengths,
+        signature=f"unit:token|units:{num_tokens}|{context}",
+        num_bootstrap=num_bootstrap,
+        scale=1,
+        detail={"nll": sum(nlls), "units": float(num_tokens)},
+    )
+    # Larger means are larger perplexities, so the interval's ends stay its ends.
+    interval = mean.interval and (
+        exp_or_infinity(mean.interval[0]),
+        exp_or_infinity(mean.interval[1]),
+    )
+    return replace(mean, value=exp_or_infinity(mean.value), interval=interval)
+
+
+def exp_or_infinity(value: float) -> float:
     """Return e to a power, or infinity where no number is large enough."""
     try:
         return math.exp(value)

@@ -12,10 +12,12 @@ from regard.metrics.alignment import alignment_error_rate, links_from_weights, m
 from regard.metrics.edits import Edit, by_unit, edits
 from regard.metrics.grouping import Group, by_length, by_tag
 from regard.metrics.measures import METRICS
+from regard.metrics.perplexity import perplexity
 from regard.metrics.result import Result
 from regard.metrics.units import Unit
 from regard.search.settings import SearchConfig
-from regard.tasks.measuring import measure, num_candidates
+from regard.tasks import forcing
+from regard.tasks.measuring import PERPLEXITY, measure, num_candidates
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -100,7 +102,11 @@ def evaluate(
     outputs = [texts[0] for texts in candidates]
     references = [[example.target, *example.references] for example in examples]
     sources = [as_text(example.source) for example in examples]
-    results = measure(names, candidates, references, num_bootstrap=num_bootstrap)
+    of_answers = [name for name in names if name != PERPLEXITY]
+    results = measure(of_answers, candidates, references, num_bootstrap=num_bootstrap)
+    if PERPLEXITY in names:
+        results[PERPLEXITY] = measure_perplexity(predictor, examples, num_bootstrap=num_bootstrap)
+    results = {name: results[name] for name in names}
     error_rate = measure_alignment(predictor, examples)
     if error_rate is not None:
         results["aer"] = error_rate
@@ -150,6 +156,32 @@ def _by_tag(
 ) -> list[Group]:
     measures = {name: METRICS[name] for name in dict.fromkeys((metric, "accuracy"))}
     return by_tag(tags, outputs, references, measures=measures)
+
+
+def measure_perplexity(
+    predictor: "Predictor", examples: Sequence[Example], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure how surprised the model is by each token of the right targets, ends included.
+
+    Of several right answers only the first counts. Models can be compared by it where they cut
+    targets into the same tokens.
+
+    Args:
+        predictor: What foretells the tokens, given the right ones before them.
+        examples: Sources with their targets.
+        num_bootstrap: Samples behind the confidence interval; 0 = none.
+    """
+    forced = forcing.score(predictor, examples)
+    tokenizer = predictor.target.tokenizer
+    unknown = tokenizer.token(tokenizer.unk)
+    num_unknown = sum(target.tokens.count(unknown) for target in forced)
+    context = f"vocab:{tokenizer.vocab_size}|ends:counted|targets:first|teacher-forced"
+    return perplexity(
+        [-target.log_prob for target in forced],
+        [len(target.tokens) for target in forced],
+        context=f"{context}|unknown:{num_unknown}" if num_unknown else context,
+        num_bootstrap=num_bootstrap,
+    )
 
 
 def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Result | None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
     """Return the log-probability of every example's own target, as a prediction of it."""
-    task.target.warn_of_unknown([example.target for example in examples], "targets")
     scored: list[Prediction | None] = [None] * len(examples)
     for batch in task.batches(examples):
         on_device = batch.to(task.device)

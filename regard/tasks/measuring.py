@@ -1,4 +1,4 @@
-"""Metrics by the names that recipes and people give them, over answers and their candidates."""
+"""Metrics by the names that recipes and people give them: of answers, candidates and targets."""
 
 import re
 from collections.abc import Sequence
@@ -12,6 +12,9 @@ from regard.metrics.result import Result
 LOSS = "loss"
 """What is no metric of answers, but may decide which weights are best."""
 
+PERPLEXITY = "perplexity"
+"""How surprised a model is by right targets; what it answers does not matter."""
+
 MOST_CANDIDATES = 100
 """Candidates for an answer that `accuracy@N` may ask for."""
 
@@ -20,13 +23,14 @@ def check_metric(name: str, setting: str) -> None:
     """Raise a `ConfigError` unless there is a metric of this name.
 
     Args:
-        name: A name of the table of metrics, or `accuracy@5`: one of five candidates is right.
+        name: A name of the table of metrics, `perplexity`, or `accuracy@5`: one of five
+            candidates is right.
         setting: Where the name was given.
     """
     if found := _find_candidates(name):
         within(setting, found, low=2, high=MOST_CANDIDATES)
     else:
-        pick(METRICS, name, setting)
+        pick({PERPLEXITY: None, **METRICS}, name, setting)
 
 
 def num_candidates(names: Sequence[str]) -> int:
@@ -44,7 +48,7 @@ def measure(
     """Measure answers in several ways.
 
     Args:
-        names: The metrics.
+        names: The metrics, all of them of answers.
         candidates: For each question its answers, the best first; most metrics look at that alone.
         references: For each question its right answers.
         num_bootstrap: Samples behind each confidence interval; 0 = none.
@@ -62,7 +66,7 @@ def measure(
 
 def goodness(name: str, value: float) -> float:
     """Return a value of which more is better, whatever the metric."""
-    return -value if name in ERROR_RATES or name == LOSS else value
+    return -value if name in ERROR_RATES or name in (LOSS, PERPLEXITY) else value
 
 
 def _find_candidates(name: str) -> int:

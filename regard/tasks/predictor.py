@@ -19,6 +19,7 @@ from regard.data.examples import Example
 from regard.data.fields import Text, TextField, texts_of
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
+from regard.metrics.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.hypothesis import Hypothesis
@@ -27,7 +28,7 @@ from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.evaluation import Evaluation, as_text, evaluate
-from regard.tasks.measuring import LOSS, goodness, measure
+from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
 from regard.tasks.task import Task
@@ -169,7 +170,9 @@ class Predictor(Task[Recipe]):
 
         def validate() -> Validation:
             numbers = {LOSS: self.mean_nll(batches)}
-            if config.metric != LOSS:
+            if config.metric == PERPLEXITY:
+                numbers[PERPLEXITY] = exp_or_infinity(numbers[LOSS])
+            elif config.metric != LOSS:
                 found = self.predict(sources, search=replace(self.recipe.search, beams=1))
                 answers = [[best[0].text] for best in found]
                 score = measure((config.metric,), answers, references)[config.metric]
@@ -230,6 +233,7 @@ class Predictor(Task[Recipe]):
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
+        self.target.warn_of_unknown([example.target for example in examples], "targets")
         return forcing.score(self, examples)
 
     def foretell(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:

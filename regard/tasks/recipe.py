@@ -19,7 +19,7 @@ from regard.models.encoders import max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
-from regard.tasks.measuring import LOSS, check_metric
+from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
 from regard.training.settings import TrainConfig
 
 
@@ -73,13 +73,13 @@ class ValidationConfig:
     """What decides which weights are best."""
 
     metric: str = "bleu"
-    """A metric's name, measured on greedy answers, or 'loss'."""
+    """A metric's name, measured on greedy answers, or 'loss' or 'perplexity', which need none."""
     max_examples: int = 500
     """Validation pairs that are answered; the loss is always taken over all."""
 
     def __post_init__(self) -> None:
         at_least("max_examples", self.max_examples, 1)
-        pick({LOSS: None, **METRICS}, self.metric, "validation.metric")
+        pick({LOSS: None, PERPLEXITY: None, **METRICS}, self.metric, "validation.metric")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Recipe(BaseRecipe):
     validation: ValidationConfig = field(default_factory=ValidationConfig)
     """How the best weights are told."""
     metrics: tuple[str, ...] = ("bleu", "chrf", "accuracy", "lecture_bleu")
-    """What is measured on a test set; the first is also measured by length."""
+    """What is measured on a test set; the first of answers is also measured by length."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How targets are searched for."""
 

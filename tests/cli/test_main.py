@@ -12,6 +12,7 @@ from regard.core.log import logger
 VERBS = (
     "train",
     "predict",
+    "chat",
     "evaluate",
     "score",
     "show",

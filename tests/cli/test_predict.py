@@ -4,6 +4,7 @@ import pytest
 
 from regard.search.settings import SearchConfig
 from regard.tasks.recipe import BaseRecipe
+from regard.tasks.reranking import rerank
 from regard.tasks.task import Task
 
 SOURCES = ["a b c", "", "e d", "b a c d"]
@@ -147,3 +148,56 @@ def test_prefix_needs_a_model_that_writes(refused, sources, monkeypatch):
         "`--prefix` is for models that write their answer, but the task of this run is "
         "'sorting'. Leave it out."
     )
+
+
+def test_answers_can_be_reranked_by_another_run(
+    regard, tiny_run, tiny_run_without_attention, sources
+):
+    words = ("--rerank", tiny_run_without_attention.folder, "--rerank-weight", 900, "--beam", 12)
+    expected = rerank(
+        tiny_run.predictor,
+        tiny_run_without_attention.predictor,
+        SOURCES,
+        num_best=2,
+        weight=900.0,
+        search=SearchConfig(beams=12),
+    )
+    answer = regard("predict", tiny_run.folder, sources, *words, "--nbest", 2)
+    assert [line.split("\t")[2] for line in answer.lines] == [
+        one.text for best in expected for one in best
+    ]
+    assert regard("predict", tiny_run.folder, sources, *words).lines == [
+        best[0].text for best in expected
+    ]
+    plain = regard("predict", tiny_run.folder, sources, "--beam", 12)
+    assert plain.lines != [best[0].text for best in expected]
+
+
+def test_beams_are_candidates_where_answers_are_drawn_and_reranked(regard, tiny_run):
+    words = ("--rerank", tiny_run.folder, "--rerank-weight", 9, "search.temperature=4")
+    few, many = (
+        regard("predict", tiny_run.folder, *words, "--beam", beam, stdin="a b c d e\n")
+        for beam in (1, 400)
+    )
+    # The run turns its own answers round again: among more of them is a better one.
+    assert (many.out, many.err) == ("e d c b a\n", "")
+    assert few.out != many.out
+
+
+def test_only_a_run_that_writes_can_rerank(refused, tiny_run, sources, monkeypatch):
+    class Sorter(Task):
+        recipe = BaseRecipe(task="sorting")
+
+    monkeypatch.setattr(Sorter, "__abstractmethods__", frozenset())
+    runs = {str(tiny_run.folder): tiny_run.predictor, "runs/sorter": Sorter()}
+    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: runs[run])
+    assert refused("predict", tiny_run.folder, sources, "--rerank", "runs/sorter") == (
+        "What reranks must be a run for the task 'generation', an encoder–decoder, but is one for "
+        "'sorting'."
+    )
+
+
+def test_weight_of_nothing_is_a_warning(regard, tiny_run, sources):
+    answer = regard("predict", tiny_run.folder, sources, "--rerank-weight", 2)
+    assert answer.err == "`--rerank-weight` is 2, but has no effect without `--rerank`.\n"
+    assert answer.out == regard("predict", tiny_run.folder, sources).out

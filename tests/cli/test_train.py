@@ -118,6 +118,15 @@ def test_metric_by_name_comes_first_and_judges(regard, pairs, tmp_path, fast):
     assert all("rouge" in row for row in rows if row["kind"] == "valid")
 
 
+def test_perplexity_can_judge(regard, pairs, tmp_path, fast):
+    out = tmp_path / "run"
+    answer = regard("train", pairs, "--metric", "perplexity", "--out", out, *fast)
+    assert answer.lines[0].startswith("perplexity ")
+    assert config(out)["recipe"]["validation"]["metric"] == "perplexity"
+    rows = [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
+    assert all(row["value"] == -row["perplexity"] for row in rows if row["kind"] == "valid")
+
+
 def test_candidates_are_measured_too(regard, pairs, tmp_path, fast):
     answer = regard("train", pairs, "--metric", "accuracy@3", "--out", tmp_path / "run", *fast)
     assert answer.lines[0].startswith("accuracy@3 ")

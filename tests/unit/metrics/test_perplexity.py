@@ -3,7 +3,8 @@ import math
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.perplexity import TextSize, perplexities
+from regard.metrics.perplexity import TextSize, perplexities, perplexity
+from regard.metrics.resampling import draws, interval_of
 
 LINES = ["ab cd\n", "\n", "ef"]
 
@@ -39,3 +40,24 @@ def test_a_hopeless_model_is_infinitely_perplexed():
 def test_empty_text_is_refused():
     with pytest.raises(DataError, match="at least one token to be measured"):
         perplexities(0.0, TextSize.of([], num_tokens=0), context="context:all")
+
+
+def test_sentences_share_their_surprise_by_the_token():
+    found = perplexity([math.log(2), 5 * math.log(2)], [1, 2], context="context:all")
+    assert found.value == pytest.approx(4)
+    assert found.signature == "unit:token|units:3|context:all"
+    assert found.interval is None
+    assert found.detail == pytest.approx({"nll": 6 * math.log(2), "units": 3})
+
+
+def test_interval_is_that_of_sentences_drawn_anew():
+    nlls, lengths = [1.0, 6.0, 2.0, 9.0], [2, 3, 4, 5]
+    found = perplexity(nlls, lengths, context="context:all", num_bootstrap=50)
+    again = [math.exp(drawn @ nlls / (drawn @ lengths)) for drawn in draws(4, 50)]
+    assert found.interval == pytest.approx(interval_of(again))
+    assert found.interval[0] < found.value < found.interval[1]
+    assert found.signature.endswith("|bs:50|seed:12345")
+
+
+def test_hopeless_sentences_are_infinitely_perplexing():
+    assert perplexity([1e6], [3], context="context:all", num_bootstrap=3).value == math.inf

@@ -1,8 +1,10 @@
 import json
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
+import torch.nn.functional as F  # noqa: N812
 
 from regard.core.errors import DataError
 from regard.data.examples import Example
@@ -10,7 +12,7 @@ from regard.data.fields import TextField
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.search.settings import SearchConfig
-from regard.tasks.evaluation import as_text, evaluate, measure_alignment
+from regard.tasks.evaluation import as_text, evaluate, measure_alignment, measure_perplexity
 from regard.tasks.predictor import AttentionMap, Prediction
 from regard.tasks.recipe import Recipe
 
@@ -164,3 +166,69 @@ def test_evaluation_can_be_written_as_json():
 def test_real_model_is_measured_with_every_score(tiny_run):
     assert set(tiny_run.evaluation.results) == {"bleu", "chrf", "accuracy", "lecture_bleu", "aer"}
     assert [group.name for group in tiny_run.evaluation.by_tag] == ["long", "short"]
+
+
+PAIRS = [
+    Example("a b c d", "d c b a", references=("e", "e e")),
+    Example("e d", "d e"),
+    Example("b", "a a a"),
+]
+
+
+def with_metrics(tiny_run, monkeypatch, *metrics):
+    """The tiny run's predictor, as if its recipe named these metrics."""
+    predictor = tiny_run.predictor
+    monkeypatch.setattr(predictor, "recipe", replace(predictor.recipe, metrics=metrics))
+    return predictor
+
+
+def test_perplexity_is_that_of_the_right_targets_end_tokens_included(tiny_run):
+    forced = tiny_run.predictor.score(PAIRS)
+    nll = -sum(target.log_prob for target in forced)
+    found = measure_perplexity(tiny_run.predictor, PAIRS)
+    assert found.value == pytest.approx(math.exp(nll / (5 + 3 + 4)))
+    size = tiny_run.predictor.target.tokenizer.vocab_size
+    assert found.signature == (
+        f"unit:token|units:12|vocab:{size}|ends:counted|targets:first|teacher-forced"
+    )
+
+
+def test_perplexity_is_the_exponential_of_torchs_cross_entropy(tiny_run):
+    predictor = tiny_run.predictor
+    (batch,) = predictor.batches(PAIRS)
+    with torch.inference_mode():
+        logits = predictor.model(batch.source, batch.source_mask, batch.target[:, :-1]).logits
+    labels = batch.target[:, 1:].masked_fill(~batch.target_mask[:, 1:], -100)
+    expected = F.cross_entropy(logits.flatten(0, 1), labels.flatten()).exp()
+    assert measure_perplexity(predictor, PAIRS).value == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_perplexity_stands_where_the_recipe_names_it_and_nothing_is_answered_twice(
+    tiny_run, monkeypatch
+):
+    predictor = with_metrics(tiny_run, monkeypatch, "perplexity", "bleu")
+    answered = []
+    predict = predictor.predict
+
+    def count(sources, **words):
+        answered.extend(sources)
+        return predict(sources, **words)
+
+    monkeypatch.setattr(predictor, "predict", count)
+    evaluation = evaluate(predictor, PAIRS, num_bootstrap=20)
+    assert list(evaluation.results) == ["perplexity", "bleu"]
+    assert answered == [pair.source for pair in PAIRS]
+    assert evaluation.results["perplexity"].interval is not None
+    assert [list(group.results) for group in evaluation.by_length][0] == ["bleu"]
+
+
+def test_perplexity_alone_can_be_measured(tiny_run, monkeypatch):
+    predictor = with_metrics(tiny_run, monkeypatch, "perplexity")
+    assert list(evaluate(predictor, PAIRS).results) == ["perplexity"]
+
+
+def test_unknown_tokens_of_targets_are_counted_and_told_once(tiny_run, monkeypatch, caplog):
+    predictor = with_metrics(tiny_run, monkeypatch, "perplexity")
+    results = evaluate(predictor, [Example("a b", "b Ж Ж")]).results
+    assert results["perplexity"].signature.endswith("|unknown:2")
+    assert [" targets hold something " in message for message in caplog.messages] == [True]

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import pytest
@@ -161,13 +162,23 @@ def test_own_guesses_are_fed_in_training_only(fresh):
     assert not torch.allclose(sampled(batch).nll, forced)
 
 
-@pytest.mark.parametrize(("metric", "sign"), [("bleu", 1), ("loss", -1), ("cer", -1)])
+@pytest.mark.parametrize(
+    ("metric", "sign"), [("bleu", 1), ("loss", -1), ("cer", -1), ("perplexity", -1)]
+)
 def test_metric_decides_what_is_best(fresh, metric, sign):
     validation = replace(fresh.recipe.validation, metric=metric)
     fresh.recipe = replace(fresh.recipe, validation=validation)
     found = fresh.validation(EXAMPLES)()
     assert set(found.numbers) == {"loss", metric}
     assert found.value == sign * found.numbers[metric]
+
+
+def test_perplexity_is_told_by_the_loss_without_an_answer(fresh, monkeypatch):
+    validation = replace(fresh.recipe.validation, metric="perplexity")
+    fresh.recipe = replace(fresh.recipe, validation=validation)
+    monkeypatch.setattr(fresh, "predict", None)
+    numbers = fresh.validation(EXAMPLES)().numbers
+    assert numbers["perplexity"] == pytest.approx(math.exp(numbers["loss"]))
 
 
 def test_resuming_as_another_model_is_refused(reverse_files, interrupted_at, tmp_path):
