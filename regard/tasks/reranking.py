@@ -43,8 +43,9 @@ def rerank(
 
     Answers that fit anything, such as "I don't know", are likely but tell nothing of the question.
     Maximum mutual information, both ways, as in Li et al. 2016 ("MMI-bidi"): candidates are ranked
-    by log p(target | source) / length^a + weight · log p(question | target), a being the length
-    penalty. With a translator and one that translates back this is a noisy channel.
+    by log p(target | source) / length^a + weight · log p(question | target) / length^a, a being the
+    length penalty, so that a weight means the same for long and short questions. With a translator
+    and one that translates back this is a noisy channel.
 
     Args:
         task: What writes candidates: as many as it has beams, 10 at least, searched for or drawn.
@@ -77,7 +78,7 @@ def rerank(
     told = iter(forcing.score(reverse, pairs))
     answers = []
     for group in candidates:
-        valued = [(_value(one, config) + weight * next(told).log_prob, one) for one in group]
+        valued = [(_value(one, config) + weight * _value(next(told), config), one) for one in group]
         valued.sort(key=lambda pair: -pair[0])
         answers.append([one for _, one in valued[:num_best]])
     return answers

@@ -43,7 +43,8 @@ def texts(found):
 
 def told(reverse, question, candidates):
     """Log-probability of the question given each candidate, one at a time."""
-    return [reverse.score([Example(one.text, question)])[0].log_prob for one in candidates]
+    scored = [reverse.score([Example(one.text, question)])[0] for one in candidates]
+    return [one.log_prob / len(one.tokens) ** 0.7 for one in scored]
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 2.0])
