@@ -13,6 +13,7 @@ from regard.attention.reach import MonotonicAttention
 from regard.data.examples import Example
 from regard.data.readers import write_examples
 from regard.models.build import ModelConfig, build_model
+from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     DECODERS,
     ConvolutionDecoderConfig,
@@ -84,11 +85,27 @@ TINY_DECODERS = {
         dim=6, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     ),
 }
+TINY_POINTERS = {
+    f"{source}-{target}-{name}": ModelConfig(
+        encoder=TINY_ENCODERS[source],
+        decoder=TINY_DECODERS[target],
+        copying=PointerConfig(dim=4, coverage=coverage),
+    )
+    for source, target in (
+        ("lstm-both", "bahdanau-lstm"),
+        ("gru-one", "luong-gru"),
+        ("bert", "cho-gru"),
+        ("vanilla-both", "sutskever-vanilla"),
+        ("convolution", "convolution"),
+        ("transformer", "transformer"),
+    )
+    for name, coverage in (("pointer", 0.0), ("coverage", 1.0))
+}
 TINY_CONFIGS = {
     f"{source}-{target}": ModelConfig(encoder=encoder, decoder=decoder)
     for source, encoder in TINY_ENCODERS.items()
     for target, decoder in TINY_DECODERS.items()
-}
+} | TINY_POINTERS
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +143,10 @@ def sentences():
 
 @pytest.fixture(params=TINY_CONFIGS.values(), ids=TINY_CONFIGS)
 def tiny_config(request):
-    """Every encoder with every decoder, the recurrent ones with every cell and direction."""
+    """Every encoder with every decoder, the recurrent ones with every cell and direction.
+
+    Every decoder that can copy also does.
+    """
     return request.param
 
 
@@ -134,6 +154,12 @@ def tiny_config(request):
 def tiny_configs():
     """Settings of every encoder with every decoder, by name."""
     return TINY_CONFIGS
+
+
+@pytest.fixture(scope="session")
+def tiny_pointers():
+    """Settings of models that copy, by name."""
+    return TINY_POINTERS
 
 
 @pytest.fixture(scope="session")

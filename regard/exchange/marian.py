@@ -172,6 +172,8 @@ class MarianLayout(Layout):
             )
         if model.ties == "none":
             faults.append("`model.ties` must be 'output' or 'all', but is 'none'")
+        if model.copies:
+            faults.append(f"`model.copying.kind` must be 'none', but is '{model.copying.kind}'")
         return faults
 
     def to_config(self, task: Task[Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
+from regard.models.copying import CopyingConfig, NoCopyingConfig, PointerConfig, PointerDecoder
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -29,6 +30,8 @@ class ModelConfig:
     """What reads the source."""
     decoder: DecoderConfig = field(default_factory=BahdanauDecoderConfig)
     """What writes the target."""
+    copying: CopyingConfig = field(default_factory=NoCopyingConfig)
+    """Whether source tokens may be copied; it needs a joint vocabulary."""
     ties: Literal["none", "output", "all"] = "none"
     """Share one matrix: the target embedding with the output layer, or with the source's too."""
     init: InitConfig = field(default_factory=InitConfig)
@@ -40,11 +43,27 @@ class ModelConfig:
                 "`decoder.source_weight` above 0 needs the encoder 'tokens', since any other has "
                 f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
             )
+        if self.copies and isinstance(self.decoder, PrefixDecoderConfig):
+            raise ConfigError(
+                f"`copying.kind` '{self.copying.kind}' needs a decoder beside an encoder, but "
+                "`decoder.kind` is 'prefix', which reads the source itself. Set `decoder.kind` to "
+                "'transformer', or `copying.kind` to 'none'."
+            )
 
     @property
     def foretells_source(self) -> bool:
         """Whether the decoder learns to tell the source, too."""
         return isinstance(self.decoder, PrefixDecoderConfig) and self.decoder.source_weight > 0
+
+    @property
+    def copies(self) -> bool:
+        """Whether source tokens may be copied."""
+        return not isinstance(self.copying, NoCopyingConfig)
+
+    @property
+    def covers(self) -> bool:
+        """Whether the decoder learns to look at each place of the source but once."""
+        return isinstance(self.copying, PointerConfig) and self.copying.coverage > 0
 
 
 def build_model(
@@ -55,6 +74,9 @@ def build_model(
     decoder = DECODERS[type(config.decoder)](
         config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
     )
+    if isinstance(config.copying, PointerConfig):
+        _check_joint(source_vocab_size, target_vocab_size)
+        decoder = PointerDecoder(decoder, config.copying, memory_dim=encoder.memory_dim)
     model = EncoderDecoder(encoder, decoder)
     initialise(model, config.init)
     if config.ties != "none":
@@ -62,6 +84,14 @@ def build_model(
     if config.ties == "all":
         _tie_source(encoder, decoder)
     return model
+
+
+def _check_joint(source_vocab_size: int, target_vocab_size: int) -> None:
+    if source_vocab_size != target_vocab_size:
+        raise ConfigError(
+            "`copying` needs one joint vocabulary, but source and target have "
+            f"{source_vocab_size:,} and {target_vocab_size:,} tokens. Set `data.is_joint` to true."
+        )
 
 
 def _tie_output(decoder: Decoder) -> None:

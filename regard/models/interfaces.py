@@ -50,7 +50,7 @@ class Output:
     logits: Tensor
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
-    """Further terms of the loss, by name."""
+    """Further terms of the loss, by name: a mean over tokens, or (B, T), one number a token."""
 
 
 class Encoder(nn.Module, ABC):

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 from regard.attention.record import record
 from regard.data.examples import Example
+from regard.models.copying import CopyAttention
 from regard.search.force import force
-from regard.tasks.prediction import AttentionMap, Prediction
+from regard.tasks.prediction import COPYING, AttentionMap, Prediction
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -58,12 +60,15 @@ def foretell(task: "Predictor", examples: Sequence[Example]) -> list[tuple[bool,
 def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]:
     """Return where the model looks while it writes each example's own target.
 
-    A model without attention gives maps without layers.
+    A model without attention gives maps without layers. Of a model that copies, the map is where
+    each token is copied from and with which probability; what else it looks at is left out.
     """
+    pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
+    looking: nn.Module = nn.ModuleList(pointers) if pointers else task.model
     maps: list[AttentionMap | None] = [None] * len(examples)
     for batch in task.batches(examples):
         on_device = batch.to(task.device)
-        with torch.inference_mode(), record(task.model) as recorded:
+        with torch.inference_mode(), record(looking) as recorded:
             task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
         for place, row in enumerate(batch.rows):
             num_source = int(batch.source_mask[place].sum())
@@ -76,5 +81,6 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
                 source=task.source.tokenizer.pieces(batch.source[place, :num_source].tolist()),
                 target=task.target.tokenizer.pieces(target),
                 weights=weights,
+                kind=COPYING if pointers else "attention",
             )
     return [found for found in maps if found is not None]

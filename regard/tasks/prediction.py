@@ -7,6 +7,9 @@ from torch import Tensor
 
 from regard.attention.record import Maps
 
+COPYING = "copying"
+"""What a map's weights are where tokens are copied: a row sums to the chance that its own is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -45,8 +48,15 @@ class AttentionMap:
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
-        """Target and source pieces as people read them, without the mark of a word's start."""
-        return [_label(piece) for piece in self.target], [_label(piece) for piece in self.source]
+        """Target and source pieces as people read them, without the mark of a word's start.
+
+        Where tokens are copied, each of the target's has the probability of it beside it.
+        """
+        rows, columns = ([_label(piece) for piece in side] for side in (self.target, self.source))
+        if self.kind == COPYING:
+            shares = self.mean().sum(-1).tolist()
+            rows = [f"{row} {share:.2f}" for row, share in zip(rows, shares, strict=True)]
+        return rows, columns
 
     def mean(self) -> Tensor:
         """Average layers and heads: (T, S)."""

@@ -149,14 +149,16 @@ class Predictor(Task[Recipe]):
                 batch.target[:, :-1],
                 teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
             )
+        mask = batch.target_mask[:, 1:]
         loss = cross_entropy(
             output.logits,
             batch.target[:, 1:],
-            batch.target_mask[:, 1:],
+            mask,
             smoothing=config.label_smoothing if self.model.training else 0.0,
         )
         for term in output.losses.values():
-            loss = replace(loss, total=loss.total + term * loss.count)
+            more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
+            loss = replace(loss, total=loss.total + more)
         return loss
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:

@@ -104,16 +104,23 @@ class Recipe(BaseRecipe):
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:
             check_metric(name, "metrics")
-        if self.model.ties == "all" and not self.data.is_joint:
+        model = self.model
+        if model.covers and self.train.teacher_forcing < 1:
             raise ConfigError(
-                "`model.ties` 'all' needs one joint vocabulary, but `data.is_joint` is false. "
-                "Set `data.is_joint` to true, or `model.ties` to 'output'."
+                "`model.copying.coverage` above 0 needs `train.teacher_forcing` 1, since a target "
+                f"must run at once, but it is {self.train.teacher_forcing:g}."
             )
-        if self.model.foretells_source and not self.data.is_joint:
-            raise ConfigError(
-                "`model.decoder.source_weight` above 0 needs one joint vocabulary, but "
-                "`data.is_joint` is false. Set `data.is_joint` to true, or the weight to 0."
-            )
+        need_joint = {
+            "`model.ties` 'all'": (model.ties == "all", "`model.ties` to 'output'"),
+            "`model.decoder.source_weight` above 0": (model.foretells_source, "the weight to 0"),
+            "`model.copying`": (model.copies, "`model.copying.kind` to 'none'"),
+        }
+        for name, (is_asked, instead) in need_joint.items():
+            if is_asked and not self.data.is_joint:
+                raise ConfigError(
+                    f"{name} needs one joint vocabulary, but `data.is_joint` is false. "
+                    f"Set `data.is_joint` to true, or {instead}."
+                )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,10 @@
+import re
 from xml.etree import ElementTree
 
 import pytest
 from PIL import Image
+
+from regard.tasks.learning import train
 
 SENTENCE = "a b c"
 
@@ -51,3 +54,12 @@ def test_empty_sentence_is_refused(refused, tiny_run, sentence):
 def test_model_without_attention_says_so_and_translates(refused, tiny_run_without_attention):
     message = refused("show", tiny_run_without_attention.folder, SENTENCE)
     assert "holds a model without attention, so there is no map to show." in message
+
+
+def test_what_is_copied_is_shown_with_its_probability(regard, reverse_files, tmp_path):
+    words = ("data.is_joint=true", "model.copying.kind=pointer", "train.max_steps=1")
+    run = train(reverse_files.request(tmp_path / "run", *words))
+    answer = regard("show", run.folder, SENTENCE, "--target", "e d")
+    assert answer.lines[:2] == ["e d", "Shown: copying"]
+    told = [re.match(r" *(\S+) 0\.\d\d ", line) for line in answer.lines]
+    assert [match[1] for match in told if match] == ["e", "d", "<eos>"]

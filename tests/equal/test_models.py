@@ -12,6 +12,7 @@ from regard.attention.reach import REACHES
 from regard.attention.record import record
 from regard.attention.scores import SCORES, DotScore
 from regard.models.build import ModelConfig
+from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -175,12 +176,26 @@ def fit(encoder, decoder):
     return dataclasses.replace(encoder, dim=dim)
 
 
+def pointers():
+    """Every kind of decoder that can copy, with and without coverage, over encoders in turn."""
+    encoders = itertools.cycle(cases[-1] for cases in ENCODER_CASES.values())
+    for settings in DECODERS:
+        for number, decoder in enumerate(DECODER_CASES[settings]):
+            if settings is not PrefixDecoderConfig:
+                yield next(encoders), decoder, PointerConfig(dim=4, coverage=number % 2)
+
+
 CASES = {
     f"{name_side(encoder)}-{name_side(decoder)}": ModelConfig(encoder=encoder, decoder=decoder)
     for encoder, decoder in (
         *pairs(),
         *((fit(*pair), pair[1]) for pair in attentive_pairs()),
     )
+} | {
+    f"{name_side(encoder)}-{name_side(decoder)}-{copying.kind}-{copying.coverage}": ModelConfig(
+        encoder=encoder, decoder=decoder, copying=copying
+    )
+    for encoder, decoder, copying in pointers()
 }
 
 

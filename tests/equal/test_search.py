@@ -23,7 +23,10 @@ WAYS = {
 }
 
 
-@pytest.fixture(params=[*(settings.kind for settings in DECODERS), "luong-monotonic"])
+OTHERS = ("luong-monotonic", "bahdanau-lstm-coverage", "transformer-coverage")
+
+
+@pytest.fixture(params=[*(settings.kind for settings in DECODERS), *OTHERS])
 def model(request, tiny_configs, build, wake):
     """A model for every decoder of the table, with the first encoder that goes with it."""
     config = next(config for name, config in tiny_configs.items() if f"-{request.param}" in name)

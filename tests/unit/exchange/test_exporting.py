@@ -11,12 +11,19 @@ from regard.exchange import exporting
 from regard.exchange.exporting import export_run, find_layout
 from regard.exchange.importing import import_folder
 from regard.models.build import ModelConfig
+from regard.models.copying import PointerConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig
 from regard.models.masked import MaskedModelConfig
 from regard.tasks.masked import MaskedTask
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import ClassificationRecipe, MaskedDataConfig, MaskedRecipe, Recipe
+from regard.tasks.recipe import (
+    ClassificationRecipe,
+    DataConfig,
+    MaskedDataConfig,
+    MaskedRecipe,
+    Recipe,
+)
 from regard.tasks.runs import save_start
 from regard.training.checkpoint import save_weights
 
@@ -99,7 +106,7 @@ def test_all_misfits_are_told_at_once(save, tmp_path):
 
 def translator(**settings):
     tokenizer = train_tokenizer(TokenizerConfig(kind="char"), ["abc"])
-    recipe = Recipe(model=ModelConfig(**settings))
+    recipe = Recipe(model=ModelConfig(**settings), data=DataConfig(is_joint=True))
     return Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=torch.device("cpu"))
 
 
@@ -134,6 +141,19 @@ def test_transformer_that_was_built_to_fit_does():
         ties="output",
     )
     assert find_layout(task).model_type == "marian"
+
+
+def test_transformer_that_copies_does_not_fit():
+    sides = {"dim": 8, "positions": "sinusoidal_halves", **TINY}
+    task = translator(
+        encoder=TransformerEncoderConfig(**sides),
+        decoder=TransformerDecoderConfig(**sides),
+        copying=PointerConfig(dim=8),
+        ties="output",
+    )
+    match = r"'marian': .*`model\.copying\.kind` must be 'none', but is 'pointer'"
+    with pytest.raises(ExportError, match=match):
+        find_layout(task)
 
 
 def test_task_without_a_layout_is_refused(masked_task):

@@ -221,3 +221,18 @@ def test_further_terms_of_a_model_are_added_to_the_loss(predictor, monkeypatch):
     loss = predictor.loss(batch)
     assert torch.allclose(loss.total, plain.total + 0.75 * plain.count)
     assert torch.equal(loss.nll, plain.nll)
+
+
+def test_terms_of_tokens_leave_padding_out(predictor, monkeypatch):
+    (batch,) = predictor.batches([Example("a b c", "c b a"), Example("a", "a")])
+    plain = predictor.loss(batch)
+    forward = predictor.model.forward
+
+    def with_terms(*args, **kwargs):
+        output = forward(*args, **kwargs)
+        return replace(output, losses={"each": torch.full(output.logits.shape[:2], 0.5)})
+
+    monkeypatch.setattr(predictor.model, "forward", with_terms)
+    loss = predictor.loss(batch)
+    assert plain.count == 4 + 2
+    assert torch.allclose(loss.total, plain.total + 0.5 * 6)

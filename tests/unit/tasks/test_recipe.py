@@ -8,6 +8,7 @@ from regard.core.config import explain
 from regard.core.errors import ConfigError
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
+from regard.models.copying import NoCopyingConfig
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
 from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
@@ -81,6 +82,30 @@ def test_foretelling_the_source_needs_one_vocabulary():
         ConfigError, match=r"`model\.decoder\.source_weight` above 0 needs one joint vocabulary"
     ):
         load_recipe("prefix-lm", ["data.is_joint=false", "model.ties=output"])
+
+
+def test_copying_needs_one_vocabulary():
+    with pytest.raises(
+        ConfigError,
+        match=r"^`model\.copying` needs one joint vocabulary, but `data\.is_joint` is false\. Set "
+        r"`data\.is_joint` to true, or `model\.copying\.kind` to 'none'\.$",
+    ):
+        load_recipe("pointer-small", ["data.is_joint=false", "model.ties=output"])
+
+
+def test_coverage_needs_whole_targets():
+    with pytest.raises(
+        ConfigError,
+        match=r"^`model\.copying\.coverage` above 0 needs `train\.teacher_forcing` 1, since a "
+        r"target must run at once, but it is 0\.5\.$",
+    ):
+        load_recipe("see2017", ["train.teacher_forcing=0.5"])
+
+
+@pytest.mark.parametrize("name", ["see2017", "pointer-small"])
+def test_one_word_leaves_the_pointer_out(name):
+    recipe = load_recipe(name, ["model.copying.kind=none"])
+    assert recipe.model.copying == NoCopyingConfig()
 
 
 def test_number_of_validation_examples_has_a_limit():

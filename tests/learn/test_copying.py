@@ -1,0 +1,91 @@
+"""A model that copies writes names that it has never seen; the same model without does not."""
+
+import random
+
+import pytest
+
+from regard.data.examples import Example
+
+pytestmark = pytest.mark.learn
+
+JOINT = (
+    "data.is_joint=true",
+    "data.source.kind=bpe",
+    "data.source.vocab_size=800",
+    "metrics=['accuracy']",
+)
+COPYING = ("model.copying.kind=pointer", "model.copying.dim=32", "model.copying.coverage=0.5")
+TRANSFORMER = (
+    *(
+        f"model.{side}.{word}"
+        for side in ("encoder", "decoder")
+        for word in (
+            "kind=transformer",
+            "dim=64",
+            "num_layers=2",
+            "num_heads=4",
+            "feed_forward_dim=128",
+            "positions=rotary",
+            "is_norm_first=true",
+            "dropout=0.0",
+        )
+    ),
+    "train.optimizer.learning_rate=0.002",
+)
+
+THINGS = ("maps", "tables", "letters", "pictures", "songs", "games")
+DEEDS = ("draws", "reads", "sorts", "sends", "prints")
+SENTENCES = (
+    "the program {name} {deed} {things} .",
+    "{things} are what {name} {deed} .",
+    "who {deed} {things} ? it is {name} .",
+    "with {name} everybody {deed} {things} .",
+)
+
+
+def describe(num, *, seed):
+    """Sentences about programs, each with a name of its own, and what a list would say of them."""
+    generator = random.Random(seed)
+    names = set()
+    while len(names) < num:
+        names.add("".join(generator.choices("abcdefghijklmnoprstuvwz", k=generator.randint(5, 8))))
+    examples = []
+    for name in sorted(names):
+        deed, things = generator.choice(DEEDS), generator.choice(THINGS)
+        source = generator.choice(SENTENCES).format(name=name, deed=deed, things=things)
+        examples.append(Example(source, f"{name} : {deed} {things}"))
+    generator.shuffle(examples)
+    return examples
+
+
+@pytest.fixture(scope="module", params=[(), TRANSFORMER], ids=["recurrent", "transformer"])
+def pointer(request, learn):
+    return learn(describe, *JOINT, *request.param, *COPYING)
+
+
+def test_unseen_names_are_copied(pointer, value):
+    # Three runs had 100.
+    assert value(pointer, "accuracy") >= 90
+
+
+def test_without_copying_many_are_not(learn, value):
+    # 32 with a recurrent decoder and 49 with a transformer were seen.
+    assert value(learn(describe, *JOINT), "accuracy") <= 70
+
+
+def test_map_points_at_the_name(pointer):
+    examples = describe(50, seed=0)
+    predictor = pointer.predictor
+    num_right = num_pieces = 0
+    for example, found in zip(examples, predictor.attend(examples), strict=True):
+        assert found.kind == "copying"
+        name = predictor.target.tokenizer.encode(example.target.split()[0])
+        weights = found.mean()
+        for row, piece in enumerate(found.target[: len(name)]):
+            num_pieces += 1
+            num_right += (
+                found.source[int(weights[row].argmax())] == piece and weights[row].max() > 0.5
+            )
+        # The colon is in no source.
+        assert weights[len(name)].sum() < 0.5
+    assert num_right >= 0.9 * num_pieces
