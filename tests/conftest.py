@@ -27,6 +27,7 @@ from regard.models.encoders import (
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     RnnEncoderConfig,
+    SentencesEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
 )
@@ -41,7 +42,7 @@ PAD, START, END = 0, 2, 3
 
 CELLS = ("vanilla", "gru", "lstm")
 
-TINY_ENCODERS = {
+TINY_TOKEN_ENCODERS = {
     f"{cell}-{'both' if is_bidirectional else 'one'}": RnnEncoderConfig(
         cell=cell, is_bidirectional=is_bidirectional, embedding_dim=4, dim=3, num_layers=2
     )
@@ -65,6 +66,18 @@ TINY_ENCODERS = {
         num_heads=2,
         feed_forward_dim=5,
         max_length=16,
+        dropout=0.0,
+    ),
+}
+TINY_ENCODERS = TINY_TOKEN_ENCODERS | {
+    # The sources of these tests have no end token: another one parts them.
+    "sentences": SentencesEncoderConfig(
+        dim=4,
+        num_layers=1,
+        num_rounds=2,
+        num_heads=2,
+        feed_forward_dim=5,
+        separator=7,
         dropout=0.0,
     ),
 }
@@ -166,6 +179,12 @@ def tiny_pointers():
 def tiny_encoders():
     """Settings of every encoder, by name."""
     return TINY_ENCODERS
+
+
+@pytest.fixture(scope="session")
+def tiny_token_encoders():
+    """Settings of every encoder with a state for each token, by name."""
+    return TINY_TOKEN_ENCODERS
 
 
 @pytest.fixture(scope="session")

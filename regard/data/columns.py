@@ -9,8 +9,8 @@ from regard.core.log import logger
 from regard.core.tables import near, one_of
 from regard.data.examples import Example, Numbered
 
-SOURCE, TARGET, SKIPPED = COLUMNS = ("source", "target", "-")
-"""What may stand in a column."""
+SOURCE, TARGET, SKIPPED, SOURCES = COLUMNS = ("source", "target", "-", "sources")
+"""What may stand in a column; `sources` are all columns that the others leave over."""
 
 
 def check_columns(columns: Sequence[str]) -> None:
@@ -21,9 +21,14 @@ def check_columns(columns: Sequence[str]) -> None:
                 f"`columns` must each be {one_of(COLUMNS)}, but one is '{column}'."
                 f"{near(column, COLUMNS)}"
             )
-    if not {SOURCE, TARGET} <= {*columns}:
+    if TARGET not in columns or not {SOURCE, SOURCES} & {*columns}:
         raise ConfigError(
             "`columns` must have at least one 'source' and one 'target', "
+            f"but are '{','.join(columns)}'."
+        )
+    if SOURCES in columns and columns.count(SOURCE) + columns.count(SOURCES) > 1:
+        raise ConfigError(
+            "`columns` must have 'sources' once and no 'source' beside it, "
             f"but are '{','.join(columns)}'."
         )
 
@@ -31,7 +36,8 @@ def check_columns(columns: Sequence[str]) -> None:
 def split_columns(line: str, columns: Sequence[str]) -> str | tuple[str, ...]:
     """Return the source of a line to predict from.
 
-    The line holds the source columns alone, or all columns where they stand in training data.
+    The line holds the source columns alone, or all columns where they stand in training data. Where
+    their number is open, it holds them alone.
 
     Args:
         line: Without its end. If empty, so is the source.
@@ -42,6 +48,8 @@ def split_columns(line: str, columns: Sequence[str]) -> str | tuple[str, ...]:
     if not line.strip():
         return ""
     cells = [cell.strip() for cell in line.split("\t")]
+    if SOURCES in columns:
+        return as_story(cells)
     places = _places(columns, SOURCE)
     if len(cells) == len(places):
         return as_source(cells)
@@ -58,6 +66,11 @@ def as_source(texts: Sequence[str]) -> str | tuple[str, ...]:
     return texts[0] if len(texts) == 1 else tuple(texts)
 
 
+def as_story(texts: Sequence[str]) -> str | tuple[str, ...]:
+    """Return any number of texts as a source; empty ones, which fill a table up, are left out."""
+    return as_source([text for text in texts if text] or [""])
+
+
 def read_tsv_columns(name: str, lines: list[str], *, columns: Sequence[str]) -> Numbered:
     """Read lines whose columns are parted by tabs; columns beyond the named ones are left out."""
     for number, line in enumerate(lines, start=1):
@@ -71,13 +84,14 @@ def read_csv_columns(name: str, lines: list[str], *, columns: Sequence[str]) -> 
     number, header = next(rows)
     titles = [title.strip() for title in header]
     _check_width(titles, columns, f"{name}, line {number:,},")
-    for place, (title, column) in enumerate(zip(titles, columns, strict=False), start=1):
+    spread = _spread(columns, len(titles))
+    for place, (title, column) in enumerate(zip(titles, spread, strict=False), start=1):
         if column != SKIPPED and title in (SOURCE, TARGET) and title != column:
             raise DataError(
                 f"{name} calls its column {place} '{title}', but `columns` call it '{column}'. "
                 "Name the columns in the order of the file."
             )
-    named = (f"'{title}' as {column}" for title, column in zip(titles, columns, strict=False))
+    named = (f"'{title}' as {column}" for title, column in zip(titles, spread, strict=False))
     logger.info("%s: taking %s", name, ", ".join(named))
     for number, row in rows:
         yield number, _to_example(row, columns, f"{name}, line {number:,},")
@@ -102,10 +116,22 @@ def _to_example(cells: list[str], columns: Sequence[str], place: str) -> Example
     if not cells:
         return Example("")
     _check_width(cells, columns, place)
+    join = as_story if SOURCES in columns else as_source
+    columns = _spread(columns, len(cells))
     sources = [one_line(cells[column]) for column in _places(columns, SOURCE)]
     targets = [one_line(cells[column]) for column in _places(columns, TARGET)]
     target, *references = [text for text in targets if text] or [""]
-    return Example(as_source(sources), target, references=tuple(references))
+    return Example(join(sources), target, references=tuple(references))
+
+
+def _spread(columns: Sequence[str], num: int) -> list[str]:
+    """Put a 'source' for every column that `sources` stands for, where there are `num` in all."""
+    num_sources = num - len(columns) + 1
+    return [
+        name
+        for column in columns
+        for name in ([SOURCE] * num_sources if column == SOURCES else [column])
+    ]
 
 
 def _check_width(cells: list[str], columns: Sequence[str], place: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.core.tables import near
 from regard.data import phrasebook
+from regard.data.babi import load_babi
 from regard.data.examples import Example
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
@@ -193,6 +194,11 @@ DATASETS: dict[str, Dataset] = {
         "two sentences → entailment, neutral or contradiction",
         "the folder `sick` in `REGARD_DATA`; CC BY-NC-SA 3.0",
         load_sick,
+    ),
+    "babi": Dataset(
+        "stories and a question → the answer, 20 tasks of 1,000 questions; babi:3 for one of them",
+        "the file `babi/babi_en_1k.zip` in `REGARD_DATA`; CC BY 3.0",
+        load_babi,
     ),
     "imdb": Dataset(
         "film reviews → positive or negative, 25,000 reviews",

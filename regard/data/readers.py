@@ -11,7 +11,9 @@ from regard.core.files import write_text
 from regard.core.log import logger
 from regard.data.columns import (
     SOURCE,
+    SOURCES,
     as_source,
+    as_story,
     check_columns,
     one_line,
     read_csv_columns,
@@ -46,7 +48,8 @@ def read_examples(
         formats: How each kind of file is read, by the end of its name; as `FORMATS` if not given.
         columns: What stands in each column of a TSV or CSV file: `source`, `target` or `-`
             (neither). Several sources become a tuple, of which some may be empty; several targets
-            are one target and further references. In JSON lines, several sources say that a list
+            are one target and further references. `sources` are as many columns as the others
+            leave over, the empty ones left out. In JSON lines, several sources say that a list
             of texts stays one. Without any, the first two columns are source and target.
     """
     if columns:
@@ -83,7 +86,9 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
 
 
 def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
-    join = as_source if columns.count(SOURCE) > 1 else " ".join
+    join: Callable[[list[str]], Any] = as_source if columns.count(SOURCE) > 1 else " ".join
+    if SOURCES in columns:
+        join = as_story
     return {
         ".csv": partial(read_csv_columns, columns=columns),
         ".jsonl": partial(read_json_lines, join=join),

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.core.config import within
 from regard.core.tables import pick
-from regard.models.encoders import ENCODERS, EncoderConfig, TransformerEncoderConfig
+from regard.models.encoders import ENCODERS, TokenEncoderConfig, TransformerEncoderConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder
 from regard.models.poolings import POOLINGS, PoolingKind
@@ -17,7 +17,7 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: EncoderConfig = field(default_factory=TransformerEncoderConfig)
+    encoder: TokenEncoderConfig = field(default_factory=TransformerEncoderConfig)
     """What reads the text."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a

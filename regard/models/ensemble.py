@@ -34,6 +34,12 @@ class EnsembleEncoder(Encoder):
         first = memories[0]
         return EnsembleMemory(first.states, first.mask, first.summary, members=memories)
 
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return the position of the first memory that each source position (B, S) went into."""
+        first = self.members[0]
+        assert isinstance(first, Encoder)
+        return first.groups(values, mask)
+
 
 class Decoders(nn.ModuleList):
     """Decoders in their order."""

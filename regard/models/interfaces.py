@@ -70,6 +70,18 @@ class Encoder(nn.Module, ABC):
             mask: (B, S), True = a real position; it may still lie on the host.
         """
 
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return the position of the memory that each source position went into, (B, S).
+
+        Args:
+            values: (B, S) token ids.
+            mask: (B, S), True = a real position.
+
+        Returns:
+            Numbers from 0 on; what stands at padding means nothing. None = each has its own.
+        """
+        return None
+
     if TYPE_CHECKING:
         __call__ = forward
 

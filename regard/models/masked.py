@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from regard.core.config import at_least
-from regard.models.encoders import ENCODERS, BertEncoderConfig, EncoderConfig
+from regard.models.encoders import ENCODERS, BertEncoderConfig, TokenEncoderConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON
@@ -24,7 +24,7 @@ PLACE_DIM = 200
 class MaskedModelConfig:
     """An encoder with a head that tells hidden tokens, and further heads where they have weight."""
 
-    encoder: EncoderConfig = field(default_factory=BertEncoderConfig)
+    encoder: TokenEncoderConfig = field(default_factory=BertEncoderConfig)
     """What reads the text."""
     init: InitConfig = field(
         default_factory=lambda: InitConfig(rule="normal", embedding="normal", scale=0.02)

@@ -188,7 +188,7 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
     """Measure the attention against gold alignments, where there are both.
 
     Each word of the right target is linked to the source word that the model looks at most
-    while it writes it.
+    while it writes it; where the source is several texts, to the text.
     """
     aligned = [example for example in examples if example.alignment is not None]
     if not aligned:
@@ -198,13 +198,23 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
         return None
     predicted = []
     for example, found in zip(aligned, maps, strict=True):
-        source_words = predictor.source.tokenizer.word_index(example.source)
+        source_words = _source_index(predictor, example.source, num_columns=len(found.source))
         target_words = predictor.target.tokenizer.word_index(example.target)
         # The end tokens on both sides belong to no word.
         weights = found.mean()[: len(target_words), : len(source_words)]
         words = merge_to_words(weights.numpy(), target_words, source_words)
         predicted.append(links_from_weights(words))
     return alignment_error_rate(predicted, [set(example.alignment or ()) for example in aligned])
+
+
+def _source_index(predictor: "Predictor", source: Text, *, num_columns: int) -> list[int]:
+    """Return for each column of a map the word it belongs to or, among several texts, the text."""
+    if isinstance(source, str):
+        return predictor.source.tokenizer.word_index(source)
+    if len(source) == num_columns:
+        return list(range(num_columns))  # the encoder has made one position of each
+    pieces = predictor.source.tokenizer.encode_batch(source)
+    return [text for text, ids in enumerate(pieces) for _ in (*ids, "its end")]
 
 
 def _group(group: Group) -> dict[str, Any]:

@@ -1,12 +1,15 @@
 """What an encoder–decoder says of given targets: one pass over each, the right tokens before it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
 
 from regard.attention.record import record
+from regard.data.batches import Batch
+from regard.data.columns import split_columns
 from regard.data.examples import Example
 from regard.models.copying import CopyAttention
 from regard.search.force import force
@@ -61,26 +64,53 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
     """Return where the model looks while it writes each example's own target.
 
     A model without attention gives maps without layers. Of a model that copies, the map is where
-    each token is copied from and with which probability; what else it looks at is left out.
+    each token is copied from and with which probability; what else it looks at is left out. A
+    source may be a line, as for `predict`.
     """
     pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
     looking: nn.Module = nn.ModuleList(pointers) if pointers else task.model
     maps: list[AttentionMap | None] = [None] * len(examples)
-    for batch in task.batches(examples):
+    for batch in task.batches([_split(example, task) for example in examples]):
         on_device = batch.to(task.device)
         with torch.inference_mode(), record(looking) as recorded:
             task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
+        labels = _source_labels(task, batch)
         for place, row in enumerate(batch.rows):
-            num_source = int(batch.source_mask[place].sum())
+            source = labels[place]
             num_target = int(batch.target_mask[place].sum()) - 1
-            weights = torch.zeros(0, 1, num_target, num_source)
+            weights = torch.zeros(0, 1, num_target, len(source))
             if recorded.num_layers:
-                weights = recorded.stack()[place, :, :, :num_target, :num_source].cpu().float()
+                weights = recorded.stack()[place, :, :, :num_target, : len(source)].cpu().float()
             target = batch.target[place, 1 : num_target + 1].tolist()
             maps[row] = AttentionMap(
-                source=task.source.tokenizer.pieces(batch.source[place, :num_source].tolist()),
+                source=source,
                 target=task.target.tokenizer.pieces(target),
                 weights=weights,
                 kind=COPYING if pointers else "attention",
             )
     return [found for found in maps if found is not None]
+
+
+def _split(example: Example, task: "Predictor") -> Example:
+    if not isinstance(example.source, str):
+        return example
+    return replace(example, source=split_columns(example.source, task.recipe.data.columns))
+
+
+def _source_labels(task: "Predictor", batch: Batch) -> list[tuple[str, ...]]:
+    """Return for each source what can be looked at: its pieces, or what the encoder made of them.
+
+    Pieces that went into one position of the memory are one text.
+    """
+    tokenizer = task.source.tokenizer
+    sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
+    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    if groups is None:
+        return [tokenizer.pieces(ids.tolist()) for ids in sources]
+    return [
+        tuple(
+            tokenizer.decode(ids[own[: len(ids)] == number].tolist())
+            for number in range(int(own[: len(ids)].max()) + 1)
+        )
+        for ids, own in zip(sources, groups, strict=True)
+    ]

@@ -61,7 +61,7 @@ class DataConfig(BaseDataConfig):
     """Train one tokeniser on both sides and share its vocabulary."""
     columns: tuple[str, ...] = ()
     """What stands in each column of a file: 'source', 'target' or '-'; further sources are context,
-    further targets are references. Empty = source, target."""
+    further targets are references. 'sources' are any number of columns. Empty = source, target."""
 
     def __post_init__(self) -> None:
         if self.columns:

@@ -5,12 +5,12 @@ from typing import Any
 from regard.core.errors import ConfigError
 from regard.data.fields import TextField
 from regard.data.tokenizers import Tokenizer
-from regard.models.encoders import EncoderConfig
+from regard.models.encoders import TokenEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.task import Task
 
 
-def find_encoder(start: Task[Any]) -> tuple[EncoderConfig, Encoder]:
+def find_encoder(start: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
     """Return the settings of a run's encoder and the encoder with its weights."""
     encoder = getattr(start.model, "encoder", None)
     settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
@@ -18,6 +18,11 @@ def find_encoder(start: Task[Any]) -> tuple[EncoderConfig, Encoder]:
         raise ConfigError(
             "`start` must be a run with an encoder (masked, generation or classification), but is "
             f"one for the task '{start.recipe.task}', which has none."
+        )
+    if not isinstance(settings, TokenEncoderConfig):
+        raise ConfigError(
+            "`start` must be a run whose encoder has a state for every token, but that of "
+            f"'{settings.kind}' has not."
         )
     return settings, encoder
 

@@ -8,13 +8,13 @@ from regard.models.poolings import POOLINGS
 
 
 @pytest.fixture(params=POOLINGS)
-def classify(request, tiny_encoders):
+def classify(request, tiny_token_encoders):
     """An encoder's name to a tiny classifier with the pooling of this test."""
 
     def build(name):
         torch.manual_seed(0)
         config = ClassifierConfig(
-            encoder=tiny_encoders[name], pooling=request.param, has_hidden=True
+            encoder=tiny_token_encoders[name], pooling=request.param, has_hidden=True
         )
         model = Classifier(config, 11, 3)
         with torch.no_grad():
@@ -26,8 +26,8 @@ def classify(request, tiny_encoders):
 
 
 @torch.no_grad()
-def test_batched_equals_alone(classify, tiny_encoders, sentences):
-    for name in tiny_encoders:
+def test_batched_equals_alone(classify, tiny_token_encoders, sentences):
+    for name in tiny_token_encoders:
         model = classify(name)
         together = model(sentences.source, sentences.mask)
         for row in range(3):
@@ -36,10 +36,10 @@ def test_batched_equals_alone(classify, tiny_encoders, sentences):
 
 
 @torch.no_grad()
-def test_padding_changes_nothing(classify, tiny_encoders, sentences):
+def test_padding_changes_nothing(classify, tiny_token_encoders, sentences):
     more = torch.nn.functional.pad(sentences.source, (0, 4), value=9)
     mask = torch.nn.functional.pad(sentences.mask, (0, 4))
-    for name in tiny_encoders:
+    for name in tiny_token_encoders:
         model = classify(name)
         found, expected = model(more, mask), model(sentences.source, sentences.mask)
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-6, msg=name)

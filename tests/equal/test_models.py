@@ -28,6 +28,7 @@ from regard.models.encoders import (
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     RnnEncoderConfig,
+    SentencesEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
 )
@@ -110,6 +111,22 @@ def berts(settings):
         )
 
 
+def sentence_readers():
+    """Every kind of position: added, turning and none; any token may end a sentence."""
+    for num_rounds, positions in enumerate(("sinusoidal", "learned", "rotary", "none"), start=1):
+        yield SentencesEncoderConfig(
+            positions=positions,
+            num_rounds=num_rounds,
+            is_norm_first=num_rounds % 2 == 0,
+            separator=6 + num_rounds,
+            max_words=2,
+            dim=8,
+            num_heads=4,
+            num_layers=1,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -117,6 +134,7 @@ ENCODER_CASES = {
     BertEncoderConfig: list(berts(BertEncoderConfig)),
     AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
     TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
+    SentencesEncoderConfig: list(sentence_readers()),
 }
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))

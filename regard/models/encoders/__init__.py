@@ -6,11 +6,12 @@ from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.interfaces import Encoder
 
-EncoderConfig = (
+TokenEncoderConfig = (
     RnnEncoderConfig
     | ConvolutionEncoderConfig
     | TransformerEncoderConfig
@@ -18,6 +19,8 @@ EncoderConfig = (
     | AlbertEncoderConfig
     | TokensEncoderConfig
 )
+"""Encoders with a state for every token."""
+EncoderConfig = TokenEncoderConfig | SentencesEncoderConfig
 ENCODERS: dict[type, Callable[..., Encoder]] = {
     RnnEncoderConfig: RnnEncoder,
     ConvolutionEncoderConfig: ConvolutionEncoder,
@@ -25,6 +28,7 @@ ENCODERS: dict[type, Callable[..., Encoder]] = {
     BertEncoderConfig: BertEncoder,
     AlbertEncoderConfig: AlbertEncoder,
     TokensEncoderConfig: TokensEncoder,
+    SentencesEncoderConfig: SentencesEncoder,
 }
 
 
@@ -48,6 +52,9 @@ __all__ = [
     "EncoderConfig",
     "RnnEncoder",
     "RnnEncoderConfig",
+    "SentencesEncoder",
+    "SentencesEncoderConfig",
+    "TokenEncoderConfig",
     "TokensEncoder",
     "TokensEncoderConfig",
     "TransformerEncoder",

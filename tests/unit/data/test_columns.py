@@ -42,6 +42,37 @@ def test_every_format_gives_the_same_sources_and_references(write, name, content
     assert read_examples(write(name, content), columns=CONTEXT) == TWO
 
 
+STORY = ("-", "sources", "target")
+TOLD = [Example(("One.", "Two.", "How many?"), "Two."), Example("Why?", "So.")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "1\tOne.\tTwo. \tHow many?\tTwo.\n\n2\tWhy?\tSo.\n"),
+        ("a.csv", 'n,a,b,c,d\n1,One.,Two.,"How many?",Two.\n\n2,,Why?,,So.\n'),
+        (
+            "a.jsonl",
+            '{"source": ["One.", "Two.", "How many?"], "target": "Two."}\n'
+            '{"source": ["Why?"], "target": "So."}\n',
+        ),
+    ],
+)
+def test_sources_are_all_columns_that_the_others_leave_over(write, name, content):
+    assert read_examples(write(name, content), columns=STORY) == TOLD
+
+
+def test_any_number_of_sources_is_written_and_read_again(tmp_path):
+    write_examples(tmp_path / "test.jsonl", TOLD)
+    assert read_examples(tmp_path / "test.jsonl", columns=STORY) == TOLD
+
+
+def test_titles_are_told_for_every_source(write, caplog):
+    caplog.set_level(logging.INFO, logger="regard")
+    read_examples(write("a.csv", "no,de,en,fr\na,b,c,d\n"), columns=STORY)
+    assert "'no' as -, 'de' as source, 'en' as source, 'fr' as target" in caplog.text
+
+
 def test_columns_that_name_the_first_two_change_nothing(write):
     path = write("a.tsv", "Hi.\tHallo!\tCC-BY\nRun!\tLauf!\tCC-BY\n")
     assert read_examples(path, columns=("source", "target")) == read_examples(path)
@@ -92,9 +123,15 @@ def test_overlap_counts_where_all_sources_are_equal():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        (("sorce", "target"), r"'source', 'target', '-', but one is 'sorce'\. Did you mean 'sour"),
+        (
+            ("sorce", "target"),
+            r"'source', 'target', '-', 'sources', but one is 'sorce'\. Did you mean 'sour",
+        ),
         (("source", "-"), r"at least one 'source' and one 'target', but are 'source,-'\."),
         (("target",), r"at least one 'source' and one 'target', but are 'target'\."),
+        (("sources", "-"), r"at least one 'source' and one 'target', but are 'sources,-'\."),
+        (("sources", "target", "source"), r"'sources' once and no 'source' beside it, but are"),
+        (("sources", "sources", "target"), r"once and no 'source' beside it, but are 'sources,so"),
     ],
 )
 def test_columns_must_make_a_pair(write, columns, message):
@@ -121,6 +158,16 @@ def test_bad_columns_are_named_with_their_line(write, name, content, message):
         read_examples(write(name, content), columns=CONTEXT)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.tsv", "1\ta\tb\n2\ta\n"), ("a.csv", "n,a,b\n1,a,b\n2,a\n")]
+)
+def test_a_story_has_one_source_at_least(write, name, content):
+    number = 2 if name == "a.tsv" else 3
+    message = rf"{name}, line {number}, has 2 columns, but `columns` name 3: '-,sources,target'\."
+    with pytest.raises(DataError, match=message):
+        read_examples(write(name, content), columns=STORY)
+
+
 def test_columns_are_those_of_one_file(write):
     one, two = write("a.en", "a\tb\n"), write("a.de", "c\n")
     message = r"`columns` are those of one file, but there are two: .*a\.en and .*a\.de\. Leave"
@@ -142,6 +189,11 @@ def test_columns_are_those_of_one_file(write):
         ("x", ("-", "source", "target"), "x"),
         ("", CONTEXT, ""),
         ("\t", CONTEXT, ""),
+        ("a\tb \tc", STORY, ("a", "b", "c")),
+        ("a\t\tc", STORY, ("a", "c")),
+        ("a", STORY, "a"),
+        ("", STORY, ""),
+        ("\t", STORY, ""),
     ],
 )
 def test_a_line_to_predict_from_holds_its_sources_or_all_columns(line, columns, source):

@@ -88,8 +88,8 @@ def test_attention_pooling_can_be_recorded():
 
 @pytest.mark.parametrize("has_hidden", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_every_parameter_learns(pooling, has_hidden, tiny_encoders, sentences):
-    for encoder in tiny_encoders.values():
+def test_every_parameter_learns(pooling, has_hidden, tiny_token_encoders, sentences):
+    for encoder in tiny_token_encoders.values():
         config = ClassifierConfig(encoder=encoder, pooling=pooling, has_hidden=has_hidden)
         torch.manual_seed(0)
         model = Classifier(config, 11, 3)

@@ -10,8 +10,8 @@ LABELS = torch.tensor([0, 1, 2])
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_encoders, sentences):
-    for name, encoder in tiny_encoders.items():
+def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_token_encoders, sentences):
+    for name, encoder in tiny_token_encoders.items():
         torch.manual_seed(0)
         model = Classifier(ClassifierConfig(encoder=encoder, pooling=pooling), 11, 3).eval()
         weights, kind = look(model, sentences.source, sentences.mask, labels=LABELS)
@@ -26,16 +26,16 @@ def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_encoders, sen
             torch.testing.assert_close(found, alone[0], rtol=1e-4, atol=1e-5, msg=name)
 
 
-def test_blocks_that_share_weights_are_layers_of_their_own(tiny_encoders, sentences):
-    (encoder,) = (config for config in tiny_encoders.values() if config.kind == "albert")
+def test_blocks_that_share_weights_are_layers_of_their_own(tiny_token_encoders, sentences):
+    (encoder,) = (config for config in tiny_token_encoders.values() if config.kind == "albert")
     model = Classifier(ClassifierConfig(encoder=encoder, pooling="first"), 11, 3).eval()
     weights, _ = look(model, sentences.source, sentences.mask, labels=LABELS)
     assert weights.shape == (3, encoder.num_layers, encoder.num_heads, 1, 7)
 
 
-def test_gradients_are_those_of_the_label_asked_about(tiny_encoders, sentences):
+def test_gradients_are_those_of_the_label_asked_about(tiny_token_encoders, sentences):
     torch.manual_seed(0)
-    config = ClassifierConfig(encoder=tiny_encoders["lstm-both"], pooling="mean")
+    config = ClassifierConfig(encoder=tiny_token_encoders["lstm-both"], pooling="mean")
     model = Classifier(config, 11, 3).eval()
     found = [
         look(model, sentences.source, sentences.mask, labels=torch.full((3,), label))[0]

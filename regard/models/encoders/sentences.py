@@ -1,0 +1,120 @@
+"""The encoder of stories: each sentence becomes one vector, and the vectors look at each other."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least, within
+from regard.models.blocks import (
+    TransformerBlock,
+    TransformerBlocks,
+    TransformerConfig,
+    build_final_norm,
+    build_positions,
+)
+from regard.models.encoders.bert import segment
+from regard.models.interfaces import Encoder, Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencesEncoderConfig(TransformerConfig):
+    """A vector for each of several texts, and blocks over these vectors."""
+
+    kind: Literal["sentences"] = "sentences"
+    """What kind of encoder this is."""
+    max_length: int = 256
+    """Ages that are told apart where positions are added; older ones share the last."""
+    num_rounds: int = 1
+    """How often all blocks are run, with the same weights."""
+    max_words: int = 32
+    """Places in a sentence that have a mask of their own; words beyond share the last."""
+    time_noise: float = 0.0
+    """In training, the chance that a sentence seems older, and all before it, as if an empty one
+    stood there."""
+    separator: int = 3
+    """Id of the token that ends a sentence."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("num_rounds", self.num_rounds, 1)
+        at_least("max_words", self.max_words, 1)
+        within("time_noise", self.time_noise, low=0.0, high=0.99)
+        at_least("separator", self.separator, 0)
+
+
+class SentencesEncoder(Encoder):
+    """Reads several texts as a short sequence of vectors.
+
+    A sentence is the sum of its words, each under a mask for its place in it (Henaff et al. 2017,
+    eq. 1), and how old it is (Sukhbaatar et al. 2015, section 4.1). Blocks of self-attention over
+    the sentences may share their weights (Dehghani et al. 2019).
+    """
+
+    def __init__(self, config: SentencesEncoderConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.memory_dim = config.dim
+        self.separator = config.separator
+        self.num_rounds = config.num_rounds
+        self.time_noise = config.time_noise
+        self.embedding = nn.Embedding(vocab_size, config.dim)
+        # Close to one, so that a sentence begins as the plain sum of its words.
+        self.word_masks = nn.Parameter(1 + 0.1 * torch.randn(config.max_words, config.dim))
+        self.positions = build_positions(config, is_causal=False)
+        self.blocks = TransformerBlocks(
+            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+        self.scale = config.dim**0.5
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read all sentences, token ids (B, S), and return their `Memory`, a position for each.
+
+        The summary is the last sentence, which has seen all others: it is the question.
+        """
+        mask = mask.to(values.device, non_blocking=True)
+        groups = self.groups(values, mask)
+        nums = groups.masked_fill(~mask, 0).amax(1) + 1  # (B,)
+        sentences = torch.arange(int(nums.max()), device=values.device)
+        belongs = (groups[:, None] == sentences[:, None]) & mask[:, None]  # (B, L, S)
+        states = self._embed(values, groups, belongs)
+        states = self.dropout(self._place(states, ages=nums[:, None] - 1 - sentences))
+        is_real = sentences < nums[:, None]  # (B, L)
+        for _ in range(self.num_rounds):
+            for block in self.blocks:
+                states = block.encode(states, is_real)
+        states = self.norm(states)
+        last = states[torch.arange(len(states), device=states.device), nums - 1]  # (B, D)
+        return Memory(states=states, mask=is_real, summary=last)
+
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor:
+        """Return the sentence of each token (B, S), counted from 0; a separator ends its own."""
+        return segment(values, self.separator)
+
+    def _embed(self, values: Tensor, groups: Tensor, belongs: Tensor) -> Tensor:
+        """Sum the masked words of each sentence, (B, L, D).
+
+        Args:
+            values: (B, S) token ids.
+            groups: (B, S), the sentence of each.
+            belongs: (B, L, S), whether a sentence has a token.
+        """
+        length = torch.arange(values.shape[1], device=values.device)
+        is_first = torch.cat([groups[:, :1] == 0, groups[:, 1:] != groups[:, :-1]], dim=1)
+        places = length - (length * is_first).cummax(1).values  # (B, S)
+        masks = self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
+        words = self.embedding(values) * masks * self.scale
+        kept = belongs & (values != self.separator)[:, None]
+        summed: Tensor = kept.to(words.dtype) @ words  # (B, L, D)
+        return summed
+
+    def _place(self, states: Tensor, ages: Tensor) -> Tensor:
+        """Add to sentences (B, L, D) how old they are, `ages` (B, L); the last is of age 0."""
+        if self.training and self.time_noise:
+            gaps = torch.rand(ages.shape, device=ages.device) < self.time_noise
+            ages = ages + gaps.flip(1).cumsum(1).flip(1)
+        ages = ages.clamp(min=0, max=self.positions.max_length - 1)
+        added = self.positions.embed(torch.arange(int(ages.max()) + 1, device=ages.device))
+        return states if added is None else states + added.to(states.dtype)[ages]

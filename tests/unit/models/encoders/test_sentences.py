@@ -1,0 +1,168 @@
+import dataclasses
+
+import pytest
+import torch
+
+from regard.attention.positions import POSITIONS
+from regard.core.errors import ConfigError
+from regard.models.encoders import SentencesEncoder, SentencesEncoderConfig
+
+TINY = SentencesEncoderConfig(
+    dim=8, num_layers=1, num_heads=2, feed_forward_dim=12, max_words=4, dropout=0.0
+)
+END, PAD = 3, 0
+# Three sentences of 3, 1 and 2 words; two of 1 and 2.
+IDS = torch.tensor([[5, 6, 7, END, 8, END, 6, 9, END], [5, END, 6, 9, END, PAD, PAD, PAD, PAD]])
+MASK = IDS != PAD
+
+
+def build(**changes):
+    torch.manual_seed(0)
+    return SentencesEncoder(dataclasses.replace(TINY, **changes), 11).eval()
+
+
+def read(encoder, *rows):
+    ids = torch.tensor(rows)
+    return encoder(ids, torch.ones_like(ids, dtype=torch.bool))
+
+
+@pytest.fixture
+def bare():
+    """An encoder without blocks and places: what it returns are the sums."""
+    encoder = build(positions="none")
+    encoder.blocks = type(encoder.blocks)()
+    return encoder
+
+
+def test_every_sentence_has_one_state():
+    memory = build()(IDS, MASK)
+    assert memory.states.shape == (2, 3, 8)
+    assert memory.mask.tolist() == [[True, True, True], [True, True, False]]
+    assert memory.tokens is None
+
+
+def test_groups_tell_the_sentence_of_each_token():
+    groups = build().groups(IDS, MASK)
+    assert groups[0].tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
+    assert groups[1][MASK[1]].tolist() == [0, 0, 1, 1, 1]
+
+
+def test_a_sentence_is_the_sum_of_its_words_under_the_masks_of_their_places(bare):
+    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    found = bare(IDS, MASK).states
+    by_hand = words[5] * masks[0] + words[6] * masks[1] + words[7] * masks[2]
+    assert torch.allclose(found[0, 0], by_hand, atol=1e-6)
+    assert torch.allclose(found[0, 2], words[6] * masks[0] + words[9] * masks[1], atol=1e-6)
+    assert torch.allclose(found[1, 0], words[5] * masks[0], atol=1e-6)
+
+
+def test_the_order_of_words_matters(bare):
+    one, other = (read(bare, ids).states for ids in ([5, 6, 7, END], [7, 6, 5, END]))
+    assert not torch.allclose(one, other, atol=1e-3)
+
+
+def test_words_beyond_the_last_place_share_its_mask(bare):
+    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    ids = [5, 6, 7, 8, 9, 10, END]
+    places = [0, 1, 2, 3, 3, 3]
+    by_hand = sum(words[word] * masks[place] for word, place in zip(ids[:-1], places, strict=True))
+    assert torch.allclose(read(bare, ids).states[0, 0], by_hand, atol=1e-6)
+
+
+def test_a_missing_end_changes_nothing():
+    encoder = build()
+    whole, open_ended = (read(encoder, ids).states for ids in ([5, END, 6, END], [5, END, 6]))
+    assert torch.allclose(whole, open_ended, atol=1e-6)
+
+
+def test_an_empty_sentence_is_no_word_at_a_place(bare):
+    assert read(bare, [5, END, END, 6, END]).states[0, 1].tolist() == [0.0] * 8
+    assert read(build(), [5, END, END, 6, END]).states.isfinite().all()
+
+
+def test_one_sentence_alone_is_a_story():
+    memory = read(build(), [5, 6, END])
+    assert memory.states.shape == (1, 1, 8)
+    assert torch.equal(memory.summary, memory.states[:, 0])
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_batched_equals_alone(positions):
+    encoder = build(positions=positions, num_rounds=2)
+    together = encoder(IDS, MASK)
+    for row, (length, num) in enumerate([(9, 3), (5, 2)]):
+        alone = encoder(IDS[row : row + 1, :length], MASK[row : row + 1, :length])
+        assert torch.allclose(together.states[row, :num], alone.states[0], atol=1e-5)
+        assert torch.allclose(together.summary[row], alone.summary[0], atol=1e-5)
+
+
+def test_what_stands_at_padding_changes_nothing():
+    encoder = build()
+    filled = IDS.masked_fill(~MASK, END)
+    assert torch.allclose(encoder(filled, MASK).summary, encoder(IDS, MASK).summary, atol=1e-6)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_places_count_from_the_end(positions):
+    encoder = build(positions=positions)
+    encoder.blocks = type(encoder.blocks)()
+    long = read(encoder, [8, END, 9, END, 5, END, 6, END]).states[0]
+    short = read(encoder, [5, END, 6, END]).states[0]
+    assert torch.allclose(long[-2:], short, atol=1e-6)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_any_number_of_sentences_is_read(positions):
+    encoder = build(positions=positions, max_length=3)
+    states = read(encoder, [5, END] * 300).states
+    assert states.shape == (1, 300, 8)
+    assert states.isfinite().all()
+
+
+def test_learned_places_are_shared_by_the_oldest_sentences():
+    encoder = build(positions="learned", max_length=3)
+    encoder.blocks = type(encoder.blocks)()
+    states = read(encoder, [5, END] * 5).states[0]
+    assert torch.equal(states[0], states[2])
+    assert not torch.allclose(states[2], states[3], atol=1e-3)
+
+
+def test_rounds_share_their_weights():
+    once, thrice = build(num_rounds=1), build(num_rounds=3)
+    assert once.state_dict().keys() == thrice.state_dict().keys()
+    memory = once(IDS, MASK)
+    states = memory.states
+    for _ in range(2):
+        states = once.blocks[0].encode(states, memory.mask)
+    assert torch.allclose(thrice(IDS, MASK).states, states, atol=1e-6)
+
+
+def test_noise_in_time_makes_sentences_seem_older_in_training_alone():
+    encoder = build(time_noise=0.5, positions="learned", max_length=50)
+    encoder.blocks = type(encoder.blocks)()
+    plain = read(encoder, [5, END] * 9).states[0]
+    assert torch.equal(read(encoder, [5, END] * 9).states[0], plain)
+    encoder.train()
+    noisy = read(encoder, [5, END] * 9).states[0]
+    base = plain[0] - encoder.positions.embedding.weight[8]
+    ages = [
+        int((encoder.positions.embedding.weight + base - state).abs().sum(1).argmin())
+        for state in noisy
+    ]
+    assert ages == sorted(ages, reverse=True)
+    assert len(set(ages)) == 9
+    assert ages[0] > 8
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("num_rounds", 0, r"`num_rounds` must be at least 1, but is 0"),
+        ("max_words", 0, r"`max_words` must be at least 1, but is 0"),
+        ("time_noise", 1.0, r"`time_noise` must be .* 0\.99, but is 1\.0"),
+        ("separator", -1, r"`separator` must be at least 0, but is -1"),
+    ],
+)
+def test_settings_have_limits(name, value, message):
+    with pytest.raises(ConfigError, match=message):
+        SentencesEncoderConfig(**{name: value})
