@@ -3,11 +3,14 @@
 import hashlib
 import json
 import re
+from collections.abc import Callable
+from functools import partial
 from importlib import resources
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from regard.core.errors import DataError
+from regard.core.log import logger
 from regard.data.dialogue import TURNS, clean_turn, write_context
 from regard.data.examples import Example
 from regard.data.loading import Parts, sizes
@@ -26,17 +29,15 @@ def load_chitchat(argument: str, seed: int) -> Splits:
     """Return the replies of the Chit-Chat Challenge (Myers et al. 2020), split by conversation.
 
     Args:
-        argument: How many turns a reply is written from, `reversed` to foretell these turns from
-            the reply, both as in `5,reversed`, or neither.
+        argument: How many turns a reply is written from; `reversed` to tell the turn before a
+            reply from the reply.
         seed: Another seed is another split.
     """
-    num_turns, is_reversed = _read_argument(argument)
+    pair = _choose_pairs(argument)
     parts: Parts = ([], [], [])
     num_conversations = 0
     for name, turns in read_chitchat().items():
-        examples = replies(turns, num_turns=num_turns)
-        if is_reversed:
-            examples = [Example(example.target, example.source) for example in examples]
+        examples = pair(turns)
         parts[_side(name, seed)].extend(examples)
         num_conversations += bool(examples)
     for held_out in parts[1:]:
@@ -56,6 +57,11 @@ def replies(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
         for place, reply in enumerate(turns)
         if place
     ]
+
+
+def questions(turns: list[str]) -> list[Example]:
+    """Return an example of every turn but the last: the reply to it → this turn."""
+    return [Example(reply, turn) for turn, reply in pairwise(turns)]
 
 
 def read_chitchat() -> dict[str, list[str]]:
@@ -91,11 +97,20 @@ def _side(name: str, seed: int) -> int:
     return 2 if draw < HELD_OUT else 1 if draw < 2 * HELD_OUT else 0
 
 
-def _read_argument(argument: str) -> tuple[int, bool]:
-    found = re.fullmatch(rf"(?:([1-9]\d{{0,2}})(,{REVERSED})?|{REVERSED})?", argument, re.ASCII)
-    if not found:
+def _choose_pairs(argument: str) -> Callable[[list[str]], list[Example]]:
+    """Return what makes pairs of a conversation's turns."""
+    found = re.fullmatch(rf"([1-9]\d{{0,2}})?,?({REVERSED})?", argument, re.ASCII)
+    if not found or argument != ",".join(filter(None, found.groups())):
         raise DataError(
             "What follows 'chitchat:' must be the number of turns that a reply is written from, "
             f"'{REVERSED}', or both as in '5,{REVERSED}', but is '{argument}'."
         )
-    return int(found[1] or TURNS), argument.endswith(REVERSED)
+    if not found[2]:
+        return partial(replies, num_turns=int(found[1] or TURNS))
+    if found[1]:
+        logger.warning(
+            "'chitchat:%s' is 'chitchat:%s': a reply tells one turn, whatever it is written from.",
+            argument,
+            REVERSED,
+        )
+    return questions

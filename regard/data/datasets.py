@@ -183,7 +183,7 @@ DATASETS: dict[str, Dataset] = {
     ),
     "chitchat": Dataset(
         "the last three turns of a conversation → the reply; chitchat:5 for five, "
-        "chitchat:reversed for the turns from the reply",
+        "chitchat:reversed for the turn before it from the reply",
         "the `chitchat-dataset` package (`pip install regard[data]`): Myers et al. 2020; MIT",
         load_chitchat,
     ),

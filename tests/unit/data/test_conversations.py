@@ -112,15 +112,23 @@ def test_the_note_tells_conversations_and_replies(package):
     )
 
 
-@pytest.mark.parametrize(("argument", "plain"), [("reversed", ""), ("2,reversed", "2")])
-def test_reversed_the_sides_are_exchanged(many, argument, plain):
-    there, back = (find_data(f"chitchat:{words}") for words in (plain, argument))
+def test_reversed_a_reply_tells_the_turn_before_it(many):
+    there, back = find_data("chitchat:1"), find_data("chitchat:reversed")
     for side in ("train", "valid", "test"):
-        swapped = [Example(example.target, example.source) for example in getattr(there, side)]
-        assert getattr(back, side) == swapped
+        told = [Example(e.target, e.source.removeprefix("you: ")) for e in getattr(there, side)]
+        assert getattr(back, side) == told
 
 
-@pytest.mark.parametrize("argument", ["0", "-1", "many", "3,4", "3,", "reversed,3", "³", "1000"])
+def test_a_number_that_changes_nothing_is_said(many, caplog):
+    with caplog.at_level("WARNING"):
+        assert find_data("chitchat:5,reversed") == find_data("chitchat:reversed")
+    assert "'chitchat:5,reversed' is 'chitchat:reversed'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["0", "-1", "many", "3,4", "3,", ",reversed", "3reversed", "reversed,3", "³", "1000"],
+)
 def test_other_arguments_are_refused(argument):
     expected = rf"What follows 'chitchat:' must be the number of turns.*but is '{argument}'\."
     with pytest.raises(DataError, match=expected):
