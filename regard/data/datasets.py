@@ -10,12 +10,14 @@ from regard.core.errors import DataError
 from regard.core.tables import near
 from regard.data import phrasebook
 from regard.data.babi import load_babi
+from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
 from regard.data.splitting import Splits
+from regard.data.summaries import load_scitldr, load_synopsis
 from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
 from regard.data.translations import (
@@ -169,6 +171,22 @@ DATASETS: dict[str, Dataset] = {
         "English → Japanese without blanks, 50,000 training pairs; small_enja:tokenised with them",
         "the folder `small_enja` in `REGARD_DATA`: Tanaka corpus; CC BY 2.0 FR",
         load_small_enja,
+    ),
+    "synopsis": Dataset(
+        "descriptions of software packages → one-line synopsis, 32,000 training pairs",
+        "the folder `synopsis` in `REGARD_DATA`; free software descriptions, mixed licences",
+        load_synopsis,
+    ),
+    "scitldr": Dataset(
+        "abstracts of papers → summaries of one sentence, 1,992 training pairs",
+        "the folder `scitldr` in `REGARD_DATA`: Cachola et al. 2020; Apache-2.0",
+        load_scitldr,
+    ),
+    "chitchat": Dataset(
+        "the last three turns of a conversation → the reply; chitchat:5 for five, "
+        "chitchat:reversed for the turn before it from the reply",
+        "the `chitchat-dataset` package (`pip install regard[data]`): Myers et al. 2020; MIT",
+        load_chitchat,
     ),
     "shakespeare": Dataset(
         "text: a million characters of Shakespeare's plays (Karpathy 2015)",
