@@ -35,11 +35,6 @@ class EnsembleEncoder(Encoder):
         return EnsembleMemory(first.states, first.mask, first.summary, members=memories)
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the first one's; all must have one, or their maps cannot be one map."""
-        found: Tensor | None = self.members[0].groups(values, mask)
-        return found
-
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
         """Return the position of the first memory that each source position (B, S) went into."""
         first = self.members[0]
         assert isinstance(first, Encoder)
