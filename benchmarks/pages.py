@@ -16,6 +16,7 @@ from results import (
     ladder,
     language,
     lengths,
+    longer,
     multi30k,
     phrasebook,
     pretrained_translation,
@@ -65,6 +66,9 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "transliteration": spelling.write_transliteration,
     "japanese": spelling.write_japanese,
     "generalisation": generalisation.write,
+    "summaries": longer.write_summaries,
+    "dialogue": longer.write_dialogue,
+    "questions": longer.write_questions,
 }
 """Pages with one file of results, which has their name."""
 

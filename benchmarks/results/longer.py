@@ -1,0 +1,253 @@
+"""Summaries, replies and answers to questions: scores, samples, and where the models looked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import numpy as np
+
+from regard.core.files import write_text
+from regard.visual import curves, heatmap, picture
+
+from .parts import Runs, making, score, table
+
+TITLES = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "perplexity": "perplexity",
+    "distinct1": "distinct-1 %",
+    "distinct2": "distinct-2 %",
+    "bleu": "BLEU",
+    "accuracy": "right %",
+    "aer": "AER",
+}
+
+SHARES = ("aer",)
+"""Scores that lie between 0 and 1."""
+
+TEXTS = {
+    "synopsis": (
+        "Package descriptions",
+        "A description of a software package → its one-line synopsis; 32,000 to learn from. No "
+        "description is on two sides, though packages of one family have similar ones.",
+    ),
+    "scitldr": (
+        "Abstracts",
+        "The abstract of a paper → one sentence (SciTLDR, Cachola et al. 2020); 1,992 to learn "
+        "from. An abstract may have several summaries, of which the nearest counts.",
+    ),
+}
+"""The title of each data set of summaries, and what to know of it."""
+
+
+def write_summaries(value: dict[str, Any], folder: Path) -> str:
+    """Write the page on summaries and draw its pictures."""
+    parts = [
+        "# Summaries",
+        "",
+        "A pointer-generator writes a word of its own or copies one from the source. What it has "
+        "to beat is the lead: the first sentence, taken for the summary. Models of one kind with "
+        "several seeds: mean ± deviation; others: half the 95 % interval.",
+        "",
+    ]
+    for data, (title, about) in TEXTS.items():
+        own = [run for run in value["runs"] if run["name"].startswith(f"{data} ")]
+        if not own:
+            continue
+        leads = [row for row in value["together"] if row["data"] == data]
+        parts += [f"## {title}", "", about, "", _scores(own, leads), ""]
+        parts += _learning(own, folder, f"summaries-{data}")
+    parts += _all_maps(value["runs"], folder, "summaries")
+    for data, (title, _) in TEXTS.items():
+        own = [run for run in value["runs"] if run["name"].startswith(f"{data} ")]
+        leads = [row for row in value["together"] if row["data"] == data]
+        if own:
+            parts += [_samples([*own, *leads], f"{title}: the first of the test set"), ""]
+    return "\n".join([*parts, making(value), ""])
+
+
+def write_dialogue(value: dict[str, Any], folder: Path) -> str:
+    """Write the page on conversations and draw its pictures."""
+    runs, ways = value["runs"], value["together"]
+    replies = [run for run in runs if run["name"] == "replies"]
+    parts = [
+        "# Conversations",
+        "",
+        "The last three turns of a conversation → the reply (Chit-Chat Challenge, Myers et al. "
+        "2020), split by conversation. `reversed` tells the turn before from the reply and serves "
+        "to rerank. Perplexity is per piece of text; BLEU says little, as many replies would do.",
+        "",
+        _scores(runs, []),
+        "",
+        *_learning(runs, folder, "dialogue"),
+    ]
+    if ways:
+        parts += [
+            "## How to reply",
+            "",
+            f"The first {ways[0]['test']['num_examples']:,} contexts of the test set, answered by "
+            "what people said; by the likeliest reply (beam search); by a reply drawn at "
+            "temperature 0.8 among the likeliest pieces with 90 % of the probability; and by the "
+            "candidate of a beam from which the turn before can be told best, too (maximum mutual "
+            "information, Li et al. 2016).",
+            "",
+            _ways(ways),
+            "",
+        ]
+    parts += _all_maps(replies, folder, "dialogue")
+    parts += [_samples(ways or replies, "The first of the test set"), ""]
+    return "\n".join([*parts, making(value), ""])
+
+
+def write_questions(value: dict[str, Any], folder: Path) -> str:
+    """Write the page on questions and draw its pictures."""
+    runs = value["runs"]
+    parts = [
+        "# Questions on stories",
+        "",
+        "bAbI (Weston et al. 2015): twenty tasks of 1,000 training questions each, a tenth of them "
+        "held out to validate; one model for all. An answer is right if every word of it is. A "
+        "task counts as solved at 95 %. AER compares where the model looks with the sentences that "
+        "justify the answer: 0 is best.",
+        "",
+        _scores(runs, []),
+        "",
+        *_tasks(runs, folder),
+        *_all_maps(runs, folder, "questions"),
+        _samples(runs, "The first question of each task"),
+        "",
+        making(value),
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def _scores(runs: Runs, together: Runs) -> str:
+    """Write every score of every kind of model, and of what is no model."""
+    keys = list(runs[0]["test"]["scores"])
+    rows: list[tuple[object, ...]] = []
+    for name in dict.fromkeys(run["name"] for run in runs):
+        own = [run for run in runs if run["name"] == name]
+        minutes = mean(run["training"]["seconds"] for run in own) / 60
+        cells = [_spread(own, key) for key in keys]
+        size = f"{own[0]['parameters'] / 1e6:.1f} M"
+        rows.append((_short(name), len(own), size, *cells, f"{minutes:.1f}"))
+    for row in together:
+        rows.append((f"*{row['name']}*", "", "", *(score(row, key) for key in keys), ""))
+    titles = (TITLES.get(key, key) for key in keys)
+    return table(("model", "runs", "weights", *titles, "minutes"), rows)
+
+
+def _spread(runs: Runs, key: str) -> str:
+    found = [run["test"]["scores"][key]["value"] for run in runs]
+    if key in SHARES:
+        return f"{mean(found):.2f}"
+    if len(runs) == 1:
+        return score(runs[0], key)
+    return f"{mean(found):.1f} ± {stdev(found):.1f}"
+
+
+def _ways(ways: Runs) -> str:
+    keys = list(ways[0]["test"]["scores"])
+    rows = [
+        (
+            row["name"],
+            *(score(row, key) for key in keys),
+            f"{row['test']['mean_words']:.1f}",
+            f"{row['test']['num_different']:,}",
+        )
+        for row in ways
+    ]
+    titles = (TITLES.get(key, key) for key in keys)
+    return table(("way", *titles, "words a reply", "different replies"), rows)
+
+
+def _learning(runs: Runs, folder: Path, name: str) -> list[str]:
+    """Draw how the first run of each kind learned: its validation score, or its loss."""
+    key = runs[0]["settings"]["validation"]["metric"]
+    first = {run["name"]: run for run in reversed(runs)}
+    series = {
+        _short(run["name"]): [(row["step"], row[key]) for row in run["journal"] if key in row]
+        for run in reversed(first.values())
+    }
+    title = TITLES.get(key, key)
+    drawing = curves.lines(series, x_label="step", y_label=f"validation {title}")
+    picture.save(folder / f"{name}-learning.svg", drawing)
+    return [f"![validation {title} by step]({name}-learning.svg)", ""]
+
+
+def _tasks(runs: Runs, folder: Path) -> list[str]:
+    """Tell the share of right answers task by task, as the mean of all runs."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for group in run["test"]["by_tag"]:
+            found.setdefault(group["name"], []).append(group["accuracy"])
+    means = {name: mean(values) for name, values in sorted(found.items())}
+    if not means:
+        return []
+    drawing = curves.bars(means, x_label="right %")
+    picture.save(folder / "questions-tasks.svg", drawing)
+    num_solved = sum(value >= 95 for value in means.values())
+    return [
+        "## Task by task",
+        "",
+        f"{num_solved} of {len(means)} are solved; the mean over tasks is "
+        f"{mean(means.values()):.1f} %.",
+        "",
+        "![right answers by task](questions-tasks.svg)",
+        "",
+    ]
+
+
+def _all_maps(runs: Runs, folder: Path, name: str) -> list[str]:
+    parts: list[str] = []
+    for run in runs:
+        if not run["maps"]:
+            continue
+        kind = run["maps"][0]["kind"]
+        does_copy = kind == "copying"
+        title = "Where it copies from" if does_copy else "Where it looks"
+        parts += [f"### {title}: {run['name']}", ""]
+        if does_copy:
+            parts += [
+                "Beside each piece that is written stands the probability that it is copied.",
+                "",
+            ]
+        elif kind != "attention":
+            parts += [f"Shown is: {kind}.", ""]
+        slug = f"{name}-{run['name']}".replace(",", "").replace(" ", "-")
+        for number, one in enumerate(run["maps"], start=1):
+            file = f"{slug}-{number}.svg"
+            drawing = heatmap.svg(np.array(one["weights"]), one["rows"], one["columns"])
+            write_text(folder / file, str(drawing))
+            parts += [f"![{_plain(one['source'])} → {_plain(one['target'])}]({file})", ""]
+    return parts
+
+
+def _samples(rows: Runs, title: str) -> str:
+    """Write the same examples as every model, or way, answers them."""
+    shown = [row for row in rows if row["samples"]]
+    parts = [f"## {title}, unpicked", ""]
+    for number, (source, right, _) in enumerate(shown[0]["samples"], start=1):
+        parts += [f"{number}. {_plain(source)}", f"   - *right*: {_plain(right)}"]
+        parts += [
+            f"   - {_short(row['name'])}: {_plain(row['samples'][number - 1][2])}"
+            for row in shown
+            if row["name"] != "people"
+        ]
+    return "\n".join(parts)
+
+
+def _short(name: str) -> str:
+    """Return a run's name without that of its data."""
+    words: Sequence[str] = name.split(" ", 1)
+    return words[1] if words[0] in TEXTS else name
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    for mark in "\\`*_[]<>":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())

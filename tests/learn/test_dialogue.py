@@ -1,0 +1,84 @@
+"""A small model of conversations must foretell replies better than their words' frequencies do."""
+
+import math
+from collections import Counter
+from importlib.util import find_spec
+
+import pytest
+
+from regard.core.files import read_json_lines
+from regard.data.datasets import find_data
+from regard.data.readers import write_examples
+from regard.tasks import runs
+from regard.tasks.learning import train
+from regard.tasks.request import Request
+
+pytestmark = [
+    pytest.mark.learn,
+    pytest.mark.skipif(
+        find_spec("chitchat_dataset") is None, reason="the package chitchat-dataset is missing"
+    ),
+]
+
+STEPS = (
+    "data.source.vocab_size=1000",
+    "data.batch.max_tokens=1200",
+    "data.batch.max_length=60",
+    "train.max_steps=320",
+    "train.validate_every=80",
+    "train.schedule.warmup_steps=40",
+    "train.precision=fp32",
+    "search.beams=1",
+    "search.max_extra=20",
+)
+MOST_LETTERS = 150
+
+
+def write_slice(folder):
+    """Write short exchanges: 8,000 to learn from, 200 to validate, 50 for the test."""
+    splits = find_data("chitchat:1")
+    for side, num in (("train", 8_000), ("valid", 200), ("test", 50)):
+        short = [
+            example
+            for example in getattr(splits, side)
+            if max(len(example.source), len(example.target)) <= MOST_LETTERS
+        ]
+        write_examples(folder / f"{side}.jsonl", short[:num])
+    return [(str(folder / f"{side}.jsonl"),) for side in ("train", "valid", "test")]
+
+
+def unigram_loss(task, train_side, valid_side):
+    """Return the nats a token that frequencies alone would cost, one added to each count."""
+    counts, asked = (
+        Counter(
+            token
+            for ids in task.target.read_all([example.target for example in side])
+            for token in ids[1:]
+        )
+        for side in (train_side, valid_side)
+    )
+    total = counts.total() + task.target.tokenizer.vocab_size
+    cost = sum(num * -math.log((counts[token] + 1) / total) for token, num in asked.items())
+    return cost / asked.total()
+
+
+def test_replies_are_foretold_better_than_by_frequency(tmp_path):
+    data, valid, test = write_slice(tmp_path)
+    trained = train(
+        Request(
+            data=data,
+            valid=valid,
+            test=test,
+            recipe="vinyals2015-laptop",
+            settings=STEPS,
+            out=tmp_path / "run",
+            device="cpu",
+        )
+    )
+    task = trained.predictor
+    sides = [task.read_side(path, "valid", config=task.recipe.data) for path in (data, valid)]
+    rows = read_json_lines(tmp_path / "run" / runs.JOURNAL)
+    best = min(row["loss"] for row in rows if row["kind"] == "valid")
+    unigram = unigram_loss(task, *sides)
+    print(f"loss {best:.2f}, of the unigram model {unigram:.2f}")
+    assert best < unigram - 0.6
