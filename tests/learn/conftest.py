@@ -9,14 +9,6 @@ from regard.tasks.request import Request
 SMALL = (
     "data.batch.max_tokens=600",
     "data.batch.max_length=50",
-    "model.encoder.num_layers=1",
-    "model.encoder.embedding_dim=32",
-    "model.encoder.dim=32",
-    "model.encoder.dropout=0.0",
-    "model.decoder.num_layers=1",
-    "model.decoder.embedding_dim=32",
-    "model.decoder.dim=64",
-    "model.decoder.dropout=0.0",
     "train.max_epochs=0",
     "train.max_steps=400",
     "train.validate_every=100",
@@ -25,6 +17,16 @@ SMALL = (
     "train.precision=fp32",
     "validation.metric=loss",
     "search.beams=1",
+)
+RECURRENT = (
+    "model.encoder.num_layers=1",
+    "model.encoder.embedding_dim=32",
+    "model.encoder.dim=32",
+    "model.encoder.dropout=0.0",
+    "model.decoder.num_layers=1",
+    "model.decoder.embedding_dim=32",
+    "model.decoder.dim=64",
+    "model.decoder.dropout=0.0",
 )
 NUM_TRAIN, NUM_HELD_OUT = 4_000, 100
 
@@ -40,7 +42,7 @@ def new_seed():
 def learn(tmp_path_factory):
     """Train a small model on a synthetic task, measure it on what was held out."""
 
-    def learn(task, *words, recipe="bahdanau2015-laptop"):
+    def learn(task, *words, recipe="bahdanau2015-laptop", sizes=RECURRENT):
         folder, seed = tmp_path_factory.mktemp("learn"), new_seed()
         examples = task(NUM_TRAIN + 2 * NUM_HELD_OUT, seed=seed)
         sides = {
@@ -56,7 +58,7 @@ def learn(tmp_path_factory):
             valid=valid,
             test=test,
             recipe=recipe,
-            settings=(*SMALL, f"seed={seed}", *words),
+            settings=(*SMALL, *sizes, f"seed={seed}", *words),
             out=folder / "run",
             device="cpu",
         )

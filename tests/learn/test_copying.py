@@ -14,24 +14,15 @@ JOINT = (
     "data.source.vocab_size=800",
     "metrics=['accuracy']",
 )
-COPYING = ("model.copying.kind=pointer", "model.copying.dim=32", "model.copying.coverage=0.5")
-TRANSFORMER = (
-    *(
-        f"model.{side}.{word}"
-        for side in ("encoder", "decoder")
-        for word in (
-            "kind=transformer",
-            "dim=64",
-            "num_layers=2",
-            "num_heads=4",
-            "feed_forward_dim=128",
-            "positions=rotary",
-            "is_norm_first=true",
-            "dropout=0.0",
-        )
+WIDTHS = ("dim=64", "num_layers=2", "num_heads=4", "feed_forward_dim=128", "dropout=0.0")
+TRANSFORMER = {
+    "recipe": "pointer-small-laptop",
+    "sizes": (
+        *(f"model.{side}.{width}" for side in ("encoder", "decoder") for width in WIDTHS),
+        "train.optimizer.learning_rate=0.002",
     ),
-    "train.optimizer.learning_rate=0.002",
-)
+}
+COPYING = ("model.copying.kind=pointer", "model.copying.dim=32", "model.copying.coverage=1.0")
 
 THINGS = ("maps", "tables", "letters", "pictures", "songs", "games")
 DEEDS = ("draws", "reads", "sorts", "sends", "prints")
@@ -58,18 +49,18 @@ def describe(num, *, seed):
     return examples
 
 
-@pytest.fixture(scope="module", params=[(), TRANSFORMER], ids=["recurrent", "transformer"])
+@pytest.fixture(scope="module", params=[{}, TRANSFORMER], ids=["recurrent", "transformer"])
 def pointer(request, learn):
-    return learn(describe, *JOINT, *request.param, *COPYING)
+    return learn(describe, *JOINT, *COPYING, **request.param)
 
 
 def test_unseen_names_are_copied(pointer, value):
-    # Three runs had 100.
+    # Two runs of each had 100.
     assert value(pointer, "accuracy") >= 90
 
 
 def test_without_copying_many_are_not(learn, value):
-    # 32 with a recurrent decoder and 49 with a transformer were seen.
+    # A run had 32: the sentence is right, some pieces of the name are not.
     assert value(learn(describe, *JOINT), "accuracy") <= 70
 
 
