@@ -70,6 +70,13 @@ class Encoder(nn.Module, ABC):
             mask: (B, S), True = a real position; it may still lie on the host.
         """
 
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return which memory position each source position belongs to, (B, S).
+
+        Nothing, if each has its own.
+        """
+        return None
+
     if TYPE_CHECKING:
         __call__ = forward
 
