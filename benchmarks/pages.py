@@ -16,6 +16,7 @@ from results import (
     ladder,
     language,
     lengths,
+    long,
     multi30k,
     phrasebook,
     pretrained_translation,
@@ -64,6 +65,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "transliteration": spelling.write_transliteration,
     "japanese": spelling.write_japanese,
     "generalisation": generalisation.write,
+    "long": long.write,
 }
 """Pages with one file of results, which has their name."""
 

@@ -70,7 +70,7 @@ class WindowedAttention(SelfAttention):
             bias=self.bias(asking, (at[self.window : self.window + block], at)),
             dropout=self.dropout if self.training else 0.0,
         )
-        by_block = context.view(batch, -1, num_heads, block, self.head_dim).transpose(1, 2)
+        by_block = context.reshape(batch, -1, num_heads, block, self.head_dim).transpose(1, 2)
         return by_block.flatten(2, 3)[:, :, :length]  # (B, H, L, E)
 
     def _see(self, real: Tensor, *, num_queries: int, first: int) -> Tensor:
