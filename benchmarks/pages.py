@@ -16,6 +16,7 @@ from results import (
     ladder,
     language,
     lengths,
+    long,
     longer,
     multi30k,
     phrasebook,
@@ -69,6 +70,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "summaries": longer.write_summaries,
     "dialogue": longer.write_dialogue,
     "questions": longer.write_questions,
+    "long": long.write,
 }
 """Pages with one file of results, which has their name."""
 

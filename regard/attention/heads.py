@@ -108,21 +108,39 @@ class MultiHeadAttention(Attention):
             all_places = torch.arange(keys.shape[2], device=states.device)
             places = all_places[keys.shape[2] - states.shape[1] :], all_places
         queries = self._rotate(self._split(self.query_map(states)), places)  # (B, H, Q, E)
-        context, weights = attend(
-            queries,
-            keys.to(queries.dtype),
-            values.to(queries.dtype),
-            mask=mask if mask is None else mask[:, None],
-            bias=self._bias(queries, places),
-            is_causal=is_causal,
-            dropout=self.dropout if self.training else 0.0,
-            needs_weights=self.needs_weights,
-        )
+        heads = keys.to(queries.dtype), values.to(queries.dtype)
+        context, weights = self.ask(queries, heads, mask=mask, is_causal=is_causal, places=places)
         answer: Tensor = self.output_map(context.transpose(1, 2).flatten(2))  # (B, Q, D)
         return answer, weights
 
     if TYPE_CHECKING:
         __call__ = forward
+
+    def ask(
+        self,
+        queries: Tensor,
+        heads: Heads,
+        *,
+        mask: Tensor | None,
+        is_causal: bool,
+        places: Places | None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Let queries (B, H, Q, E) attend; return contexts like them, and weights or nothing."""
+        return attend(
+            queries,
+            *heads,
+            mask=mask if mask is None else mask[:, None],
+            bias=self.bias(queries, places),
+            is_causal=is_causal,
+            dropout=self.dropout if self.training else 0.0,
+            needs_weights=self.needs_weights,
+        )
+
+    def bias(self, queries: Tensor, places: Places | None) -> Tensor | None:
+        """Return what places add to the scores of queries (B, H, Q, E), or nothing."""
+        if self.positions is None or places is None:
+            return None
+        return self.positions.bias(queries, *places)
 
     def _split(self, projected: Tensor) -> Tensor:
         by_head = projected.view(*projected.shape[:2], -1, self.head_dim)
@@ -132,11 +150,6 @@ class MultiHeadAttention(Attention):
         if self.positions is None or places is None:
             return vectors
         return self.positions.rotate(vectors, places[0])
-
-    def _bias(self, queries: Tensor, places: Places | None) -> Tensor | None:
-        if self.positions is None or places is None:
-            return None
-        return self.positions.bias(queries, *places)
 
 
 class SelfAttention(MultiHeadAttention):

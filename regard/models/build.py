@@ -15,7 +15,9 @@ from regard.models.encoders import (
     ENCODERS,
     EncoderConfig,
     RnnEncoderConfig,
+    SentencesEncoderConfig,
     TokensEncoderConfig,
+    check_unpooled,
 )
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Decoder, Encoder
@@ -49,6 +51,13 @@ class ModelConfig:
                 "`decoder.kind` is 'prefix', which reads the source itself. Set `decoder.kind` to "
                 "'transformer', or `copying.kind` to 'none'."
             )
+        if self.copies and isinstance(self.encoder, SentencesEncoderConfig):
+            raise ConfigError(
+                f"`copying.kind` '{self.copying.kind}' needs an encoder with a state for every "
+                "token, but `encoder.kind` is 'sentences'. Set `copying.kind` to 'none'."
+            )
+        if self.copies:
+            check_unpooled(self.encoder, "where tokens are copied")
 
     @property
     def foretells_source(self) -> bool:

@@ -7,7 +7,12 @@ from torch import Tensor, nn
 
 from regard.core.config import within
 from regard.core.tables import pick
-from regard.models.encoders import ENCODERS, TokenEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    TokenEncoderConfig,
+    TransformerEncoderConfig,
+    check_unpooled,
+)
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder
 from regard.models.poolings import POOLINGS, PoolingKind
@@ -31,6 +36,8 @@ class ClassifierConfig:
 
     def __post_init__(self) -> None:
         within("dropout", self.dropout, low=0.0, high=0.99)
+        if self.pooling in ("first", "aligned"):
+            check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
 
 
 class Classifier(nn.Module):

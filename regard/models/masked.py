@@ -8,7 +8,12 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from regard.core.config import at_least
-from regard.models.encoders import ENCODERS, BertEncoderConfig, TokenEncoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    BertEncoderConfig,
+    TokenEncoderConfig,
+    check_unpooled,
+)
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON
@@ -38,6 +43,7 @@ class MaskedModelConfig:
     def __post_init__(self) -> None:
         at_least("next_sentence", self.next_sentence, 0)
         at_least("boundary", self.boundary, 0)
+        check_unpooled(self.encoder, "where every token is told")
 
 
 class MaskedHead(nn.Module):

@@ -28,6 +28,7 @@ from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.evaluation import Evaluation, as_text, evaluate
+from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
@@ -58,6 +59,7 @@ class Predictor(Task[Recipe]):
         self.source = TextField(source, has_start=False)
         self.target = TextField(target, has_start=True)
         self.device = device
+        self._has_warned = False
 
     @classmethod
     def fresh(
@@ -121,6 +123,7 @@ class Predictor(Task[Recipe]):
             self.target.read_all([example.target for example in examples]),
             config,
         )
+        check_positions(self.recipe.model, sources, targets)
         batches = Batches(
             sources,
             targets,
@@ -226,6 +229,7 @@ class Predictor(Task[Recipe]):
         filled = [row for row, source in enumerate(asked) if as_text(source).strip()]
         examples = [Example(asked[row]) for row in filled]
         self.source.warn_of_unknown([example.source for example in examples], "sources")
+        self._warn_of_long(examples)
         for batch in self.batches(examples):
             numbers = [crc32(as_text(examples[row].source).encode()) for row in batch.rows]
             found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)
@@ -278,12 +282,17 @@ class Predictor(Task[Recipe]):
                 ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
                 start=roles.sos,
                 end=roles.eos,
-                max_lengths=config.max_lengths(batch.source_mask),
+                max_lengths=limit_targets(config.max_lengths(batch.source_mask), self.recipe.model),
                 config=config,
                 num_best=num_best,
                 prefixes=[prefix] * len(batch.rows),
                 numbers=numbers,
             )
+
+    def _warn_of_long(self, examples: Sequence[Example]) -> None:
+        if not self._has_warned:
+            ids = self.source.read_all([example.source for example in examples])
+            self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)

@@ -96,6 +96,23 @@ def transformers(settings):
         )
 
 
+def far_readers():
+    """With a window, with a pooled memory, and with both."""
+    for (window, pooling), positions in zip(
+        ((1, 1), (0, 2), (2, 3)), ("rotary", "learned", "alibi"), strict=True
+    ):
+        yield TransformerEncoderConfig(
+            window=window,
+            pooling=pooling,
+            positions=positions,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+            max_length=40,
+        )
+
+
 def berts(settings):
     """With two segments, one and none; how order is told changes along the way."""
     for num_segments, positions in enumerate(("rotary", "sinusoidal", "learned")):
@@ -130,7 +147,10 @@ def sentence_readers():
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
-    TransformerEncoderConfig: list(transformers(TransformerEncoderConfig)),
+    TransformerEncoderConfig: [
+        *transformers(TransformerEncoderConfig),
+        *far_readers(),
+    ],
     BertEncoderConfig: list(berts(BertEncoderConfig)),
     AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
     TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
@@ -175,7 +195,7 @@ def attentive_pairs():
 TOLD_APART_BY = (
     "kind", "cell", "num_layers", "is_bidirectional", "is_reversed", "context", "kernel",
     "positions", "norm", "feed_forward", "is_norm_first", "num_key_heads", "score", "reach",
-    "is_input_fed",
+    "is_input_fed", "window", "pooling",
 )  # fmt: skip
 
 

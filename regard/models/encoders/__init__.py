@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from regard.core.errors import ConfigError
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
@@ -32,13 +33,19 @@ ENCODERS: dict[type, Callable[..., Encoder]] = {
 }
 
 
-def max_tokens(config: EncoderConfig) -> int:
-    """Return how many tokens an encoder can read; 0 = any number.
+def max_tokens(config: object) -> int:
+    """Return how many tokens an encoder or a decoder can read; 0 = any number.
 
     Only learned positions come to an end.
     """
     is_learned = getattr(config, "positions", "") == "learned"
     return int(getattr(config, "max_length", 0)) if is_learned else 0
+
+
+def check_unpooled(config: EncoderConfig, reason: str) -> None:
+    """Raise a `ConfigError` if neighbouring tokens share one state, which is asked for alone."""
+    if isinstance(config, TransformerEncoderConfig) and config.pooling > 1:
+        raise ConfigError(f"`encoder.pooling` must be 1 {reason}, but is {config.pooling}.")
 
 
 __all__ = [
@@ -59,5 +66,6 @@ __all__ = [
     "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "check_unpooled",
     "max_tokens",
 ]

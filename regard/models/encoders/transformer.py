@@ -1,10 +1,15 @@
-"""The transformer encoder: every position looks at every other, block after block."""
+"""The transformer encoder: positions look at each other, block after block."""
 
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
+from regard.attention.positions import Positions
+from regard.attention.windowed import WindowedAttention
+from regard.core.config import at_least
 from regard.models.blocks import (
     TransformerBlock,
     TransformerBlocks,
@@ -22,6 +27,26 @@ class TransformerEncoderConfig(TransformerConfig):
 
     kind: Literal["transformer"] = "transformer"
     """What kind of encoder this is."""
+    window: int = 0
+    """Positions to each side that a position sees in each block; 0 = all there are."""
+    pooling: int = 1
+    """Neighbouring positions that share one state of the memory, their mean."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("window", self.window, 0)
+        at_least("pooling", self.pooling, 1)
+
+
+class WindowedBlock(TransformerBlock):
+    """A block in which each position sees its neighbours alone."""
+
+    attention_type = WindowedAttention
+    self_attention: WindowedAttention
+
+    def __init__(self, config: TransformerEncoderConfig, positions: Positions) -> None:
+        super().__init__(config, positions)
+        self.self_attention.window = config.window
 
 
 class TransformerEncoder(Encoder):
@@ -32,12 +57,14 @@ class TransformerEncoder(Encoder):
         self.memory_dim = config.dim
         self.embedding = nn.Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=False)
+        block_type = WindowedBlock if config.window else TransformerBlock
         self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+            block_type(config, self.positions) for _ in range(config.num_layers)
         )
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.dim**0.5
+        self.pooling = config.pooling
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
@@ -46,4 +73,24 @@ class TransformerEncoder(Encoder):
         for block in self.blocks:
             states = block.encode(states, mask)
         states = self.norm(states)
-        return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)
+        summary = masked_mean(states, mask)
+        if self.pooling == 1:
+            return Memory(states=states, mask=mask, summary=summary, tokens=values)
+        states, mask = pool_neighbours(states, mask, self.pooling)
+        return Memory(states=states, mask=mask, summary=summary)
+
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return which memory position each source position belongs to, (B, S)."""
+        if self.pooling == 1:
+            return None
+        numbers = torch.arange(values.shape[1], device=values.device) // self.pooling
+        return numbers.expand_as(values)  # (B, S)
+
+
+def pool_neighbours(states: Tensor, mask: Tensor, num: int) -> tuple[Tensor, Tensor]:
+    """Average the real ones of each `num` neighbours: states (B, S, D) and mask (B, S), shorter."""
+    batch, length, dim = states.shape
+    rest = -length % num
+    kept = pad(mask, (0, rest)).view(-1, num)
+    pooled = masked_mean(pad(states, (0, 0, 0, rest)).view(-1, num, dim), kept)
+    return pooled.view(batch, -1, dim), kept.any(-1).view(batch, -1)

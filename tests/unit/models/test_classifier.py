@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -116,3 +118,12 @@ def test_unknown_pooling_is_refused():
 def test_dropout_must_leave_something():
     with pytest.raises(ConfigError, match="`dropout` must be between"):
         ClassifierConfig(dropout=1.0)
+
+
+@pytest.mark.parametrize("pooling", ["first", "aligned"])
+def test_pooling_of_single_tokens_needs_a_state_for_each(pooling):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`encoder\.pooling` must be 1 with `pooling` '{pooling}', but is 2\.$",
+    ):
+        ClassifierConfig(encoder=replace(ENCODER, pooling=2), pooling=pooling)

@@ -1,4 +1,5 @@
 import math
+import re
 
 import pytest
 import torch
@@ -8,7 +9,11 @@ from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
 from regard.models.copying import CoverageAttention, PointerConfig
 from regard.models.decoders import PrefixDecoderConfig
-from regard.models.encoders import TokensEncoderConfig
+from regard.models.encoders import (
+    SentencesEncoderConfig,
+    TokensEncoderConfig,
+    TransformerEncoderConfig,
+)
 from regard.models.interfaces import Memory
 from regard.training.checkpoint import save_weights
 
@@ -191,6 +196,18 @@ def test_prefix_decoder_does_not_copy():
         ModelConfig(
             encoder=TokensEncoderConfig(), decoder=PrefixDecoderConfig(), copying=PointerConfig()
         )
+
+
+@pytest.mark.parametrize(
+    ("encoder", "message"),
+    [
+        (SentencesEncoderConfig(), "needs an encoder with a state for every token"),
+        (TransformerEncoderConfig(pooling=2), "`encoder.pooling` must be 1 where tokens are"),
+    ],
+)
+def test_tokens_that_share_a_state_cannot_be_copied(encoder, message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ModelConfig(encoder=encoder, copying=PointerConfig())
 
 
 def test_two_vocabularies_are_an_error_for_people():

@@ -3,7 +3,12 @@ import torch
 from torch.nn.functional import gelu
 
 from regard.core.errors import ConfigError
-from regard.models.encoders import AlbertEncoderConfig, BertEncoderConfig, RnnEncoderConfig
+from regard.models.encoders import (
+    AlbertEncoderConfig,
+    BertEncoderConfig,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+)
 from regard.models.masked import MaskedModel, MaskedModelConfig, find_boundaries
 
 SIZES = {"dim": 8, "num_heads": 2, "feed_forward_dim": 6, "max_length": 12, "dropout": 0.0}
@@ -134,3 +139,11 @@ def test_every_parameter_learns(encoder, sentences):
     (sum(found.square().sum() for found in logits) + model.next_sentence(states)[0, 0]).backward()
     idle = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     assert idle == []
+
+
+def test_every_token_needs_a_state_of_its_own():
+    with pytest.raises(
+        ConfigError,
+        match=r"^`encoder\.pooling` must be 1 where every token is told, but is 4\.$",
+    ):
+        MaskedModelConfig(encoder=TransformerEncoderConfig(pooling=4))

@@ -124,3 +124,60 @@ def test_dropout_works_in_training_only(sentences):
     assert torch.equal(read(encoder, sentences).states, read(encoder, sentences).states)
     encoder.train()
     assert not torch.equal(read(encoder, sentences).states, read(encoder, sentences).states)
+
+
+def test_window_reaches_one_window_farther_with_every_block():
+    encoder = build_encoder(window=1, positions="rotary")
+    source = torch.randint(4, 11, (1, 9), generator=torch.Generator().manual_seed(2))
+    mask = torch.ones(1, 9, dtype=torch.bool)
+    other = source.clone()
+    other[0, 8] = 4 if source[0, 8] != 4 else 5
+    before, after = encoder(source, mask).states, encoder(other, mask).states
+    assert torch.allclose(before[:, :6], after[:, :6], atol=1e-6)
+    assert not torch.allclose(before[:, 6], after[:, 6], atol=1e-4)
+
+
+def test_window_as_wide_as_the_text_changes_nothing(sentences):
+    wide, full = build_encoder(window=7), build_encoder()
+    ours, theirs = (read(encoder, sentences).states[sentences.mask] for encoder in (wide, full))
+    assert torch.allclose(ours, theirs, atol=1e-6)
+
+
+def test_windowed_and_full_encoders_load_each_others_weights():
+    build_encoder(window=2).load_state_dict(build_encoder().state_dict())
+
+
+def test_pooled_memory_is_the_mean_of_real_neighbours(sentences):
+    pooled, plain = read(build_encoder(pooling=3), sentences), read(build_encoder(), sentences)
+    assert pooled.states.shape == (3, 3, 8)
+    assert pooled.mask.tolist() == [[True] * 3, [True, False, False], [True, True, False]]
+    for row, length in enumerate(sentences.lengths):
+        for place, group in enumerate(plain.states[row, :length].split(3)):
+            assert torch.allclose(pooled.states[row, place], group.mean(0), atol=1e-6)
+    assert torch.allclose(pooled.summary, plain.summary, atol=1e-6)
+    assert pooled.tokens is None
+
+
+def test_pooled_source_is_read_alike_alone_and_beside_others(sentences):
+    encoder = build_encoder(pooling=2, window=2)
+    together = read(encoder, sentences)
+    for row in range(3):
+        alone = encoder(*sentences.alone(row))
+        num = alone.states.shape[1]
+        assert torch.allclose(together.states[row, :num], alone.states[0], atol=1e-6)
+        assert together.mask[row].sum() == alone.mask.sum() == num
+
+
+def test_groups_tell_where_each_position_is_pooled(sentences):
+    groups = build_encoder(pooling=3).groups(sentences.source, sentences.mask)
+    assert groups.tolist() == [[0, 0, 0, 1, 1, 1, 2]] * 3
+
+
+def test_without_pooling_there_are_no_groups(sentences):
+    assert build_encoder().groups(sentences.source, sentences.mask) is None
+
+
+@pytest.mark.parametrize(("name", "value", "least"), [("window", -1, 0), ("pooling", 0, 1)])
+def test_window_and_pooling_that_cannot_be_meant_are_refused(name, value, least):
+    with pytest.raises(ConfigError, match=f"^`{name}` must be at least {least}, but is {value}"):
+        TransformerEncoderConfig(**{name: value})

@@ -1,0 +1,46 @@
+"""How long texts may be: what training read, and what learned positions allow."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from regard.core.errors import ConfigError
+from regard.core.log import logger
+from regard.models.build import ModelConfig
+from regard.models.encoders import max_tokens
+
+Sequences = Sequence[Sequence[int]]
+
+
+def check_positions(model: ModelConfig, sources: Sequences, targets: Sequences) -> None:
+    """Raise a `ConfigError` if training would come upon a text that a side cannot read."""
+    # A decoder reads all of a target but its last token.
+    longest = {"encoder": max(map(len, sources)), "decoder": max(map(len, targets)) - 1}
+    for side, length in longest.items():
+        most = max_tokens(getattr(model, side))
+        if 0 < most < length:
+            raise ConfigError(
+                f"`model.{side}.max_length` must be at least the longest text to learn from "
+                f"({length} tokens) with learned positions, but is {most}. Raise it, or lower "
+                "`data.batch.max_length`."
+            )
+
+
+def limit_targets(lengths: Tensor, model: ModelConfig) -> Tensor:
+    """Return lengths (B,), none of them beyond what the decoder has positions for."""
+    most = max_tokens(model.decoder)
+    return lengths.clamp(max=most) if most else lengths
+
+
+def warn_of_long(sources: Sequences, most: int) -> bool:
+    """Say how many sources are longer than any in training; tell whether there was one."""
+    num_long = sum(len(ids) > most for ids in sources)
+    if num_long:
+        logger.warning(
+            "%s of %s sources have over %d tokens, the most that training allowed "
+            "(`data.batch.max_length`); they are read whole.",
+            f"{num_long:,}",
+            f"{len(sources):,}",
+            most,
+        )
+    return num_long > 0

@@ -1,0 +1,88 @@
+"""Sources of 1,200 tokens are learned on one core: the one marked number among many is found."""
+
+import random
+import time
+
+import pytest
+
+from regard.data.examples import Example
+from regard.data.readers import write_examples
+from regard.tasks.learning import train
+from regard.tasks.request import Request
+
+pytestmark = pytest.mark.learn
+LONGEST = 1_200
+SIDE = {
+    "dim": 32,
+    "num_layers": 1,
+    "num_heads": 2,
+    "feed_forward_dim": 64,
+    "positions": "rotary",
+    "dropout": 0.0,
+}
+WORDS = (
+    "data.source.kind=word",
+    f"data.batch.max_tokens={4 * LONGEST}",
+    f"data.batch.max_length={LONGEST}",
+    # Short sources show where to look, so there must be batches of them, too.
+    "data.batch.max_sentences=16",
+    *(
+        f"model.{side}.{name}={word}"
+        for side in ("encoder", "decoder")
+        for name, word in SIDE.items()
+    ),
+    "model.encoder.window=2",
+    "model.encoder.pooling=4",
+    "train.max_steps=1000",
+    "train.validate_every=250",
+    "train.precision=fp32",
+    "train.average_last=0",
+    "train.label_smoothing=0.0",
+    "train.optimizer.learning_rate=0.004",
+    "train.schedule.warmup_steps=50",
+    "validation.metric=loss",
+    "search.beams=1",
+    "search.max_ratio=0.0",
+    "search.max_extra=4",
+)
+
+
+def find_marked(num, lengths, *, seed):
+    """Numbers, of which the one to find follows a mark; lengths are as often short as long."""
+    generator = random.Random(seed)
+    digits = [str(digit) for digit in range(10)]
+    for _ in range(num):
+        low, high = lengths
+        length = round(low * (high / low) ** generator.random())
+        source = generator.choices(digits, k=length)
+        place = generator.randrange(length - 1)
+        source[place] = "mark"
+        yield Example(" ".join(source), source[place + 1])
+
+
+@pytest.fixture(scope="module")
+def finder(tmp_path_factory):
+    """A model that learned from sources of all lengths, measured on the longest alone."""
+    folder, seed = tmp_path_factory.mktemp("long"), time.time_ns() // 1_000 % 2**31
+    print(f"seed {seed}")
+    longest = LONGEST - 1  # the end token comes on top
+    sides = {"train": (3_000, 6), "valid": (40, longest), "test": (100, longest)}
+    for number, (side, (num, shortest)) in enumerate(sides.items()):
+        examples = find_marked(num, (shortest, longest), seed=seed + number)
+        write_examples(folder / f"{side}.jsonl", list(examples))
+    data, valid, test = ((str(folder / f"{side}.jsonl"),) for side in sides)
+    return train(
+        Request(
+            data=data,
+            valid=valid,
+            test=test,
+            recipe="vaswani2017-tiny",
+            settings=(*WORDS, f"seed={seed}"),
+            out=folder / "run",
+            device="cpu",
+        )
+    )
+
+
+def test_marked_number_is_found_through_windows_and_a_pooled_memory(finder, value):
+    assert value(finder, "accuracy") >= 90
