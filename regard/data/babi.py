@@ -13,7 +13,7 @@ from regard.data.phrasebook import split_words
 from regard.data.splitting import Splits
 
 ARCHIVE = "babi_en_1k.zip"
-NUM_TASKS = 20
+ALL_TASKS = [str(number) for number in range(1, 21)]
 VALID_SHARE = 0.1
 """Share of the training stories that is held out to validate."""
 
@@ -22,22 +22,23 @@ Story = list[Example]
 
 
 def load_babi(argument: str, seed: int) -> Splits:
-    """Return the questions of all tasks in their official split, or those of one (`babi:3`).
+    """Return the questions of all tasks in their official split, or of some (`babi:3`, `babi:1,4`).
 
     A source is the story up to the question, sentence by sentence, and the question. The gold
     alignment links the sentences that justify an answer, counted from 0, with its words. A tenth
     of the training stories, task by task, is held out to validate.
     """
-    if argument not in ("", *map(str, range(1, NUM_TASKS + 1))):
+    numbers = argument.split(",") if argument else ALL_TASKS
+    if not set(numbers) <= set(ALL_TASKS) or len(set(numbers)) < len(numbers):
         raise DataError(
-            f"What follows 'babi:' must be the number of a task, 1 to {NUM_TASKS}, or nothing for "
-            f"all of them, but is '{argument}'."
+            f"What follows 'babi:' must be the number of a task, 1 to {len(ALL_TASKS)}, or several "
+            f"as in 'babi:1,4,6', but is '{argument}'."
         )
     path = find_folder("babi", ARCHIVE) / ARCHIVE
     train: list[Example] = []
     valid: list[Example] = []
     test: list[Example] = []
-    for number in [int(argument)] if argument else range(1, NUM_TASKS + 1):
+    for number in map(int, numbers):
         learned, asked = (_read_task(path, number, side) for side in ("train", "test"))
         random.Random(f"{seed} {number}").shuffle(learned)
         num_valid = max(1, round(VALID_SHARE * len(learned)))

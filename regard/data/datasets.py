@@ -214,7 +214,7 @@ DATASETS: dict[str, Dataset] = {
         load_sick,
     ),
     "babi": Dataset(
-        "stories and a question → the answer, 20 tasks of 1,000 questions; babi:3 for one of them",
+        "stories and a question → the answer, 20 tasks of 1,000 questions; babi:1,4,6 for some",
         "the file `babi/babi_en_1k.zip` in `REGARD_DATA`; CC BY 3.0",
         load_babi,
     ),

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
+from regard.core.config import at_least
 from regard.models.blocks import (
     TransformerBlock,
     TransformerBlocks,
@@ -30,9 +30,6 @@ class SentencesEncoderConfig(TransformerConfig):
     """How often all blocks are run, with the same weights."""
     max_words: int = 32
     """Places in a sentence that have a mask of their own; words beyond share the last."""
-    time_noise: float = 0.0
-    """In training, the chance that a sentence seems older, and all before it, as if an empty one
-    stood there."""
     separator: int = 3
     """Id of the token that ends a sentence."""
 
@@ -40,7 +37,6 @@ class SentencesEncoderConfig(TransformerConfig):
         super().__post_init__()
         at_least("num_rounds", self.num_rounds, 1)
         at_least("max_words", self.max_words, 1)
-        within("time_noise", self.time_noise, low=0.0, high=0.99)
         at_least("separator", self.separator, 0)
 
 
@@ -57,7 +53,6 @@ class SentencesEncoder(Encoder):
         self.memory_dim = config.dim
         self.separator = config.separator
         self.num_rounds = config.num_rounds
-        self.time_noise = config.time_noise
         self.embedding = nn.Embedding(vocab_size, config.dim)
         # Close to one, so that a sentence begins as the plain sum of its words.
         self.word_masks = nn.Parameter(1 + 0.1 * torch.randn(config.max_words, config.dim))
@@ -112,9 +107,6 @@ class SentencesEncoder(Encoder):
 
     def _place(self, states: Tensor, ages: Tensor) -> Tensor:
         """Add to sentences (B, L, D) how old they are, `ages` (B, L); the last is of age 0."""
-        if self.training and self.time_noise:
-            gaps = torch.rand(ages.shape, device=ages.device) < self.time_noise
-            ages = ages + gaps.flip(1).cumsum(1).flip(1)
         ages = ages.clamp(min=0, max=self.positions.max_length - 1)
         added = self.positions.embed(torch.arange(int(ages.max()) + 1, device=ages.device))
         return states if added is None else states + added.to(states.dtype)[ages]

@@ -81,9 +81,15 @@ def test_the_number_is_the_whole_number(small):
     assert {e.tags for e in find_data("babi:1").test} == {("01 single fact",)}
 
 
-@pytest.mark.parametrize("argument", ["0", "21", "three", "1,2"])
+def test_several_tasks_are_put_together(small):
+    splits = find_data("babi:12,1")
+    assert [e.tags[0] for e in splits.test] == ["12 conjunction"] * 3 + ["01 single fact"] * 3
+    assert splits.valid == find_data("babi:12").valid + find_data("babi:1").valid
+
+
+@pytest.mark.parametrize("argument", ["0", "21", "three", "1,", "1,1", "01"])
 def test_there_are_twenty_tasks(small, argument):
-    with pytest.raises(DataError, match=rf"a task, 1 to 20, or nothing .* but is '{argument}'\."):
+    with pytest.raises(DataError, match=rf"a task, 1 to 20, or several .* but is '{argument}'\."):
         find_data(f"babi:{argument}")
 
 

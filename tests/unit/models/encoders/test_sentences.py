@@ -137,29 +137,11 @@ def test_rounds_share_their_weights():
     assert torch.allclose(thrice(IDS, MASK).states, states, atol=1e-6)
 
 
-def test_noise_in_time_makes_sentences_seem_older_in_training_alone():
-    encoder = build(time_noise=0.5, positions="learned", max_length=50)
-    encoder.blocks = type(encoder.blocks)()
-    plain = read(encoder, [5, END] * 9).states[0]
-    assert torch.equal(read(encoder, [5, END] * 9).states[0], plain)
-    encoder.train()
-    noisy = read(encoder, [5, END] * 9).states[0]
-    base = plain[0] - encoder.positions.embedding.weight[8]
-    ages = [
-        int((encoder.positions.embedding.weight + base - state).abs().sum(1).argmin())
-        for state in noisy
-    ]
-    assert ages == sorted(ages, reverse=True)
-    assert len(set(ages)) == 9
-    assert ages[0] > 8
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
         ("num_rounds", 0, r"`num_rounds` must be at least 1, but is 0"),
         ("max_words", 0, r"`max_words` must be at least 1, but is 0"),
-        ("time_noise", 1.0, r"`time_noise` must be .* 0\.99, but is 1\.0"),
         ("separator", -1, r"`separator` must be at least 0, but is -1"),
     ],
 )

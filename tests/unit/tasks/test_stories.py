@@ -1,0 +1,123 @@
+"""Sources of any number of texts, read by an encoder that makes one position of each."""
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.data.examples import Example
+from regard.models.encoders import SentencesEncoderConfig
+from regard.models.ensemble import Ensemble
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.evaluation import measure_alignment
+from regard.tasks.predictor import Predictor
+from regard.tasks.starting import find_encoder
+
+STORY = ("Mary took the milk.", "John went home.", "Where is Mary?")
+EXAMPLES = [
+    Example(STORY, "home", alignment=((1, 0),)),
+    Example(("John took it.", "Who?"), "John", alignment=((0, 0),)),
+    Example(("It is.", "Mary went home.", "John is.", "Where is he?"), "the hall"),
+]
+TOKENS = (
+    "model.encoder.kind=transformer",
+    "model.encoder.dim=8",
+    "model.encoder.num_heads=2",
+)
+SMALL = tuple(f"model.decoder.{name}=8" for name in ("dim", "embedding_dim", "attention_dim"))
+
+
+def build(*words):
+    torch.manual_seed(0)
+    recipe = load_recipe("babi", (*words, *SMALL))
+    return Predictor.prepare(recipe, EXAMPLES, device=torch.device("cpu"))
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return build("model.encoder.dim=8", "model.encoder.num_heads=2")
+
+
+def test_the_answer_looks_at_whole_sentences(predictor):
+    found = predictor.attend(EXAMPLES)
+    assert [one.source for one in found] == [
+        ("mary took the milk.", "john went home.", "where is mary?"),
+        ("john took it.", "who?"),
+        ("it is.", "mary went home.", "john is.", "where is he?"),
+    ]
+    for one in found:
+        assert one.weights.shape[-1] == len(one.source)
+        assert torch.allclose(one.weights.sum(-1), torch.ones(()), atol=1e-5)
+
+
+def test_maps_of_a_batch_are_those_of_each_alone(predictor):
+    for example, together in zip(EXAMPLES, predictor.attend(EXAMPLES), strict=True):
+        (alone,) = predictor.attend([example])
+        assert torch.allclose(together.weights, alone.weights, atol=1e-5)
+
+
+def test_a_line_is_looked_at_as_its_texts_are(predictor):
+    (texts,) = predictor.attend([Example(STORY, "home")])
+    (line,) = predictor.attend([Example("\t".join(STORY), "home")])
+    assert line.source == texts.source
+    assert torch.equal(line.weights, texts.weights)
+
+
+def test_an_ensemble_looks_at_whole_sentences(predictor):
+    ensemble = Predictor(
+        predictor.recipe,
+        Ensemble([predictor.model, predictor.model]),
+        source=predictor.source.tokenizer,
+        target=predictor.target.tokenizer,
+        device=predictor.device,
+    )
+    (one,), (two,) = predictor.attend(EXAMPLES[:1]), ensemble.attend(EXAMPLES[:1])
+    assert two.source == one.source
+    assert torch.allclose(two.mean(), one.mean(), atol=1e-6)
+
+
+def test_a_line_of_tabs_is_answered_as_its_texts_are(predictor):
+    lines = ["\t".join(example.source) for example in EXAMPLES]
+    texts = [example.source for example in EXAMPLES]
+    assert predictor.predict(lines) == predictor.predict(texts)
+
+
+def test_a_question_needs_no_story_and_nothing_has_no_answer(predictor):
+    alone, empty, blank = predictor.predict(["Where is Mary?", "", "\t"])
+    assert alone[0].tokens
+    assert [found[0].text for found in (empty, blank)] == ["", ""]
+
+
+def test_the_sentence_that_is_looked_at_most_is_compared_with_the_gold_one(predictor):
+    aligned = EXAMPLES[:2]
+    looked = [int(one.mean()[0].argmax()) for one in predictor.attend(aligned)]
+    hits = [(place, 0) in e.alignment for place, e in zip(looked, aligned, strict=True)]
+    result = measure_alignment(predictor, aligned)
+    assert result.detail["precision"] == sum(hits) / 2
+    told = [
+        Example(e.source, e.target, alignment=((place, 0),))
+        for place, e in zip(looked, aligned, strict=True)
+    ]
+    assert measure_alignment(predictor, told).value == 0.0
+
+
+def test_a_text_is_looked_at_as_much_as_all_its_tokens():
+    predictor = build(*TOKENS)
+    (found,) = predictor.attend([Example(STORY, "home")])
+    lengths = [len(predictor.source.read(text)) for text in STORY]
+    assert sum(lengths) == len(found.source)
+    best = int(torch.stack([w.sum() for w in found.mean()[0].split(lengths)]).argmax())
+    told = Example(STORY, "home", alignment=((best, 0),))
+    assert measure_alignment(predictor, [told]).value == 0.0
+
+
+def test_no_classifier_begins_with_an_encoder_of_sentences(predictor):
+    assert isinstance(predictor.recipe.model.encoder, SentencesEncoderConfig)
+    message = r"`start` must be a run whose encoder has a state for every token, but that of 'sen"
+    with pytest.raises(ConfigError, match=message):
+        find_encoder(predictor)
+
+
+@pytest.mark.parametrize("recipe", ["sst2-transformer", "liu2019-laptop"])
+def test_only_what_writes_reads_by_sentences(recipe):
+    with pytest.raises(ConfigError, match=r"`model\.encoder\.kind` must be .* but is 'sentences'"):
+        load_recipe(recipe, ("model.encoder.kind=sentences",))
