@@ -213,11 +213,7 @@ class Predictor(Task[Recipe]):
         config = search or self.recipe.search
         given = self._read_prefix(prefix)
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        columns = self.recipe.data.columns
-        asked = [
-            split_columns(source, columns) if isinstance(source, str) else source
-            for source in sources
-        ]
+        asked = [self._split(source) for source in sources]
         filled = [row for row, source in enumerate(asked) if as_text(source).strip()]
         examples = [Example(asked[row]) for row in filled]
         self.source.warn_of_unknown([example.source for example in examples], "sources")
@@ -227,6 +223,10 @@ class Predictor(Task[Recipe]):
             for row, best in zip(batch.rows, found, strict=True):
                 answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
         return answers
+
+    def answer(self, source: Text, target: str | None = None) -> tuple[Example, str]:
+        """Return what `regard show` draws; a line's tabs part its columns, as in `predict`."""
+        return super().answer(self._split(source), target)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
@@ -278,6 +278,10 @@ class Predictor(Task[Recipe]):
                 prefixes=[prefix] * len(batch.rows),
                 numbers=numbers,
             )
+
+    def _split(self, source: Text) -> Text:
+        columns = self.recipe.data.columns
+        return split_columns(source, columns) if isinstance(source, str) else source
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)
