@@ -44,7 +44,10 @@ def evaluate(
     for title, groups in (
         ("By length", evaluation.by_length),
         ("By tag", evaluation.by_tag),
-        ("Most missed", evaluation.by_unit[:MOST_ROWS]),
+        (
+            "Most missed (times in the right answers, % of them missed)",
+            evaluation.by_unit[:MOST_ROWS],
+        ),
     ):
         if groups:
             print(f"\n{title}:")
