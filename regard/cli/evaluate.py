@@ -1,11 +1,16 @@
 """`regard evaluate`: every score with its signature."""
 
 import json
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import Data, Device, Run, SecondData
+from regard.cli.options import Columns, Data, Device, Run, SecondData
+from regard.cli.words import split_columns
+
+if TYPE_CHECKING:
+    from regard.tasks.recipe import BaseRecipe
 
 MOST_ROWS = 10
 """Errors that are printed; `--json` has more of them."""
@@ -17,6 +22,7 @@ def evaluate(
     run: Run,
     data: Data,
     data2: SecondData = None,
+    columns: Columns = None,
     beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
     device: Device = "auto",
@@ -26,7 +32,8 @@ def evaluate(
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
-    examples = task.read_side(paths, "test", config=task.recipe.data)
+    recipe = task.recipe if columns is None else _with_columns(task.recipe, columns)
+    examples = task.read_side(paths, "test", config=recipe.data)
     evaluation = task.evaluate(examples, search=task.search_with(beams=beam), num_bootstrap=1000)
     if as_json:
         making = describe_making(task.device)
@@ -37,7 +44,10 @@ def evaluate(
     for title, groups in (
         ("By length", evaluation.by_length),
         ("By tag", evaluation.by_tag),
-        ("Most missed", evaluation.by_unit[:MOST_ROWS]),
+        (
+            "Most missed (times in the right answers, % of them missed)",
+            evaluation.by_unit[:MOST_ROWS],
+        ),
     ):
         if groups:
             print(f"\n{title}:")
@@ -48,3 +58,16 @@ def evaluate(
         print("\nMost frequent errors (right → written):")
     for edit in evaluation.edits[:MOST_ROWS]:
         print(f"  {edit.right or NOTHING} → {edit.written or NOTHING}  {edit.count:,}")
+
+
+def _with_columns(recipe: "BaseRecipe", columns: str) -> "BaseRecipe":
+    """Change which columns are read; what was trained on two may be measured on more references."""
+    from regard.core.errors import ConfigError
+    from regard.tasks.recipe import DataConfig
+
+    if not isinstance(recipe.data, DataConfig):
+        raise ConfigError(
+            "`--columns` is for models that write their answer, but the task of this run is "
+            f"'{recipe.task}'. Leave it out."
+        )
+    return replace(recipe, data=replace(recipe.data, columns=split_columns(columns)))

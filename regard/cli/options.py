@@ -35,3 +35,7 @@ Test = Annotated[
     list[str] | None,
     typer.Option(help="Test data; give it twice for two line-aligned files."),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(help="What stands in the columns of a file, such as source,source,target,-."),
+]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.options import DataAndSettings, Device, Test, Valid
-from regard.cli.words import split_words
+from regard.cli.options import Columns, DataAndSettings, Device, Test, Valid
+from regard.cli.words import split_columns, split_words
 
 if TYPE_CHECKING:
     from regard.tasks.request import Request
@@ -24,10 +24,7 @@ def train(
     metric: Annotated[
         str | None, typer.Option(help="What to judge by: bleu, chrf, cer, per, rouge, accuracy, …")
     ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="What stands in the columns of a file, such as source,source,target,-."),
-    ] = None,
+    columns: Columns = None,
     out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
     device: Device = "auto",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
@@ -40,8 +37,7 @@ def train(
 
     paths, settings = split_words(data, most_paths=2)
     if columns is not None:
-        names = [name.strip() for name in columns.split(",")]
-        settings = [*settings, f"data.columns={json.dumps(names)}"]
+        settings = [*settings, f"data.columns={json.dumps(split_columns(columns))}"]
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),

@@ -26,3 +26,8 @@ def split_words(
             "Settings have the form section.key=value."
         )
     return paths, settings
+
+
+def split_columns(columns: str) -> tuple[str, ...]:
+    """Split what a person typed, such as `source, target,-`, into what stands in each column."""
+    return tuple(name.strip() for name in columns.split(","))

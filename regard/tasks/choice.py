@@ -8,6 +8,7 @@ import torch
 
 from regard.data.examples import Example
 from regard.data.fields import texts_of
+from regard.metrics.measures import ERROR_RATES
 
 WORD_LIMIT = 2_000
 """Up to so many distinct words, words themselves are the best pieces."""
@@ -31,8 +32,16 @@ class Choice:
     reasons: tuple[str, ...] = ()
 
 
-def choose(examples: Sequence[Example], device: torch.device) -> Choice:
-    """Choose a recipe for the training data and the device."""
+def choose(
+    examples: Sequence[Example], device: torch.device, *, metric: str | None = None
+) -> Choice:
+    """Choose a recipe for the training data and the device.
+
+    Args:
+        examples: The training data.
+        device: Where to train.
+        metric: What was asked to judge by, which the reasons then name; by the pieces if not given.
+    """
     settings: dict[str, Any] = {"data.is_joint": False}
     if device.type == "cuda":
         recipe, reasons = "bahdanau2015", ["there is a GPU"]
@@ -51,7 +60,8 @@ def choose(examples: Sequence[Example], device: torch.device) -> Choice:
     # The target's, which came last, say what an answer is made of.
     settings["metrics"] = list(pieces.metrics)
     settings["validation.metric"] = pieces.metrics[0]
-    reasons.append(f"judged by {pieces.metrics[0]}")
+    judge = metric or pieces.metrics[0]
+    reasons.append(f"judged by {judge} ({'less' if judge in ERROR_RATES else 'more'} is better)")
     if len(examples) < SMALL_DATA:
         settings |= {
             "data.batch.max_sentences": 32,

@@ -9,7 +9,6 @@ from torch import nn
 
 from regard.attention.record import record
 from regard.data.batches import Batch
-from regard.data.columns import split_columns
 from regard.data.examples import Example
 from regard.models.copying import CopyAttention
 from regard.search.force import force
@@ -70,7 +69,8 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
     pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
     looking: nn.Module = nn.ModuleList(pointers) if pointers else task.model
     maps: list[AttentionMap | None] = [None] * len(examples)
-    for batch in task.batches([_split(example, task) for example in examples]):
+    read = [replace(example, source=task.split(example.source)) for example in examples]
+    for batch in task.batches(read):
         on_device = batch.to(task.device)
         with torch.inference_mode(), record(looking) as recorded:
             task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
@@ -89,12 +89,6 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
                 kind=COPYING if pointers else "attention",
             )
     return [found for found in maps if found is not None]
-
-
-def _split(example: Example, task: "Predictor") -> Example:
-    if not isinstance(example.source, str):
-        return example
-    return replace(example, source=split_columns(example.source, task.recipe.data.columns))
 
 
 def _source_labels(task: "Predictor", batch: Batch) -> list[tuple[str, ...]]:

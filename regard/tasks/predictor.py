@@ -178,7 +178,8 @@ class Predictor(Task[Recipe]):
             if config.metric == PERPLEXITY:
                 numbers[PERPLEXITY] = exp_or_infinity(numbers[LOSS])
             elif config.metric != LOSS:
-                found = self.predict(sources, search=replace(self.recipe.search, beams=1))
+                # Not `predict`, which would say of the same sources each time what is odd in them.
+                found = self._answer(sources, replace(self.recipe.search, beams=1))
                 answers = [[best[0].text] for best in found]
                 score = measure((config.metric,), answers, references)[config.metric]
                 numbers[config.metric] = score.value
@@ -220,22 +221,32 @@ class Predictor(Task[Recipe]):
         at_least("nbest", num_best, 1)
         config = search or self.recipe.search
         given = self._read_prefix(prefix)
+        asked = [self.split(source) for source in sources]
+        self.source.warn_of_unknown(asked, "sources")
+        self._warn_of_long(asked)
+        return self._answer(asked, config, num_best=num_best, prefix=given)
+
+    def _answer(
+        self,
+        sources: Sequence[Text],
+        config: SearchConfig,
+        *,
+        num_best: int = 1,
+        prefix: Sequence[int] = (),
+    ) -> list[list[Prediction]]:
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        columns = self.recipe.data.columns
-        asked = [
-            split_columns(source, columns) if isinstance(source, str) else source
-            for source in sources
-        ]
-        filled = [row for row, source in enumerate(asked) if as_text(source).strip()]
-        examples = [Example(asked[row]) for row in filled]
-        self.source.warn_of_unknown([example.source for example in examples], "sources")
-        self._warn_of_long(examples)
+        filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
+        examples = [Example(sources[row]) for row in filled]
         for batch in self.batches(examples):
             numbers = [crc32(as_text(examples[row].source).encode()) for row in batch.rows]
-            found = self._search(batch, config, num_best=num_best, prefix=given, numbers=numbers)
+            found = self._search(batch, config, num_best=num_best, prefix=prefix, numbers=numbers)
             for row, best in zip(batch.rows, found, strict=True):
                 answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
         return answers
+
+    def answer(self, source: Text, target: str | None = None) -> tuple[Example, str]:
+        """Return what `regard show` draws; a line's tabs part its columns, as in `predict`."""
+        return super().answer(self.split(source), target)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of every example's own target, as a prediction of it."""
@@ -289,10 +300,15 @@ class Predictor(Task[Recipe]):
                 numbers=numbers,
             )
 
-    def _warn_of_long(self, examples: Sequence[Example]) -> None:
+    def _warn_of_long(self, sources: Sequence[Text]) -> None:
         if not self._has_warned:
-            ids = self.source.read_all([example.source for example in examples])
+            ids = self.source.read_all(sources)
             self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
+
+    def split(self, source: Text) -> Text:
+        """Return the texts of a line, where the recipe names several source columns."""
+        columns = self.recipe.data.columns
+        return split_columns(source, columns) if isinstance(source, str) else source
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)

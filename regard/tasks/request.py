@@ -78,7 +78,7 @@ class Request:
             recipe = self._with_metric(load_recipe(self.recipe, self.settings))
             return recipe, self._read(recipe)
         splits = read_pairs(self.data, self.valid, self.test, config=self._how_to_read())
-        choice = choose(splits.train, find_device(self.device))
+        choice = choose(splits.train, find_device(self.device), metric=self.metric)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         return self._with_metric(recipe), splits

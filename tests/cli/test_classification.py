@@ -160,6 +160,15 @@ def test_freezing_what_is_not_there_is_refused(refused, folder, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_columns_are_for_models_that_write(refused, run, folder):
+    words = ("--columns", "source,target")
+    message = refused("evaluate", run, folder / "single.tsv", *words)
+    assert message == (
+        "`--columns` is for models that write their answer, but the task of this run is "
+        "'classification'. Leave it out."
+    )
+
+
 def test_pairs_of_a_data_set_are_shown_as_columns(regard, data_folder):
     first, second, label = regard("data", "show", "sick", "--num", "1").lines[1].split("\t")
     assert first.startswith("A group of kids") and second.startswith("A group of boys")

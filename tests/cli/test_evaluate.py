@@ -31,6 +31,20 @@ def test_two_line_aligned_files_are_pairs(regard, tiny_run, tmp_path):
     assert json.loads(answer.out)["num_examples"] == 2
 
 
+def test_further_columns_are_references(regard, tiny_run, tmp_path):
+    said = regard("predict", tiny_run.folder, stdin="a b c\n").out.strip()
+    (tmp_path / "pairs.tsv").write_text(f"a b c\te e e e\t{said}\n", encoding="utf-8")
+    words = ("evaluate", tiny_run.folder, tmp_path / "pairs.tsv", "--json")
+    for columns, value in (("source,target", 0), ("source, target, target", 100)):
+        answer = regard(*words, "--columns", columns)
+        assert json.loads(answer.out)["scores"]["accuracy"]["value"] == value
+
+
+def test_wrong_columns_are_refused(refused, tiny_run, reverse_files):
+    message = refused("evaluate", tiny_run.folder, reverse_files.test, "--columns", "word,target")
+    assert "must each be one of 'source', 'target', '-', but one is 'word'" in message
+
+
 def test_beams_can_be_chosen(regard, tiny_run, reverse_files):
     answer = regard("evaluate", tiny_run.folder, reverse_files.test, "--beam", 1)
     assert answer.lines[0].startswith("BLEU ")

@@ -175,7 +175,9 @@ def test_further_columns_are_context_and_references(regard, wide, tmp_path, fast
     assert regard("evaluate", out, out / "test.jsonl").code == 0
     assert len(regard("predict", out, stdin="a1 b\tc2\na2 b\tc3\n").lines) == 2
     assert len(regard("score", out, wide).lines) == 60
-    assert regard("show", out, "a1 b\tc2").code == 0
+    shown = regard("show", out, "a1 b\tc2").lines
+    # Each source has its own end, and so has the target.
+    assert sum("<eos>" in line for line in shown) == 3
 
 
 def test_line_without_its_context_is_refused(regard, refused, wide, tmp_path, fast):

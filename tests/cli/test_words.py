@@ -1,6 +1,6 @@
 import pytest
 
-from regard.cli.words import split_words
+from regard.cli.words import split_columns, split_words
 from regard.core.errors import ConfigError
 
 
@@ -37,3 +37,7 @@ def test_default_stands_for_no_file():
 def test_one_file_is_counted_in_the_singular():
     with pytest.raises(ConfigError, match=r"At most 1 file can be given, but there are 2: a, b\."):
         split_words(["a", "b"], most_paths=1)
+
+
+def test_columns_may_have_blanks_between_them():
+    assert split_columns("source, target,-") == ("source", "target", "-")

@@ -1,7 +1,10 @@
+import random
 import time
 
 import pytest
 
+from regard.core.errors import DataError
+from regard.data.datasets import find_data
 from regard.data.readers import write_examples
 from regard.tasks.learning import train
 from regard.tasks.request import Request
@@ -59,6 +62,34 @@ def learn(tmp_path_factory):
             test=test,
             recipe=recipe,
             settings=(*SMALL, *sizes, f"seed={seed}", *words),
+            out=folder / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
+def learn_slice(tmp_path_factory, data_folder):
+    """Train a recipe on a part of a real data set, measure it on a part of what is held out."""
+
+    def learn(name, recipe, *words):
+        try:
+            splits = find_data(name)
+        except DataError as error:
+            pytest.skip(str(error))
+        folder, seed = tmp_path_factory.mktemp("learn"), new_seed()
+        generator = random.Random(seed)
+        for side, num in (("train", NUM_TRAIN), ("valid", NUM_HELD_OUT), ("test", NUM_HELD_OUT)):
+            part = generator.sample(getattr(splits, side), num)
+            write_examples(folder / f"{side}.jsonl", part)
+        request = Request(
+            data=(str(folder / "train.jsonl"),),
+            valid=(str(folder / "valid.jsonl"),),
+            test=(str(folder / "test.jsonl"),),
+            recipe=recipe,
+            settings=(*words, f"seed={seed}"),
             out=folder / "run",
             device="cpu",
         )

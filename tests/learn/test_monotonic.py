@@ -29,11 +29,12 @@ def assert_reads_ahead(predictor, examples):
     assert (torch.cat(moves) > 0).float().mean() > 0.5
 
 
-def test_english_is_pronounced_from_left_to_right(learn, data_folder):
+@pytest.mark.parametrize("recipe", ["raffel2017-laptop", "raffel2017"])
+def test_english_is_pronounced_from_left_to_right(learn, data_folder, recipe):
     path = data_folder / "g2p" / "eng_us_train.tsv.gz"
     if not path.exists():
         pytest.skip("the shared data holds no g2p/eng_us_train.tsv.gz")
-    trained = learn(partial(draw_words, path), "train.max_steps=800", recipe="raffel2017-laptop")
+    trained = learn(partial(draw_words, path), "train.max_steps=800", recipe=recipe)
     words = draw_words(path, 200, seed=0)
     pronounced = trained.predictor.translate([word.source for word in words])
     # Three seeds had 21 to 25.

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from regard.data.synthetic import add, copy, dates, reverse, sort
+from regard.data.synthetic import add, copy, dates, numbers, reverse, sort
 
 pytestmark = pytest.mark.learn
 CHARACTERS = ("data.source.kind=char", "data.target.kind=char")
@@ -41,3 +41,8 @@ def test_dates_are_learned(learn, value):
 def test_addition_is_learned(learn, value):
     words = ("model.encoder.dim=64", "model.decoder.dim=96", "train.max_steps=1500")
     assert value(learn(partial(add, max_digits=2), *words), "accuracy") >= 85
+
+
+def test_numbers_are_spelt_out(learn, value):
+    trained = learn(partial(numbers, max_digits=4), "train.max_steps=800")
+    assert value(trained, "accuracy") >= 90

@@ -84,3 +84,16 @@ def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
     with torch.device("meta"):
         model = build_model(recipe.model, source_vocab_size=20, target_vocab_size=30)
     assert model.decoder.output.out_features == 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (None, "judged by bleu (more is better)"),
+        ("wer", "judged by wer (less is better)"),
+        ("accuracy@5", "judged by accuracy@5 (more is better)"),
+    ],
+)
+def test_judge_is_named_with_what_is_better(asked, reason):
+    choice = choose([Example("a dog", FEW_WORDS)], CPU, metric=asked)
+    assert choice.reasons[3] == reason
