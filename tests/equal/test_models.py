@@ -216,7 +216,12 @@ def fit(encoder, decoder):
 
 def pointers():
     """Every kind of decoder that can copy, with and without coverage, over encoders in turn."""
-    encoders = itertools.cycle(cases[-1] for cases in ENCODER_CASES.values())
+    # Tokens that share a state cannot be copied.
+    encoders = itertools.cycle(
+        [config for config in cases if getattr(config, "pooling", 1) == 1][-1]
+        for settings, cases in ENCODER_CASES.items()
+        if settings is not SentencesEncoderConfig
+    )
     for settings in DECODERS:
         for number, decoder in enumerate(DECODER_CASES[settings]):
             if settings is not PrefixDecoderConfig:
