@@ -30,6 +30,9 @@ class SentencesEncoderConfig(TransformerConfig):
     """How often all blocks are run, with the same weights."""
     max_words: int = 32
     """Places in a sentence that have a mask of their own; words beyond share the last."""
+    has_question: bool = False
+    """Whether the last text asks about the others: a decoder then starts from its words alone, and
+    has to look for the answer in the others."""
     separator: int = 3
     """Id of the token that ends a sentence."""
 
@@ -53,9 +56,10 @@ class SentencesEncoder(Encoder):
         self.memory_dim = config.dim
         self.separator = config.separator
         self.num_rounds = config.num_rounds
+        self.has_question = config.has_question
         self.embedding = nn.Embedding(vocab_size, config.dim)
-        # Close to one, so that a sentence begins as the plain sum of its words.
-        self.word_masks = nn.Parameter(1 + 0.1 * torch.randn(config.max_words, config.dim))
+        # As what is added to one: so a sentence begins close to the plain sum of its words.
+        self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
         self.positions = build_positions(config, is_causal=False)
         self.blocks = TransformerBlocks(
             TransformerBlock(config, self.positions) for _ in range(config.num_layers)
@@ -67,22 +71,25 @@ class SentencesEncoder(Encoder):
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read all sentences, token ids (B, S), and return their `Memory`, a position for each.
 
-        The summary is the last sentence, which has seen all others: it is the question.
+        The summary is the last of them, which has seen all others; as a question, it has not.
         """
         mask = mask.to(values.device, non_blocking=True)
         groups = self.groups(values, mask)
-        nums = groups.masked_fill(~mask, 0).amax(1) + 1  # (B,)
+        nums = groups.masked_fill(~mask, 0).amax(1, keepdim=True) + 1  # (B, 1)
         sentences = torch.arange(int(nums.max()), device=values.device)
         belongs = (groups[:, None] == sentences[:, None]) & mask[:, None]  # (B, L, S)
-        states = self._embed(values, groups, belongs)
-        states = self.dropout(self._place(states, ages=nums[:, None] - 1 - sentences))
-        is_real = sentences < nums[:, None]  # (B, L)
+        words = self._embed(values, groups, belongs)
+        states = self.dropout(self._place(words, ages=nums - 1 - sentences))
+        is_real = sentences < nums  # (B, L)
         for _ in range(self.num_rounds):
             for block in self.blocks:
                 states = block.encode(states, is_real)
         states = self.norm(states)
-        last = states[torch.arange(len(states), device=states.device), nums - 1]  # (B, D)
-        return Memory(states=states, mask=is_real, summary=last)
+        is_last = sentences == nums - 1
+        if self.has_question:
+            # A question without a story is all there is to look at.
+            return Memory(states, is_real & (~is_last | (nums == 1)), words[is_last])
+        return Memory(states, is_real, states[is_last])
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor:
         """Return the sentence of each token (B, S), counted from 0; a separator ends its own."""
@@ -99,7 +106,7 @@ class SentencesEncoder(Encoder):
         length = torch.arange(values.shape[1], device=values.device)
         is_first = torch.cat([groups[:, :1] == 0, groups[:, 1:] != groups[:, :-1]], dim=1)
         places = length - (length * is_first).cummax(1).values  # (B, S)
-        masks = self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
+        masks = 1 + self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
         words = self.embedding(values) * masks * self.scale
         kept = belongs & (values != self.separator)[:, None]
         summed: Tensor = kept.to(words.dtype) @ words  # (B, L, D)

@@ -48,7 +48,7 @@ def test_groups_tell_the_sentence_of_each_token():
 
 
 def test_a_sentence_is_the_sum_of_its_words_under_the_masks_of_their_places(bare):
-    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     found = bare(IDS, MASK).states
     by_hand = words[5] * masks[0] + words[6] * masks[1] + words[7] * masks[2]
     assert torch.allclose(found[0, 0], by_hand, atol=1e-6)
@@ -62,7 +62,7 @@ def test_the_order_of_words_matters(bare):
 
 
 def test_words_beyond_the_last_place_share_its_mask(bare):
-    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     ids = [5, 6, 7, 8, 9, 10, END]
     places = [0, 1, 2, 3, 3, 3]
     by_hand = sum(words[word] * masks[place] for word, place in zip(ids[:-1], places, strict=True))
@@ -86,9 +86,24 @@ def test_one_sentence_alone_is_a_story():
     assert torch.equal(memory.summary, memory.states[:, 0])
 
 
+def test_a_question_is_not_among_what_can_be_looked_at():
+    encoder = build(has_question=True)
+    memory = encoder(IDS, MASK)
+    assert memory.mask.tolist() == [[True, True, False], [True, False, False]]
+    assert torch.equal(memory.states, build()(IDS, MASK).states)
+    words, masks = encoder.embedding.weight * 8**0.5, 1 + encoder.word_masks
+    asked = words[6] * masks[0] + words[9] * masks[1]
+    assert torch.allclose(memory.summary, torch.stack([asked, asked]), atol=1e-6)
+
+
+def test_a_question_without_a_story_looks_at_itself():
+    assert read(build(has_question=True), [5, 6, END]).mask.tolist() == [[True]]
+
+
+@pytest.mark.parametrize("has_question", [False, True])
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_batched_equals_alone(positions):
-    encoder = build(positions=positions, num_rounds=2)
+def test_batched_equals_alone(positions, has_question):
+    encoder = build(positions=positions, num_rounds=2, has_question=has_question)
     together = encoder(IDS, MASK)
     for row, (length, num) in enumerate([(9, 3), (5, 2)]):
         alone = encoder(IDS[row : row + 1, :length], MASK[row : row + 1, :length])
