@@ -135,6 +135,7 @@ def sentence_readers():
             positions=positions,
             num_rounds=num_rounds,
             is_norm_first=num_rounds % 2 == 0,
+            has_question=num_rounds > 2,
             separator=6 + num_rounds,
             max_words=2,
             dim=8,

@@ -58,8 +58,8 @@ class SentencesEncoder(Encoder):
         self.num_rounds = config.num_rounds
         self.has_question = config.has_question
         self.embedding = nn.Embedding(vocab_size, config.dim)
-        # Close to one, so that a sentence begins as the plain sum of its words.
-        self.word_masks = nn.Parameter(1 + 0.1 * torch.randn(config.max_words, config.dim))
+        # As what is added to one: so a sentence begins close to the plain sum of its words.
+        self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
         self.positions = build_positions(config, is_causal=False)
         self.blocks = TransformerBlocks(
             TransformerBlock(config, self.positions) for _ in range(config.num_layers)
@@ -106,7 +106,7 @@ class SentencesEncoder(Encoder):
         length = torch.arange(values.shape[1], device=values.device)
         is_first = torch.cat([groups[:, :1] == 0, groups[:, 1:] != groups[:, :-1]], dim=1)
         places = length - (length * is_first).cummax(1).values  # (B, S)
-        masks = self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
+        masks = 1 + self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
         words = self.embedding(values) * masks * self.scale
         kept = belongs & (values != self.separator)[:, None]
         summed: Tensor = kept.to(words.dtype) @ words  # (B, L, D)

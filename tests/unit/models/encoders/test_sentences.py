@@ -48,7 +48,7 @@ def test_groups_tell_the_sentence_of_each_token():
 
 
 def test_a_sentence_is_the_sum_of_its_words_under_the_masks_of_their_places(bare):
-    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     found = bare(IDS, MASK).states
     by_hand = words[5] * masks[0] + words[6] * masks[1] + words[7] * masks[2]
     assert torch.allclose(found[0, 0], by_hand, atol=1e-6)
@@ -62,7 +62,7 @@ def test_the_order_of_words_matters(bare):
 
 
 def test_words_beyond_the_last_place_share_its_mask(bare):
-    words, masks = bare.embedding.weight * 8**0.5, bare.word_masks
+    words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     ids = [5, 6, 7, 8, 9, 10, END]
     places = [0, 1, 2, 3, 3, 3]
     by_hand = sum(words[word] * masks[place] for word, place in zip(ids[:-1], places, strict=True))
@@ -91,7 +91,7 @@ def test_a_question_is_not_among_what_can_be_looked_at():
     memory = encoder(IDS, MASK)
     assert memory.mask.tolist() == [[True, True, False], [True, False, False]]
     assert torch.equal(memory.states, build()(IDS, MASK).states)
-    words, masks = encoder.embedding.weight * 8**0.5, encoder.word_masks
+    words, masks = encoder.embedding.weight * 8**0.5, 1 + encoder.word_masks
     asked = words[6] * masks[0] + words[9] * masks[1]
     assert torch.allclose(memory.summary, torch.stack([asked, asked]), atol=1e-6)
 
