@@ -48,14 +48,14 @@ def write(value: dict[str, Any], folder: Path) -> str:
         *tables,
         f"## How far from the limit, at {REFERENCE:,} tokens",
         "",
-        f"One core multiplies large matrices at {value['flops_per_second'] / 1e9:.0f} GFLOP/s here. "
+        f"One core multiplies large matrices at {value['flops_per_second'] / 1e9:.0f} GFLOP/s. "
         "Operations are those of all products in a step of training, as torch counts them:",
         "",
         _limits(value),
         "",
         "Time is the processor time of one thread, which does not count what else the machine was "
-        "doing, the best of several rounds; memory is how far a fresh process grew beyond the model "
-        "while it worked, its gradients included.",
+        "doing, the best of several rounds; memory is how far a fresh process grew beyond the "
+        "model while it worked, its gradients included.",
         "",
         "## How it was made",
         "",
