@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from regard.visual import picture
 
@@ -137,6 +137,7 @@ def _figure(value: dict[str, Any]) -> Figure:
                 axes.set_title(f"{words}, {unit}", loc="left", fontsize=11)
                 axes.set_xticks(value["lengths"], [f"{length:,}" for length in value["lengths"]])
                 axes.minorticks_off()
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,g}"))
                 axes.grid()
         handles, names = axes.get_legend_handles_labels()
