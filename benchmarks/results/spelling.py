@@ -52,16 +52,12 @@ def write_pronunciation(value: dict[str, Any], folder: Path) -> str:
 def write_cmudict(value: dict[str, Any], folder: Path) -> str:
     """Write the page on CMUdict and draw its pictures."""
     title, about = DICTIONARIES["cmudict"]
-    runs = value["runs"]
-    parts = [f"# Pronunciation: {title}", "", about, ""]
-    parts += [_scores(runs, value["together"], []), "", *_errors(runs[0], folder, "cmudict")]
-    parts += [*_maps(runs[0], folder, "cmudict"), _samples(runs), "", making(value), ""]
+    parts = [f"# Pronunciation: {title}", "", about, "", *_body(value, folder, "cmudict")]
     return "\n".join(parts)
 
 
 def write_transliteration(value: dict[str, Any], folder: Path) -> str:
     """Write the page on transliteration and draw its pictures."""
-    runs = value["runs"]
     parts = [
         "# Transliteration",
         "",
@@ -69,21 +65,13 @@ def write_transliteration(value: dict[str, Any], folder: Path) -> str:
         "spelled in several ways, of which the data has one: so the right name among five answers "
         "tells more than the first answer alone.",
         "",
-        _scores(runs, value["together"], []),
-        "",
-        *_errors(runs[0], folder, "transliteration"),
-        *_maps(runs[0], folder, "transliteration"),
-        _samples(runs),
-        "",
-        making(value),
-        "",
+        *_body(value, folder, "transliteration"),
     ]
     return "\n".join(parts)
 
 
 def write_japanese(value: dict[str, Any], folder: Path) -> str:
     """Write the page on English to Japanese and draw its pictures."""
-    runs = value["runs"]
     parts = [
         "# English to Japanese",
         "",
@@ -91,16 +79,24 @@ def write_japanese(value: dict[str, Any], folder: Path) -> str:
         "is, and its tokens are characters or learned pieces. BLEU by words needs a tokeniser for "
         "Japanese; the signature below names the one that was used.",
         "",
-        _scores(runs, value.get("together", []), []),
+        *_body(value, folder, "japanese"),
+    ]
+    return "\n".join(parts)
+
+
+def _body(value: dict[str, Any], folder: Path, name: str) -> list[str]:
+    """Write what every page on a single data set has below its title."""
+    runs = value["runs"]
+    return [
+        _scores(runs, value["together"], []),
         "",
-        *_errors(runs[0], folder, "japanese"),
-        *_maps(runs[0], folder, "japanese"),
+        *_errors(runs[0], folder, name),
+        *_maps(runs[0], folder, name),
         _samples(runs),
         "",
         making(value),
         "",
     ]
-    return "\n".join(parts)
 
 
 DICTIONARIES = {

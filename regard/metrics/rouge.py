@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from regard.core.log import logger
@@ -33,80 +34,36 @@ Compare = Callable[[list[str], list[str]], Overlap]
 """Words of a hypothesis and of a reference → what they share."""
 
 
-def rouge1(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: str = "latin",
-    num_bootstrap: int = 0,
-) -> Result:
-    """Measure the F1 of shared words in percent, as the mean over sentences; no stemming.
+@dataclass(frozen=True)
+class Rouge:
+    """Measures the F1 of what texts share in percent, as the mean over sentences; no stemming.
 
-    Lin 2004, section 2.
-
-    Args:
-        hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        tokenize: How words are cut, one of `TOKENIZERS`.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    Lin 2004. Each text is one sequence, whatever its sentences.
     """
-    scores = _compare(hypotheses, references, tokenize=tokenize, compare=_of_order(1))
-    return _mean("ROUGE-1", scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
 
+    name: str
+    """What papers call it."""
+    compare: Compare
+    """What is shared: runs of words, or the longest subsequence."""
 
-def rouge2(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: str = "latin",
-    num_bootstrap: int = 0,
-) -> Result:
-    """Measure the F1 of shared pairs of words in percent, as the mean over sentences; no stemming.
+    def __call__(
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[Sequence[str]],
+        *,
+        tokenize: str = "latin",
+        num_bootstrap: int = 0,
+    ) -> Result:
+        """Measure hypotheses against references.
 
-    Lin 2004, section 2.
-
-    Args:
-        hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        tokenize: How words are cut, one of `TOKENIZERS`.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    scores = _compare(hypotheses, references, tokenize=tokenize, compare=_of_order(2))
-    return _mean("ROUGE-2", scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
-
-
-def rouge_l(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: str = "latin",
-    num_bootstrap: int = 0,
-) -> Result:
-    """Measure the F1 of the longest shared subsequence in percent, as the mean over sentences.
-
-    Lin 2004, section 3.1: each text is one sequence, whatever its sentences. No stemming.
-
-    Args:
-        hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        tokenize: How words are cut, one of `TOKENIZERS`.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    scores = _compare(hypotheses, references, tokenize=tokenize, compare=_in_order)
-    return _mean("ROUGE-L", scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
-
-
-def rouge_char(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
-    """Measure ROUGE-L over characters, for scripts other than the Latin one.
-
-    Args:
-        hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    return rouge_l(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
+        Args:
+            hypotheses: One text each.
+            references: For each hypothesis its references; the best counts.
+            tokenize: How words are cut, one of `TOKENIZERS`.
+            num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        """
+        scores = _compare(hypotheses, references, tokenize=tokenize, compare=self.compare)
+        return _mean(self.name, scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
 
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
@@ -149,6 +106,29 @@ def _of_order(n: int) -> Compare:
 
 def _in_order(written: list[str], right: list[str]) -> Overlap:
     return _overlap(longest_common(written, right), len(written), len(right))
+
+
+rouge1 = Rouge("ROUGE-1", _of_order(1))
+"""Shared words (section 2)."""
+
+rouge2 = Rouge("ROUGE-2", _of_order(2))
+"""Shared pairs of words (section 2)."""
+
+rouge_l = Rouge("ROUGE-L", _in_order)
+"""The longest shared subsequence (section 3.1)."""
+
+
+def rouge_char(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure ROUGE-L over characters, for scripts other than the Latin one.
+
+    Args:
+        hypotheses: One text each.
+        references: For each hypothesis its references; the best counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    return rouge_l(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
 
 
 def _compare(

@@ -17,16 +17,6 @@ SINGLE = [Example("good film", "yes"), Example("bad film", "no")]
 PAIRS = [Example(("a man", "a person"), "yes"), Example(("a man", "no man"), "no")]
 
 
-@pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        path.write_text(content, encoding="utf-8")
-        return path
-
-    return write
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [

@@ -11,17 +11,6 @@ from regard.data.readers import MAX_LINE_BYTES, read_examples, read_sources, wri
 
 
 @pytest.fixture
-def write(tmp_path):
-    def write(name, content):
-        path = tmp_path / name
-        data = content.encode() if isinstance(content, str) else content
-        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-        return path
-
-    return write
-
-
-@pytest.fixture
 def type_in(monkeypatch):
     def type_in(content):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
