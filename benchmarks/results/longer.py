@@ -51,8 +51,8 @@ TEXTS = {
     ),
     "scitldr": (
         "Abstracts",
-        "The abstract of a paper → one sentence (SciTLDR, Cachola et al. 2020); 1,992 to learn "
-        "from. An abstract may have several summaries, of which the nearest counts.",
+        "A paper's abstract → one sentence (SciTLDR, Cachola et al. 2020); 1,992 to learn from, "
+        "618 to test on, two in both (official split). Of several summaries the nearest counts.",
     ),
 }
 """The title of each data set of summaries, and what to know of it."""
