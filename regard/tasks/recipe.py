@@ -17,6 +17,7 @@ from regard.data.tokenizers import TokenizerConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
+from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import EncoderConfig, check_reads, max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
@@ -113,6 +114,11 @@ class Recipe(BaseRecipe):
         for name in self.metrics:
             check_metric(name, "metrics")
         model = self.model
+        if isinstance(model.decoder, XuDecoderConfig) and self.train.teacher_forcing < 1:
+            raise ConfigError(
+                f"`model.decoder.kind` '{model.decoder.kind}' needs `train.teacher_forcing` 1, "
+                f"since a target must run at once, but it is {self.train.teacher_forcing:g}."
+            )
         if model.covers and self.train.teacher_forcing < 1:
             raise ConfigError(
                 "`model.copying.coverage` above 0 needs `train.teacher_forcing` 1, since a target "
