@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.attention.record import Maps
@@ -37,6 +39,10 @@ class AttentionMap:
     """(N, H, T, S), on the host."""
     kind: str = "attention"
     """What the weights are: attention, or what stands in for it where a model has none."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of an image, whose cells are the source's pieces, row by row."""
+    image: NDArray[np.uint8] | None = None
+    """(Y, X, C), the image that was looked at."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
