@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.attention.record import Maps
@@ -41,8 +42,8 @@ class AttentionMap:
     """What the weights are: attention, or what stands in for it where a model has none."""
     grid: tuple[int, int] | None = None
     """Rows and columns of an image's cells; they are the last of `source`, row by row."""
-    image: Any = None
-    """The image that was looked at, (Y, X, 3) as bytes, where there is one."""
+    image: NDArray[np.uint8] | None = None
+    """The image that was looked at, (Y, X, 3), where there is one."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
