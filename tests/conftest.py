@@ -200,7 +200,7 @@ def build():
     def build_seeded(config, seed=0):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = build_model(config, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE)
+            model = build_model(config, source_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE)
         # Fresh weights give nearly equal logits; larger ones make mistakes visible.
         with torch.no_grad():
             for parameter in model.parameters():

@@ -31,6 +31,8 @@ class Memory:
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
     """(B, S), the source ids, for copying."""
+    layout: tuple[int, int] | None = None
+    """Rows and columns of the grid that the positions are, row by row, if they are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +60,13 @@ class Encoder(nn.Module, ABC):
 
     memory_dim: int
     """Width of the states that a decoder sees."""
-    embedding: nn.Embedding
-    """What token ids are looked up in."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source.
 
         Args:
-            values: (B, S) token ids.
+            values: (B, S) token ids, or (B, C, Y, X) images.
             mask: (B, S), True = a real position; it may still lie on the host.
         """
 
@@ -84,6 +84,13 @@ class Encoder(nn.Module, ABC):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+
+class TokenEncoder(Encoder):
+    """Turns token ids into a `Memory`."""
+
+    embedding: nn.Embedding
+    """What token ids are looked up in."""
 
 
 class Decoder(nn.Module, ABC):

@@ -69,7 +69,7 @@ class Predictor(Task[Recipe]):
         seed_everything(recipe.seed)
         model = build_model(
             recipe.model,
-            source_vocab_size=source.vocab_size,
+            source_size=source.vocab_size,
             target_vocab_size=target.vocab_size,
         )
         return cls(recipe, model, source=source, target=target, device=device)

@@ -23,13 +23,13 @@ def square(settings):
     return settings(**{name: size for name, size in SIZES.items() if name in names})
 
 
-def build_tied(ties, decoder=None, *, encoder=None, source_vocab_size=9):
+def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
     config = ModelConfig(
         encoder=encoder or RnnEncoderConfig(**SIZES),
         decoder=decoder or SutskeverDecoderConfig(**SIZES),
         ties=ties,
     )
-    return build_model(config, source_vocab_size=source_vocab_size, target_vocab_size=9)
+    return build_model(config, source_size=source_size, target_vocab_size=9)
 
 
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
@@ -45,7 +45,7 @@ def test_settings_choose_the_decoder(settings):
 
 
 def test_vocabularies_set_the_sizes():
-    model = build_tied("none", source_vocab_size=13)
+    model = build_tied("none", source_size=13)
     assert model.encoder.embedding.num_embeddings == 13
     assert model.decoder.output.out_features == 9
 
@@ -54,7 +54,7 @@ def test_weights_start_by_the_settings():
     config = ModelConfig(
         encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
     )
-    model = build_model(config, source_vocab_size=9, target_vocab_size=9)
+    model = build_model(config, source_size=9, target_vocab_size=9)
     assert model.decoder.output.weight.abs().max() <= 0.001
 
 
@@ -94,7 +94,7 @@ def test_output_of_another_width_cannot_be_tied(settings):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "source_vocab_size", "shapes"),
+    ("decoder", "source_size", "shapes"),
     [
         (SutskeverDecoderConfig(**SIZES), 7, r"\(7, 4\) and \(9, 4\)"),
         (BahdanauDecoderConfig(embedding_dim=5, dim=4), 9, r"\(9, 4\) and \(9, 5\)"),
@@ -102,14 +102,14 @@ def test_output_of_another_width_cannot_be_tied(settings):
     ],
     ids=["vocabulary", "width", "transformer"],
 )
-def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_vocab_size, shapes):
+def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_size, shapes):
     with pytest.raises(
         ConfigError,
         match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
         rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
         r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
     ):
-        build_tied("all", decoder, source_vocab_size=source_vocab_size)
+        build_tied("all", decoder, source_size=source_size)
 
 
 def test_dot_score_over_a_wider_memory_is_an_error_for_people():
@@ -118,4 +118,4 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
         decoder=LuongDecoderConfig(score="dot", **SIZES),
     )
     with pytest.raises(ConfigError, match="they are 4 and 8 wide"):
-        build_model(config, source_vocab_size=9, target_vocab_size=9)
+        build_model(config, source_size=9, target_vocab_size=9)

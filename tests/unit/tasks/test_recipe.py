@@ -27,7 +27,7 @@ PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 
 
 def build_pair_model(config):
-    return build_model(config, source_vocab_size=50, target_vocab_size=50)
+    return build_model(config, source_size=50, target_vocab_size=50)
 
 
 BUILDERS = {
