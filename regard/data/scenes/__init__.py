@@ -127,7 +127,7 @@ def _labelled(found: Scene) -> list[Example]:
 def _boxed(found: Scene) -> list[Example]:
     return [
         Example(
-            (_name("scenes", found), phrase.text),
+            (phrase.text, _name("scenes", found)),
             format_box(found.things[phrase.thing].box),
             tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
         )

@@ -254,12 +254,12 @@ class TestLoading:
         assert [len(row) for row in labelled.train[0].target.split()] == [16] * 16
         boxed = load_scenes("boxes,100", 0)
         own = {e.source for e in captioned.train}
-        assert {e.source[0] for e in boxed.train} <= own
-        assert {e.source[0] for e in boxed.test}.isdisjoint({e.source[0] for e in boxed.train})
+        assert {e.source[1] for e in boxed.train} <= own
+        assert {e.source[1] for e in boxed.test}.isdisjoint({e.source[1] for e in boxed.train})
 
     def test_box_of_a_phrase_is_that_of_its_thing(self):
         for example in load_scenes("boxes,100", 0).train[:20]:
-            reference, text = example.source
+            text, reference = example.source
             one = find_scene(reference)
             (phrase,) = (phrase for phrase in phrases(one) if phrase.text == text)
             edges = [float(edge) for edge in example.target.split()]
