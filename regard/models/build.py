@@ -11,6 +11,7 @@ from regard.models.decoders import (
     DecoderConfig,
     PrefixDecoderConfig,
 )
+from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     EncoderConfig,
     RnnEncoderConfig,
@@ -45,6 +46,12 @@ class ModelConfig:
             raise ConfigError(
                 "`decoder.source_weight` above 0 needs the encoder 'tokens', since any other has "
                 f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
+            )
+        if self.copies and isinstance(self.decoder, XuDecoderConfig):
+            raise ConfigError(
+                f"`copying.kind` '{self.copying.kind}' needs a decoder without losses of its own, "
+                f"but `decoder.kind` is '{self.decoder.kind}'. Set `decoder.kind` to 'bahdanau', "
+                "or `copying.kind` to 'none'."
             )
         if self.copies and isinstance(self.decoder, PrefixDecoderConfig):
             raise ConfigError(

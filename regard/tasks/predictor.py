@@ -34,7 +34,7 @@ from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy
+from regard.training.loss import Loss, cross_entropy, log_probs_of
 
 SOURCE = "source.tokenizer.json"
 TARGET = "target.tokenizer.json"
@@ -159,7 +159,11 @@ class Predictor(Task[Recipe]):
             mask,
             smoothing=config.label_smoothing if self.model.training else 0.0,
         )
-        for term in output.losses.values():
+        terms = list(output.losses.values())
+        if output.reinforce is not None:
+            told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
+            terms.append(output.reinforce(told, mask))
+        for term in terms:
             more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
             loss = replace(loss, total=loss.total + more)
         return loss

@@ -11,7 +11,12 @@ from regard.models.decoders import (
     SutskeverDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import ENCODERS, RnnEncoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    IMAGE_ENCODERS,
+    TEXT_ENCODERS,
+    RnnEncoderConfig,
+)
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}
@@ -34,7 +39,8 @@ def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
 
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
-    model = build_tied("none", encoder=square(settings))
+    size = (3, 8, 8) if settings in IMAGE_ENCODERS else 9
+    model = build_tied("none", encoder=square(settings), source_size=size)
     assert type(model.encoder) is ENCODERS[settings]
 
 
@@ -71,7 +77,7 @@ def test_output_shares_the_storage_of_the_target_embedding(settings):
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("encoder", TEXT_ENCODERS, ids=lambda settings: settings.kind)
 def test_all_three_share_one_storage(encoder, decoder):
     model = build_tied("all", square(decoder), encoder=square(encoder))
     matrices = (model.encoder.embedding, model.decoder.embedding, model.decoder.output)

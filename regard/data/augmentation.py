@@ -1,0 +1,97 @@
+"""Images changed at random while training, each in its own way, all of a batch at once."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.core.config import at_least, within
+
+_GREY = (0.299, 0.587, 0.114)
+"""How much red, green and blue weigh in what the eye takes for brightness (ITU-R 601)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AugmentationConfig:
+    """What may happen to an image while training."""
+
+    crop: int = 0
+    """Pixels by which an image is shifted at most, what comes in being mirrored; 0 for none."""
+    flip: bool = False
+    """Whether every other image is seen in a mirror; not where left and right matter."""
+    colour: float = 0.0
+    """How far brightness, contrast and saturation vary around 1; 0 for none."""
+    cutout: int = 0
+    """Side of a square that is painted over with the image's mean colour; 0 for none."""
+
+    def __post_init__(self) -> None:
+        at_least("crop", self.crop, 0)
+        within("colour", self.colour, low=0.0, high=1.0)
+        at_least("cutout", self.cutout, 0)
+
+
+def augment(images: Tensor, config: AugmentationConfig) -> Tensor:
+    """Change every image in its own way; the chance is torch's own on the images' device.
+
+    Args:
+        images: (B, C, Y, X), from 0 to 1.
+        config: What may happen.
+
+    Returns:
+        Images of the same shape, from 0 to 1.
+    """
+    if config.crop:
+        images = _shift(images, config.crop)
+    if config.flip:
+        is_flipped = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+        images = torch.where(is_flipped, images.flip(-1), images)
+    if config.colour:
+        images = _change_colour(images, config.colour)
+    if config.cutout:
+        images = _cut_out(images, config.cutout)
+    return images
+
+
+def _shift(images: Tensor, most: int) -> Tensor:
+    """Pad by mirroring and cut the old size out at a random place (He et al. 2016, 4.2)."""
+    num, _, height, width = images.shape
+    device = images.device
+    padded = functional.pad(images, (most,) * 4, mode="reflect")
+    offsets = torch.randint(2 * most + 1, (2, num, 1, 1), device=device)
+    rows = offsets[0] + torch.arange(height, device=device)[:, None]  # (B, Y, 1)
+    columns = offsets[1] + torch.arange(width, device=device)  # (B, 1, X)
+    numbers = torch.arange(num, device=device)[:, None, None]
+    return padded[numbers, :, rows, columns].permute(0, 3, 1, 2)  # (B, C, Y, X)
+
+
+def _change_colour(images: Tensor, most: float) -> Tensor:
+    shape = (3, len(images), 1, 1, 1)
+    brightness, contrast, saturation = 1 + most * (2 * torch.rand(shape, device=images.device) - 1)
+    images = (images * brightness).clamp(0, 1)
+    images = _blend(images, _grey(images).mean((2, 3), keepdim=True), contrast)
+    return _blend(images, _grey(images), saturation)
+
+
+def _blend(images: Tensor, others: Tensor, share: Tensor) -> Tensor:
+    return (share * images + (1 - share) * others).clamp(0, 1)
+
+
+def _grey(images: Tensor) -> Tensor:
+    """Return how bright the pixels are, (B, 1, Y, X)."""
+    if images.size(1) == 1:
+        return images
+    weights = torch.tensor(_GREY, device=images.device).view(3, 1, 1)
+    return (images * weights).sum(1, keepdim=True)
+
+
+def _cut_out(images: Tensor, side: int) -> Tensor:
+    """Paint over a square around a random pixel, inside the image or partly (DeVries 2017)."""
+    num, _, height, width = images.shape
+    device = images.device
+    tops = torch.randint(height, (num, 1, 1, 1), device=device) - side // 2
+    lefts = torch.randint(width, (num, 1, 1, 1), device=device) - side // 2
+    rows = torch.arange(height, device=device)[:, None]
+    columns = torch.arange(width, device=device)
+    is_cut = (rows >= tops) & (rows < tops + side) & (columns >= lefts) & (columns < lefts + side)
+    return torch.where(is_cut, images.mean((2, 3), keepdim=True), images)

@@ -1,0 +1,196 @@
+"""Images as a source: settings, and the field that reads, stacks and standardises them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.core.config import at_least, from_dict, to_dict
+from regard.core.errors import ConfigError, DataError
+from regard.core.files import read_json, write_json
+from regard.core.log import logger
+from regard.data.augmentation import AugmentationConfig, augment
+from regard.data.decoding import Fit, Frame, Pixels, decode
+from regard.data.examples import Example
+from regard.data.opening import MAX_PIXELS
+from regard.data.opening import open_image as open_image
+
+NUM_SAMPLES = 5_000
+"""Images that mean and deviation are taken from at most."""
+
+MIN_DEVIATION = 0.01
+"""Images that are all alike must not be blown up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageConfig:
+    """How images are read."""
+
+    kind: Literal["image"] = "image"
+    """Images."""
+    size: int = 32
+    """Rows, and columns, that every image is brought to, in pixels."""
+    channels: Literal[1, 3] = 3
+    """1 for grey, 3 for colour."""
+    fit: Fit = "crop"
+    """What becomes of an image that is no square: cut at its longer sides, filled up with grey at
+    its shorter ones, or squashed."""
+    max_pixels: int = MAX_PIXELS
+    """Pixels that a file may hold; a larger image is refused before it is decoded."""
+    augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
+    """What may happen to an image while training."""
+
+    def __post_init__(self) -> None:
+        at_least("size", self.size, 1)
+        at_least("max_pixels", self.max_pixels, 1)
+        for name in ("crop", "cutout"):
+            value = getattr(self.augmentation, name)
+            if value >= self.size:
+                raise ConfigError(
+                    f"`augmentation.{name}` must be smaller than `size` ({self.size}), "
+                    f"but is {value}."
+                )
+
+    @property
+    def frame(self) -> Frame:
+        """What every image becomes before it is stacked."""
+        return Frame(self.size, self.channels, self.fit, self.max_pixels)
+
+
+class ImageField:
+    """Images as one side of an example.
+
+    An item is one image, (1, C, Y, X) in 8 bits: its length is 1, because it counts as one
+    position of a batch.
+    """
+
+    def __init__(self, config: ImageConfig, mean: Sequence[float], std: Sequence[float]) -> None:
+        """Take up what was learned.
+
+        Args:
+            config: How images are read.
+            mean: Of each channel, where black is 0 and white is 1.
+            std: Standard deviation of each channel, likewise.
+        """
+        if not len(mean) == len(std) == config.channels:
+            raise ConfigError(
+                f"`mean` and `std` must have `channels` ({config.channels}) values each, "
+                f"but have {len(mean)} and {len(std)}."
+            )
+        self.config = config
+        self.mean, self.std = tuple(mean), tuple(std)
+        self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
+
+    @classmethod
+    def learn(cls, config: ImageConfig, references: Sequence[str]) -> "ImageField":
+        """Return a field with the mean and the deviation of training images.
+
+        Args:
+            config: How images are read.
+            references: The training images. Of many, a sample is measured.
+        """
+        if not references:
+            raise DataError("There is no image to learn from.")
+        unmeasured = cls(config, (0.0,) * config.channels, (1.0,) * config.channels)
+        items = unmeasured.read_all(references)
+        chosen = np.random.default_rng(0).permutation(len(items))[:NUM_SAMPLES]
+        sums = np.zeros((2, config.channels))
+        for row in chosen:
+            pixels = items[row][0].astype(np.float64) / 255  # (C, Y, X)
+            sums += pixels.mean((1, 2)), (pixels**2).mean((1, 2))
+        mean, square = sums / len(chosen)
+        std = np.sqrt(np.maximum(square - mean**2, MIN_DEVIATION**2))
+        return cls(config, mean.round(6).tolist(), std.round(6).tolist())
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, rows and columns of every image."""
+        return self.config.channels, self.config.size, self.config.size
+
+    def read_all(self, references: Sequence[str]) -> list[Pixels]:
+        """Read images, each as (1, C, Y, X); items are views of one array, not copies."""
+        decoded = decode(references, self.config.frame)
+        if decoded.failures:
+            raise DataError(next(iter(decoded.failures.values())))
+        rows = [decoded.rows[reference] for reference in references]
+        return [decoded.pixels[row : row + 1] for row in rows]
+
+    def stack(self, items: Sequence[NDArray[np.uint8]]) -> tuple[Tensor, Tensor]:
+        """Put images together.
+
+        Returns:
+            The images (B, C, Y, X), still in 8 bits, and the mask (B, 1), all True.
+        """
+        return torch.from_numpy(np.concatenate(items)), torch.ones(len(items), 1, dtype=torch.bool)
+
+    def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
+        """Turn stacked images into what an encoder takes, on the device where they are.
+
+        Args:
+            values: (B, C, Y, X), in 8 bits.
+            is_training: Whether images are augmented before they are standardised.
+        """
+        images = values.float() / 255
+        if is_training:
+            images = augment(images, self.config.augmentation)
+        mean, std = self._on(values.device)
+        return (images - mean) / std
+
+    def pieces(self, item: Pixels) -> list[str]:
+        """Name the positions of an item: an image is one."""
+        return ["<image>"] * len(item)
+
+    def save(self, path: Path) -> None:
+        """Write settings, mean and deviation as JSON."""
+        value = {"config": to_dict(self.config), "mean": self.mean, "std": self.std}
+        write_json(path, value)
+
+    @classmethod
+    def load(cls, path: Path) -> "ImageField":
+        """Read what `save` wrote."""
+        value = read_json(path)
+        return cls(from_dict(ImageConfig, value["config"]), value["mean"], value["std"])
+
+    def _on(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return mean and deviation on a device; moving them at every step would wait for it."""
+        if device not in self._statistics:
+            mean, std = (
+                torch.tensor(values, device=device).view(-1, 1, 1)
+                for values in (self.mean, self.std)
+            )
+            self._statistics[device] = mean, std
+        return self._statistics[device]
+
+
+def keep_readable(
+    examples: Sequence[Example],
+    config: ImageConfig,
+    *,
+    reference: Callable[[Example], str] = lambda example: str(example.source),
+) -> list[Example]:
+    """Drop the examples whose image cannot be read, and say how many and which was the first.
+
+    Called once before training, so that no epoch ends half-way.
+
+    Args:
+        examples: With an image each.
+        config: How images are read.
+        reference: Where the image stands in an example.
+    """
+    failures = decode(map(reference, examples), config.frame).failures
+    kept = [example for example in examples if reference(example) not in failures]
+    if failures and not kept:
+        raise DataError(f"No image can be read. First: {next(iter(failures.values()))}")
+    if failures:
+        logger.warning(
+            "skipped %s of %s examples whose image cannot be read (first: %s)",
+            f"{len(examples) - len(kept):,}",
+            f"{len(examples):,}",
+            next(iter(failures.values())),
+        )
+    return kept
