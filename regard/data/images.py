@@ -15,8 +15,9 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.core.log import logger
 from regard.data.augmentation import AugmentationConfig, augment
-from regard.data.decoding import Fit, Frame, Pixels, decode
+from regard.data.decoding import decode
 from regard.data.examples import Example
+from regard.data.framing import Fit, Frame, Pixels
 from regard.data.opening import MAX_PIXELS
 from regard.data.opening import open_image as open_image
 
@@ -117,8 +118,7 @@ class ImageField:
         decoded = decode(references, self.config.frame)
         if decoded.failures:
             raise DataError(next(iter(decoded.failures.values())))
-        rows = [decoded.rows[reference] for reference in references]
-        return [decoded.pixels[row : row + 1] for row in rows]
+        return [decoded.images[reference] for reference in references]
 
     def stack(self, items: Sequence[NDArray[np.uint8]]) -> tuple[Tensor, Tensor]:
         """Put images together.
