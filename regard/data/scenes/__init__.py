@@ -56,6 +56,11 @@ def draw_all(references: Sequence[str]) -> NDArray[np.uint8]:
     return draw_scenes([find_scene(reference) for reference in references])
 
 
+def draw_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
+    """Draw scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
+    return draw_all([f"{kind}/{argument}" for argument in arguments])
+
+
 def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
     """Return where the things are that each word of a scene's caption names; None for no thing.
 

@@ -10,6 +10,7 @@ import pytest
 from regard.core.errors import ConfigError, DataError
 from regard.data import scenes
 from regard.data.datasets import find_data
+from regard.data.opening import open_image
 from regard.data.scenes import draw, draw_all, find_scene, load_scenes, load_shapes, word_regions
 from regard.data.scenes.captions import caption, caption_words, phrases, tags
 from regard.data.scenes.drawing import (
@@ -154,6 +155,10 @@ class TestDrawing:
         assert together.shape == (3, 64, 64, 3)
         for name, pixels in zip(names, together, strict=True):
             assert np.array_equal(np.asarray(draw(name)), pixels)
+
+    def test_reference_is_opened_like_any_other_image(self):
+        for name in ("scenes/3/5", "shapes/1/9"):
+            assert np.array_equal(np.asarray(open_image(name)), np.asarray(draw(name)))
 
     def test_labels_of_a_grid_are_read_off_the_masks(self):
         one = next(one for one in SCENES if len(one.things) == 4)
