@@ -133,6 +133,23 @@ def learn_opinions(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def learn_scenes(tmp_path_factory):
+    """Train a recipe on scenes of coloured shapes."""
+
+    def learn(data, recipe, *words):
+        request = Request(
+            data=(data,),
+            recipe=recipe,
+            settings=(*words, f"seed={new_seed()}"),
+            out=tmp_path_factory.mktemp("learn") / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
 def value():
     """A trained model and a score's name to what was measured."""
     return lambda trained, name: trained.evaluation.results[name].value
