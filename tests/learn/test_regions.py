@@ -12,6 +12,6 @@ def test_patches_of_scenes_get_their_shapes(learn_scenes, value):
 
 
 def test_phrases_find_their_things(learn_scenes, value):
-    trained = learn_scenes("scenes:boxes", "scenes-grounding-laptop", "train.max_epochs=8")
+    trained = learn_scenes("scenes:boxes", "scenes-grounding-laptop", "train.max_epochs=6")
     assert value(trained, "accuracy") >= 70
     assert value(trained, "pointing") >= 85
