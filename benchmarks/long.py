@@ -91,7 +91,7 @@ def _build(name: str, words: tuple[str, ...]) -> EncoderDecoder:
     recipe = load_recipe(name, words)
     assert isinstance(recipe, Recipe)
     seed_everything(1)
-    return build_model(recipe.model, source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY)
+    return build_model(recipe.model, source_size=VOCABULARY, target_vocab_size=VOCABULARY)
 
 
 class Point:

@@ -26,10 +26,14 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    ImageEncoderConfig,
+    JoinedEncoderConfig,
+    ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VitEncoderConfig,
 )
 from regard.tasks.learning import train
 from regard.tasks.request import Request
@@ -38,6 +42,7 @@ from regard.tasks.request import Request
 torch.set_num_threads(1)
 
 VOCAB_SIZE = 11
+IMAGE_SHAPE = (3, 8, 6)
 PAD, START, END = 0, 2, 3
 
 CELLS = ("vanilla", "gru", "lstm")
@@ -69,18 +74,41 @@ TINY_TOKEN_ENCODERS = {
         dropout=0.0,
     ),
 }
-TINY_ENCODERS = TINY_TOKEN_ENCODERS | {
-    # The sources of these tests have no end token: another one parts them.
-    "sentences": SentencesEncoderConfig(
-        dim=4,
-        num_layers=1,
-        num_rounds=2,
+TINY_IMAGE_ENCODERS = {
+    f"vit-{summary}": VitEncoderConfig(
+        patch=2,
+        summary=summary,
+        positions=positions,
+        dim=8,
+        num_layers=2,
         num_heads=2,
         feed_forward_dim=5,
-        separator=7,
         dropout=0.0,
-    ),
+    )
+    for summary, positions in (("class", "learned"), ("mean", "sincos2d"))
+} | {
+    f"resnet-{stem}": ResnetEncoderConfig(stem=stem, widths=widths, blocks=blocks)
+    for stem, widths, blocks in (("small", (3, 4), (1, 2)), ("large", (4,), (1,)))
 }
+TINY_ENCODERS = (
+    TINY_TOKEN_ENCODERS
+    | TINY_IMAGE_ENCODERS
+    | {
+        # The sources of these tests have no end token: another one parts them.
+        "sentences": SentencesEncoderConfig(
+            dim=4,
+            num_layers=1,
+            num_rounds=2,
+            num_heads=2,
+            feed_forward_dim=5,
+            separator=7,
+            dropout=0.0,
+        ),
+        "joined": JoinedEncoderConfig(
+            text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
+        ),
+    }
+)
 TINY_DECODERS = {
     f"{decoder.kind}-{cell}": decoder(cell=cell, embedding_dim=5, dim=6, num_layers=2)
     for decoder in DECODERS
@@ -142,16 +170,80 @@ class Sentences:
         length = self.lengths[row]
         return self.source[row : row + 1, :length], self.mask[row : row + 1, :length]
 
+    def padded(self, num):
+        padding = torch.full((3, num), PAD)
+        source = torch.cat([self.source, padding], dim=1)
+        return source, torch.cat([self.mask, padding.bool()], dim=1)
 
-@pytest.fixture
-def sentences():
-    """Three sources of 7, 3 and 5 tokens, and three targets of 6."""
+
+@dataclass(frozen=True)
+class Images(Sentences):
+    """To an image a mask says nothing."""
+
+    def alone(self, row):
+        return self.source[row : row + 1], self.mask[row : row + 1]
+
+    def padded(self, num):
+        return self.source, torch.zeros(3, num).bool()
+
+
+@dataclass(frozen=True)
+class Joined(Sentences):
+    """Sentences, each with an image."""
+
+    def alone(self, row):
+        ids, images = self.source
+        source, mask = replace(draw_sentences(), source=ids, mask=self.mask).alone(row)
+        return (source, images[row : row + 1]), mask
+
+    def padded(self, num):
+        ids, images = self.source
+        source, mask = replace(draw_sentences(), source=ids, mask=self.mask).padded(num)
+        return (source, images), mask
+
+
+def draw_sentences():
     generator = torch.Generator().manual_seed(5)
     source = torch.randint(4, VOCAB_SIZE, (3, 7), generator=generator)
     mask = torch.arange(7) < torch.tensor([7, 3, 5])[:, None]
     targets = torch.randint(4, VOCAB_SIZE, (3, 6), generator=generator)
     targets[:, 0] = START
     return Sentences(source.masked_fill(~mask, PAD), mask, targets)
+
+
+def draw_images():
+    source = torch.randn(3, *IMAGE_SHAPE, generator=torch.Generator().manual_seed(5))
+    return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
+
+
+def draw_joined():
+    sentences = draw_sentences()
+    return Joined((sentences.source, draw_images().source), sentences.mask, sentences.targets)
+
+
+@pytest.fixture
+def sentences():
+    """Three sources of 7, 3 and 5 tokens, and three targets of 6."""
+    return draw_sentences()
+
+
+@pytest.fixture
+def images():
+    """Three images, and the targets of the sentences."""
+    return draw_images()
+
+
+@pytest.fixture
+def inputs_of():
+    """Settings of a model to what it can read: sentences, images or both."""
+
+    def draw(config):
+        if isinstance(config.encoder, JoinedEncoderConfig):
+            return draw_joined()
+        reads_images = isinstance(config.encoder, ImageEncoderConfig)
+        return draw_images() if reads_images else draw_sentences()
+
+    return draw
 
 
 @pytest.fixture(params=TINY_CONFIGS.values(), ids=TINY_CONFIGS)
@@ -188,6 +280,18 @@ def tiny_token_encoders():
 
 
 @pytest.fixture(scope="session")
+def tiny_image_encoders():
+    """Settings of every encoder of images, by name."""
+    return TINY_IMAGE_ENCODERS
+
+
+@pytest.fixture(scope="session")
+def image_shape():
+    """Channels, rows and columns of the tiny images."""
+    return IMAGE_SHAPE
+
+
+@pytest.fixture(scope="session")
 def tiny_decoders():
     """Settings of every decoder, by name."""
     return TINY_DECODERS
@@ -198,9 +302,12 @@ def build():
     """Settings to a tiny model, always with the same weights."""
 
     def build_seeded(config, seed=0):
+        size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
+        if isinstance(config.encoder, JoinedEncoderConfig):
+            size = VOCAB_SIZE, IMAGE_SHAPE
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            model = build_model(config, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE)
+            model = build_model(config, source_size=size, target_vocab_size=VOCAB_SIZE)
         # Fresh weights give nearly equal logits; larger ones make mistakes visible.
         with torch.no_grad():
             for parameter in model.parameters():
@@ -224,7 +331,8 @@ def wake(sentences):
             hook = attention.score.register_forward_hook(lambda *call: scores.append(call[2]))
             model(sentences.source, sentences.mask, sentences.targets)
             hook.remove()
-            real = torch.cat(scores, dim=1)[sentences.mask[:, None].expand(-1, 6, -1)]
+            mask = model.encode(sentences.source, sentences.mask).mask
+            real = torch.cat(scores, dim=1)[mask[:, None].expand(-1, 6, -1)]
             attention.offset.copy_(-attention.gain * real.mean())
         return model
 

@@ -76,6 +76,33 @@ class HalvedSinusoidalPositions(Positions):
         return torch.cat([table[:, 0::2], table[:, 1::2]], dim=-1)  # (L, D)
 
 
+class GridPositions(Positions):
+    """Sines and cosines of the row in one half of the columns, of the column in the other.
+
+    Dosovitskiy et al. 2021, appendix D.4, as the fixed positions of Chen et al. 2021 and of He et
+    al. 2022. Cells are counted row by row; places before the first cell are told nothing.
+
+    Args:
+        dim: Width of the model.
+        num_heads: Number of query heads.
+        num_columns: Columns of the grid.
+        num_before: Places before the first cell.
+    """
+
+    def __init__(self, *, dim: int, num_heads: int, num_columns: int, num_before: int = 0) -> None:
+        super().__init__(dim=dim, num_heads=num_heads)
+        self.num_columns = num_columns
+        self.num_before = num_before
+
+    def embed(self, places: Tensor) -> Tensor:
+        """Return what tells row and column of the places, (L, D)."""
+        cells = places - self.num_before
+        rows, columns = cells // self.num_columns, cells % self.num_columns
+        half = self.dim // 2
+        told = torch.cat([sinusoids(rows, half), sinusoids(columns, self.dim - half)], dim=-1)
+        return told.masked_fill(cells[:, None] < 0, 0.0)  # (L, D)
+
+
 class LearnedPositions(Positions):
     """A learned vector for every place, added; there is a longest text."""
 

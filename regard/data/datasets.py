@@ -16,6 +16,7 @@ from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
 from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
 from regard.data.readers import STANDARD_INPUT, read_examples
+from regard.data.scenes import load_scenes, load_shapes
 from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
 from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
@@ -142,6 +143,18 @@ DATASETS: dict[str, Dataset] = {
         "dates as people write them → 2021-03-05; dates:5000,1950-1999 for these years",
         "generated; MIT",
         partial(_load_synthetic, "dates"),
+    ),
+    "scenes": Dataset(
+        "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
+        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is",
+        "generated; MIT",
+        load_scenes,
+    ),
+    "shapes": Dataset(
+        "pictures of one shape → its name; shapes:2000 for fewer, shapes:colours for its colour, "
+        "too",
+        "generated; MIT",
+        load_shapes,
     ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",

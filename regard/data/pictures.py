@@ -16,6 +16,7 @@ from regard.core.tables import near, one_of
 from regard.data.downloads import local_folder
 from regard.data.lines import read_bytes, read_lines
 from regard.data.loading import find_folder
+from regard.data.scenes import KINDS, draw_numbered
 
 Pixels = NDArray[np.uint8]
 
@@ -230,5 +231,8 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
 }
 """The sides of data sets that are read whole, and how."""
 
-PICTURES: dict[str, Pictures] = {name: partial(find_pictures, name) for name in COLLECTIONS}
+PICTURES: dict[str, Pictures] = {
+    **{name: partial(find_pictures, name) for name in COLLECTIONS},
+    **{kind: partial(draw_numbered, kind) for kind in KINDS},
+}
 """Where numbered pictures come from, by the name that their references begin with."""

@@ -29,16 +29,20 @@ def confusion(predicted: Sequence[str], right: Sequence[str]) -> dict[str, dict[
 def label_accuracy(predicted: Sequence[str], right: Sequence[str]) -> Result:
     """Measure how many labels are right, in percent, with the interval of Wilson (1927)."""
     _check(predicted, right)
-    count = len(right)
-    num_right = sum(guess == truth for guess, truth in zip(predicted, right, strict=True))
-    low, high = wilson(num_right, count)
-    return Result(
-        name="accuracy",
-        value=100 * num_right / count,
-        signature="unit:label|interval:wilson",
-        interval=(100 * low, 100 * high),
-        detail={"right": num_right, "count": count},
-    )
+    hits = [guess == truth for guess, truth in zip(predicted, right, strict=True)]
+    return _accuracy("accuracy", sum(hits), len(hits))
+
+
+def top_accuracy(candidates: Sequence[Sequence[str]], right: Sequence[str]) -> Result:
+    """Measure how many labels are among their candidates, in percent, as `label_accuracy` does.
+
+    Args:
+        candidates: For each example the likeliest labels; the name of the result tells how many.
+        right: The label each should be.
+    """
+    _check(candidates, right)
+    hits = [truth in guesses for guesses, truth in zip(candidates, right, strict=True)]
+    return _accuracy(f"accuracy@{max(map(len, candidates))}", sum(hits), len(hits))
 
 
 def wilson(num_right: int, count: int) -> tuple[float, float]:
@@ -88,6 +92,17 @@ def macro_f1(
     )
 
 
+def _accuracy(name: str, num_right: int, count: int) -> Result:
+    low, high = wilson(num_right, count)
+    return Result(
+        name=name,
+        value=100 * num_right / count,
+        signature="unit:label|interval:wilson",
+        interval=(100 * low, 100 * high),
+        detail={"right": num_right, "count": count},
+    )
+
+
 Shares = NDArray[np.float64]
 
 
@@ -100,7 +115,7 @@ def _shares(table: Shares) -> tuple[Shares, Shares, Shares]:
     return precision, recall, 2 * hits / np.maximum(predicted + right, 1)
 
 
-def _check(predicted: Sequence[str], right: Sequence[str]) -> None:
+def _check(predicted: Sequence[object], right: Sequence[str]) -> None:
     if len(predicted) != len(right) or not right:
         raise DataError(
             "There must be as many predicted labels as right ones, and one at least, "

@@ -1,6 +1,8 @@
 """Every measure of hypotheses against references, by the name a recipe uses."""
 
 from regard.metrics.accuracy import accuracy, word_errors
+from regard.metrics.captions import bleu1, bleu2, bleu3, bleu4
+from regard.metrics.cider import cider
 from regard.metrics.diversity import distinct1, distinct2
 from regard.metrics.errors import cer, per, wer
 from regard.metrics.lecture_bleu import lecture_bleu
@@ -12,6 +14,11 @@ METRICS: dict[str, Measure] = {
     "bleu": bleu,
     "bleu_char": bleu_char,
     "bleu_ja": bleu_ja,
+    "bleu1": bleu1,
+    "bleu2": bleu2,
+    "bleu3": bleu3,
+    "bleu4": bleu4,
+    "cider": cider,
     "chrf": chrf,
     "ter": ter,
     "lecture_bleu": lecture_bleu,

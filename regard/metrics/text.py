@@ -47,7 +47,7 @@ def bleu(
         )
     # `force` only silences a warning about tokenised text; the signature already tells.
     metric = BLEU(lowercase=is_lower_cased, tokenize=tokenize, force=True)
-    return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
 def bleu_char(
@@ -80,7 +80,7 @@ def bleu_ja(
     except (AssertionError, ImportError, RuntimeError):
         # sacrebleu raises all three: no package, a package that does not load, another dictionary.
         return bleu_char(hypotheses, references, num_bootstrap=num_bootstrap)
-    return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=SEED)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=SEED)
 
 
 def chrf(
@@ -106,7 +106,7 @@ def chrf(
     """
     at_least("word_order", word_order, 0)
     metric = CHRF(lowercase=is_lower_cased, word_order=word_order)
-    return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
 def ter(
@@ -129,17 +129,26 @@ def ter(
         seed: Seed of the resampling.
     """
     metric = TER(case_sensitive=not is_lower_cased)
-    return _measure(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
-def _measure(
+def measure_with(
     metric: Metric,
     hypotheses: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
-    num_bootstrap: int,
-    seed: int,
+    num_bootstrap: int = 0,
+    seed: int = SEED,
 ) -> Result:
+    """Measure with any metric of sacrebleu.
+
+    Args:
+        metric: Set up; asked for an interval, it is told of the resampling for its signature.
+        hypotheses: One sentence each.
+        references: For each hypothesis its references; their number may differ.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        seed: Seed of the resampling.
+    """
     check_references(hypotheses, references)
     at_least("num_bootstrap", num_bootstrap, 0)
     # sacrebleu wants one stream per reference, with None where a sentence has fewer.

@@ -18,8 +18,8 @@ from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind,
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerConfig:
-    """What both sides of a transformer can be told."""
+class BlockConfig:
+    """What every stack of transformer blocks can be told."""
 
     dim: int = 256
     """Width of the states."""
@@ -39,15 +39,11 @@ class TransformerConfig:
     """What the norm adds to the variance; imported models bring their own."""
     is_norm_first: bool = False
     """Norm before each layer instead of after the residual sum."""
-    positions: PositionKind = "sinusoidal"
-    """How order is told."""
-    max_length: int = 512
-    """Most tokens; only learned positions have to know."""
     dropout: float = 0.1
     """Dropout on embeddings, weights, feed-forward layers and before each residual sum."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "num_layers", "num_heads", "feed_forward_dim", "max_length"):
+        for name in ("dim", "num_layers", "num_heads", "feed_forward_dim"):
             at_least(name, getattr(self, name), 1)
         at_least("num_key_heads", self.num_key_heads, 0)
         within("dropout", self.dropout, low=0.0, high=0.99)
@@ -63,6 +59,20 @@ class TransformerConfig:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
+class TransformerConfig(BlockConfig):
+    """What both sides of a transformer can be told."""
+
+    positions: PositionKind = "sinusoidal"
+    """How order is told."""
+    max_length: int = 512
+    """Most tokens; only learned positions have to know."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("max_length", self.max_length, 1)
+
+
 def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
     """Build how order is told; one for all blocks of a side."""
     return pick(POSITIONS, config.positions, "positions")(
@@ -73,12 +83,12 @@ def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
     )
 
 
-def build_norm(config: TransformerConfig) -> nn.Module:
+def build_norm(config: BlockConfig) -> nn.Module:
     """Build a norm of states."""
     return pick(NORMS, config.norm, "norm")(config.dim, config.norm_epsilon)
 
 
-def build_final_norm(config: TransformerConfig) -> nn.Module:
+def build_final_norm(config: BlockConfig) -> nn.Module:
     """Build the norm after the last block, which pre-norm needs and post-norm already has."""
     return build_norm(config) if config.is_norm_first else nn.Identity()
 
@@ -104,9 +114,7 @@ class TransformerBlock(nn.Module):
     attention_type: ClassVar[type[SelfAttention]] = SelfAttention
     """How the text looks at itself."""
 
-    def __init__(
-        self, config: TransformerConfig, positions: Positions, *, memory_dim: int = 0
-    ) -> None:
+    def __init__(self, config: BlockConfig, positions: Positions, *, memory_dim: int = 0) -> None:
         super().__init__()
         self.self_attention = self.attention_type(
             dim=config.dim,
@@ -130,12 +138,13 @@ class TransformerBlock(nn.Module):
         )
         self.feed_residual = self._residual(config)
 
-    def encode(self, states: Tensor, mask: Tensor) -> Tensor:
-        """Let every real position see every other: states (B, S, D), mask (B, S)."""
+    def encode(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Let every position see every real one: states (B, S, D), mask (B, S), if not all are."""
+        queries_mask = None if mask is None else mask[:, None]
 
         def look(inputs: Tensor) -> Tensor:
             heads = self.self_attention.extend(inputs)
-            return self.self_attention(inputs, heads, mask=mask[:, None])[0]
+            return self.self_attention(inputs, heads, mask=queries_mask)[0]
 
         return self.think(self.self_residual(states, look))
 
@@ -200,7 +209,7 @@ class TransformerBlock(nn.Module):
         """Let each position (B, L, D) work on what it saw."""
         return self.feed_residual(states, self.feed_forward)
 
-    def _residual(self, config: TransformerConfig) -> Residual:
+    def _residual(self, config: BlockConfig) -> Residual:
         return Residual(
             build_norm(config), is_norm_first=config.is_norm_first, dropout=config.dropout
         )

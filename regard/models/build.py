@@ -11,16 +11,18 @@ from regard.models.decoders import (
     DecoderConfig,
     PrefixDecoderConfig,
 )
+from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
-    ENCODERS,
     EncoderConfig,
     RnnEncoderConfig,
-    SentencesEncoderConfig,
+    SourceSize,
+    TokenEncoderConfig,
     TokensEncoderConfig,
+    build_encoder,
     check_unpooled,
 )
 from regard.models.init import InitConfig, initialise
-from regard.models.interfaces import Decoder, Encoder
+from regard.models.interfaces import Decoder, Encoder, TokenEncoder
 from regard.models.seq2seq import EncoderDecoder
 
 
@@ -45,16 +47,23 @@ class ModelConfig:
                 "`decoder.source_weight` above 0 needs the encoder 'tokens', since any other has "
                 f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
             )
+        if self.copies and isinstance(self.decoder, XuDecoderConfig):
+            raise ConfigError(
+                f"`copying.kind` '{self.copying.kind}' needs a decoder without losses of its own, "
+                f"but `decoder.kind` is '{self.decoder.kind}'. Set `decoder.kind` to 'bahdanau', "
+                "or `copying.kind` to 'none'."
+            )
         if self.copies and isinstance(self.decoder, PrefixDecoderConfig):
             raise ConfigError(
                 f"`copying.kind` '{self.copying.kind}' needs a decoder beside an encoder, but "
                 "`decoder.kind` is 'prefix', which reads the source itself. Set `decoder.kind` to "
                 "'transformer', or `copying.kind` to 'none'."
             )
-        if self.copies and isinstance(self.encoder, SentencesEncoderConfig):
+        if self.copies and not isinstance(self.encoder, TokenEncoderConfig):
             raise ConfigError(
                 f"`copying.kind` '{self.copying.kind}' needs an encoder with a state for every "
-                "token, but `encoder.kind` is 'sentences'. Set `copying.kind` to 'none'."
+                f"token, but `encoder.kind` is '{self.encoder.kind}'. Set `copying.kind` to "
+                "'none'."
             )
         if self.copies:
             check_unpooled(self.encoder, "where tokens are copied")
@@ -76,15 +85,15 @@ class ModelConfig:
 
 
 def build_model(
-    config: ModelConfig, *, source_vocab_size: int, target_vocab_size: int
+    config: ModelConfig, *, source_size: SourceSize, target_vocab_size: int
 ) -> EncoderDecoder:
     """Build the model that the settings describe, with fresh weights."""
-    encoder = ENCODERS[type(config.encoder)](config.encoder, source_vocab_size)
+    encoder = build_encoder(config.encoder, source_size)
     decoder = DECODERS[type(config.decoder)](
         config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
     )
     if isinstance(config.copying, PointerConfig):
-        _check_joint(source_vocab_size, target_vocab_size)
+        _check_joint(source_size, target_vocab_size)
         decoder = PointerDecoder(decoder, config.copying, memory_dim=encoder.memory_dim)
     model = EncoderDecoder(encoder, decoder)
     initialise(model, config.init)
@@ -95,11 +104,11 @@ def build_model(
     return model
 
 
-def _check_joint(source_vocab_size: int, target_vocab_size: int) -> None:
-    if source_vocab_size != target_vocab_size:
+def _check_joint(source_size: SourceSize, target_vocab_size: int) -> None:
+    if source_size != target_vocab_size:
         raise ConfigError(
             "`copying` needs one joint vocabulary, but source and target have "
-            f"{source_vocab_size:,} and {target_vocab_size:,} tokens. Set `data.is_joint` to true."
+            f"{source_size:,} and {target_vocab_size:,} tokens. Set `data.is_joint` to true."
         )
 
 
@@ -115,6 +124,11 @@ def _tie_output(decoder: Decoder) -> None:
 
 
 def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
+    if not isinstance(encoder, TokenEncoder):
+        raise ConfigError(
+            "`ties` 'all' needs an encoder of text, but an image has no embeddings to share. Set "
+            "`ties` to 'output'."
+        )
     source, target = encoder.embedding.weight, decoder.embedding.weight
     if source.shape != target.shape:
         raise ConfigError(

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 from torch import Tensor, nn
 
 from regard.core.config import within
+from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.encoders import (
-    ENCODERS,
+    ImageEncoderConfig,
+    SourceSize,
     TokenEncoderConfig,
     TransformerEncoderConfig,
+    build_encoder,
     check_unpooled,
 )
 from regard.models.init import InitConfig, initialise
@@ -22,8 +25,10 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: TokenEncoderConfig = field(default_factory=TransformerEncoderConfig)
-    """What reads the text."""
+    encoder: TokenEncoderConfig | ImageEncoderConfig = field(
+        default_factory=TransformerEncoderConfig
+    )
+    """What reads the text or the image."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
@@ -38,14 +43,19 @@ class ClassifierConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
+            if isinstance(self.encoder, ImageEncoderConfig):
+                raise ConfigError(
+                    f"`pooling` must not be '{self.pooling}' with an encoder of images, which has "
+                    "no first token and no second text. Set it to 'summary' or 'mean'."
+                )
 
 
 class Classifier(nn.Module):
-    """Says how likely each label is for a text.
+    """Says how likely each label is for a text or an image.
 
     Args:
         config: The settings.
-        vocab_size: Number of tokens.
+        source_size: Number of tokens, or channels, rows and columns of the images.
         num_labels: Number of labels.
         separator: The token that ends a text.
     """
@@ -53,10 +63,15 @@ class Classifier(nn.Module):
     encoder: Encoder
 
     def __init__(
-        self, config: ClassifierConfig, vocab_size: int, num_labels: int, *, separator: int = 3
+        self,
+        config: ClassifierConfig,
+        source_size: SourceSize,
+        num_labels: int,
+        *,
+        separator: int = 3,
     ) -> None:
         super().__init__()
-        self.encoder = ENCODERS[type(config.encoder)](config.encoder, vocab_size)
+        self.encoder = build_encoder(config.encoder, source_size)
         dim = self.encoder.memory_dim
         self.pooling = pick(POOLINGS, config.pooling, "pooling")(dim, separator)
         self.hidden = nn.Linear(dim, dim) if config.has_hidden else None
@@ -68,7 +83,7 @@ class Classifier(nn.Module):
         """Return a logit for each label, (B, V), the labels being the vocabulary.
 
         Args:
-            values: (B, S) token ids.
+            values: (B, S) token ids, or (B, C, Y, X) images.
             mask: (B, S), True = a real position; it may still lie on the host.
         """
         pooled = self.pooling(self.encoder(values, mask))

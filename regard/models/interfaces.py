@@ -31,6 +31,8 @@ class Memory:
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
     """(B, S), the source ids, for copying."""
+    layout: tuple[int, int] | None = None
+    """Rows and columns of the grid that the positions are, row by row, if they are one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class Output:
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
     """Further terms of the loss, by name: a mean over tokens, or (B, T), one number a token."""
+    reinforce: Callable[[Tensor, Tensor], Tensor] | None = None
+    """Where something was drawn that is learned by its success: from the log-probabilities (B, T)
+    of the true tokens and their mask (B, T) to one more term, (B, T). To be called once."""
 
 
 class Encoder(nn.Module, ABC):
@@ -58,15 +63,13 @@ class Encoder(nn.Module, ABC):
 
     memory_dim: int
     """Width of the states that a decoder sees."""
-    embedding: nn.Embedding
-    """What token ids are looked up in."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source.
 
         Args:
-            values: (B, S) token ids.
+            values: (B, S) token ids, or (B, C, Y, X) images.
             mask: (B, S), True = a real position; it may still lie on the host.
         """
 
@@ -84,6 +87,13 @@ class Encoder(nn.Module, ABC):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+
+class TokenEncoder(Encoder):
+    """Turns token ids into a `Memory`."""
+
+    embedding: nn.Embedding
+    """What token ids are looked up in."""
 
 
 class Decoder(nn.Module, ABC):

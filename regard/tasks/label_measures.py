@@ -8,12 +8,15 @@ from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.labelled import split_source
 from regard.metrics.accuracy import accuracy
-from regard.metrics.classification import confusion, label_accuracy, macro_f1
+from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
 from regard.tasks.evaluation import Evaluation
 
 if TYPE_CHECKING:
     from regard.tasks.classification import ClassificationTask
+
+MOST_CANDIDATES = 5
+"""Labels among which the right one may be for `accuracy@5`, where there are more than these."""
 
 
 def evaluate_labels(
@@ -30,17 +33,22 @@ def evaluate_labels(
         raise DataError("There is nothing to evaluate: the test set has no example.")
     right = [task.labels.write(task.labels.read(example.target)) for example in examples]
     started = time.perf_counter()
-    outputs = [best[0].text for best in task.predict([example.source for example in examples])]
+    found = task.predict([example.source for example in examples], num_best=MOST_CANDIDATES)
     seconds = time.perf_counter() - started
+    candidates = [[prediction.text for prediction in best] for best in found]
+    outputs = [best[0] for best in candidates]
     sources = ["\t".join(split_source(example.source)) for example in examples]
     references = [[label] for label in right]
     tags = [example.tags for example in examples]
     measures = {"accuracy": accuracy}
+    results = {
+        "accuracy": label_accuracy(outputs, right),
+        "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
+    }
+    if len(task.labels.names) > MOST_CANDIDATES:
+        results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
     return Evaluation(
-        results={
-            "accuracy": label_accuracy(outputs, right),
-            "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
-        },
+        results=results,
         by_length=by_length(sources, outputs, references, measures=measures),
         by_tag=by_tag(tags, outputs, references, measures=measures) if any(tags) else [],
         sources=sources,

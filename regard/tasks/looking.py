@@ -8,6 +8,7 @@ from torch import Tensor
 from regard.attention.attend import Attention
 from regard.attention.record import record
 from regard.models.classifier import Classifier
+from regard.models.interfaces import TokenEncoder
 from regard.models.poolings import AlignedPooling, FirstPooling
 
 SALIENCY = "gradient x input"
@@ -77,6 +78,7 @@ def _record_encoder(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
 def _take_gradient(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
     """Return |gradient · vector| of each word, as shares of their sum: (B, 1, 1, 1, S)."""
     seen: list[Tensor] = []
+    assert isinstance(model.encoder, TokenEncoder)
     # cuDNN has no gradient of a recurrent layer outside training.
     with (
         torch.enable_grad(),

@@ -52,3 +52,9 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
         uniform = -log_probs.mean(dim=-1).where(mask, 0.0).sum()
         total = (1 - smoothing) * nll + smoothing * uniform
     return Loss(total=total, nll=nll.detach(), count=mask.sum())
+
+
+def log_probs_of(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the log-probability of each true token (B, T) under logits (B, T, V): (B, T)."""
+    log_probs = F.log_softmax(logits.float(), dim=-1)
+    return log_probs.gather(-1, labels[..., None])[..., 0]  # (B, T)

@@ -1,4 +1,4 @@
-"""Curves and bars: loss over steps, scores over lengths, scores per group."""
+"""Curves and bars: loss over steps, scores over lengths, data or compute, scores per group."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from regard.core.errors import DataError
 from regard.visual.labels import clean
@@ -20,6 +21,7 @@ _MARKERS = "os^Dv*"
 _DASHES = ("-", "--", ":")
 # Beyond this, marks would hide the line they stand on.
 _MAX_MARKS = 40
+_MANY_POWERS = 3e3
 
 
 def loss_curve(
@@ -98,6 +100,30 @@ def lines(
             )
             num_legend_rows = math.ceil(len(names) / _LEGEND_COLUMNS)
         _set_title(axes, title, num_legend_rows)
+    return figure
+
+
+def scaling(series: Mapping[str, Points], *, x_label: str, y_label: str, title: str = "") -> Figure:
+    """Draw what more data or more compute brings: one line per series over powers of ten.
+
+    Args:
+        series: Points by name; x is a number of examples or of operations, above zero.
+        x_label: What x counts.
+        y_label: What y measures.
+        title: A line above the drawing.
+    """
+    least = min((x for points in series.values() for x, _ in points), default=1)
+    if least <= 0:
+        raise DataError(f"On an axis of powers, x must be above 0, but one is {least:g}.")
+    figure = lines(series, x_label=x_label, y_label=y_label, title=title)
+    axes = figure.axes[0]
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    # Within a few powers of ten, 2 and 5 are told, too: 1k, 2k, 5k, 10k.
+    told = (1.0, 2.0, 5.0) if high / low < _MANY_POWERS else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=told))
+    axes.xaxis.set_major_formatter(EngFormatter(sep="\N{HAIR SPACE}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 

@@ -84,7 +84,7 @@ def with_weights_of(marian, feed_forward):
             decoder=TransformerDecoderConfig(**settings),
             ties="all",
         ),
-        source_vocab_size=VOCAB_SIZE,
+        source_size=VOCAB_SIZE,
         target_vocab_size=VOCAB_SIZE,
     )
     theirs = marian.state_dict()

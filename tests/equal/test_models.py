@@ -22,15 +22,19 @@ from regard.models.decoders import (
     TransformerDecoderConfig,
 )
 from regard.models.decoders.parts import RecurrentDecoderConfig
+from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     ENCODERS,
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VitEncoderConfig,
 )
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
@@ -145,6 +149,23 @@ def sentence_readers():
         )
 
 
+def vits():
+    """Both summaries with both kinds of positions and both orders of norms."""
+    for number, (summary, positions) in enumerate(
+        itertools.product(("class", "mean"), ("learned", "sincos2d"))
+    ):
+        yield VitEncoderConfig(
+            summary=summary,
+            positions=positions,
+            is_norm_first=number % 3 > 0,
+            patch=2,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -156,6 +177,10 @@ ENCODER_CASES = {
     AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
     TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
     SentencesEncoderConfig: list(sentence_readers()),
+    VitEncoderConfig: list(vits()),
+    ResnetEncoderConfig: [
+        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
+    ],
 }
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))
@@ -196,7 +221,7 @@ def attentive_pairs():
 TOLD_APART_BY = (
     "kind", "cell", "num_layers", "is_bidirectional", "is_reversed", "context", "kernel",
     "positions", "norm", "feed_forward", "is_norm_first", "num_key_heads", "score", "reach",
-    "is_input_fed", "window", "pooling",
+    "is_input_fed", "window", "pooling", "summary", "stem",
 )  # fmt: skip
 
 
@@ -221,11 +246,11 @@ def pointers():
     encoders = itertools.cycle(
         [config for config in cases if getattr(config, "pooling", 1) == 1][-1]
         for settings, cases in ENCODER_CASES.items()
-        if settings is not SentencesEncoderConfig
+        if issubclass(settings, TokenEncoderConfig)
     )
     for settings in DECODERS:
         for number, decoder in enumerate(DECODER_CASES[settings]):
-            if settings is not PrefixDecoderConfig:
+            if not issubclass(settings, PrefixDecoderConfig | XuDecoderConfig):
                 yield next(encoders), decoder, PointerConfig(dim=4, coverage=number % 2)
 
 
@@ -246,6 +271,11 @@ CASES = {
 @pytest.fixture(params=CASES.values(), ids=CASES, scope="module")
 def config(request):
     return request.param
+
+
+@pytest.fixture
+def sentences(config, inputs_of):
+    return inputs_of(config)
 
 
 @pytest.fixture
@@ -305,10 +335,7 @@ def test_batched_equals_alone(model, sentences, logits):
 
 
 def test_padded_equals_unpadded(model, sentences, logits):
-    padding = torch.full((3, 4), PAD)
-    source = torch.cat([sentences.source, padding], dim=1)
-    mask = torch.cat([sentences.mask, padding.bool()], dim=1)
-    assert same(model(source, mask, sentences.targets).logits, logits)
+    assert same(model(*sentences.padded(4), sentences.targets).logits, logits)
 
 
 def test_beams_of_a_sentence_equal_the_sentence(model, sentences, logits):

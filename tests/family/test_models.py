@@ -18,7 +18,12 @@ from regard.models.decoders import (
     LuongDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import ENCODERS, RnnEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    TEXT_ENCODERS,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+)
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.training.checkpoint import load_weights, save_weights
 
@@ -71,15 +76,17 @@ def test_every_decoder_has_a_tiny_one(tiny_decoders):
     assert {type(config) for config in tiny_decoders.values()} == set(DECODERS)
 
 
-def test_logits_are_finite_and_one_a_token(tiny_config, build, sentences):
+def test_logits_are_finite_and_one_a_token(tiny_config, build, inputs_of):
     model = build(tiny_config)
+    sentences = inputs_of(tiny_config)
     logits = model(sentences.source, sentences.mask, sentences.targets).logits
     assert logits.shape == (3, 6, 11)
     assert logits.isfinite().all()
 
 
-def test_every_parameter_learns(tiny_config, build, sentences):
+def test_every_parameter_learns(tiny_config, build, inputs_of):
     model = build(tiny_config).train()
+    sentences = inputs_of(tiny_config)
     loss_of(model, sentences)[1].backward()
     assert_all_learn(model)
 
@@ -89,8 +96,9 @@ def test_settings_round_trip(tiny_config):
     assert from_dict(ModelConfig, plain) == tiny_config
 
 
-def test_mixed_precision_is_close_to_full(tiny_config, build, sentences):
+def test_mixed_precision_is_close_to_full(tiny_config, build, inputs_of):
     model = build(tiny_config).train()
+    sentences = inputs_of(tiny_config)
     full, loss = loss_of(model, sentences)
     loss.backward()
     expected = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
@@ -105,8 +113,9 @@ def test_mixed_precision_is_close_to_full(tiny_config, build, sentences):
     assert distance(found, expected) < 0.2
 
 
-def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, sentences):
+def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, inputs_of):
     model = build(tiny_config).train()
+    sentences = inputs_of(tiny_config)
     with torch.autocast("cpu", torch.bfloat16):
         _, loss = loss_of(model, sentences, teacher_forcing=0.5)
     loss.backward()
@@ -121,8 +130,14 @@ def of_kind(tiny, settings):
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda settings: settings.kind)
-@pytest.mark.parametrize("ties", ["output", "all"])
+@pytest.mark.parametrize(
+    ("encoder", "ties"),
+    [
+        *((settings, "output") for settings in ENCODERS),
+        *((settings, "all") for settings in TEXT_ENCODERS),
+    ],
+    ids=lambda value: getattr(value, "kind", value),
+)
 class TestTies:
     @pytest.fixture
     def config(self, tiny_encoders, tiny_decoders, encoder, decoder, ties):
@@ -131,6 +146,10 @@ class TestTies:
             decoder=of_kind(tiny_decoders, decoder),
             ties=ties,
         )
+
+    @pytest.fixture
+    def sentences(self, config, inputs_of):
+        return inputs_of(config)
 
     def test_tied_model_learns(self, config, build, sentences):
         model = build(config).train()

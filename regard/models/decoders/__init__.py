@@ -9,6 +9,12 @@ from regard.models.decoders.luong import LuongDecoder, LuongDecoderConfig
 from regard.models.decoders.prefix import PrefixDecoder, PrefixDecoderConfig
 from regard.models.decoders.sutskever import SutskeverDecoder, SutskeverDecoderConfig
 from regard.models.decoders.transformer import TransformerDecoder, TransformerDecoderConfig
+from regard.models.decoders.xu2015 import (
+    HardXuDecoder,
+    HardXuDecoderConfig,
+    SoftXuDecoder,
+    SoftXuDecoderConfig,
+)
 from regard.models.interfaces import Decoder
 
 DecoderConfig = (
@@ -16,6 +22,8 @@ DecoderConfig = (
     | ChoDecoderConfig
     | BahdanauDecoderConfig
     | LuongDecoderConfig
+    | SoftXuDecoderConfig
+    | HardXuDecoderConfig
     | ConvolutionDecoderConfig
     | TransformerDecoderConfig
     | PrefixDecoderConfig
@@ -25,6 +33,8 @@ DECODERS: dict[type, Callable[..., Decoder]] = {
     ChoDecoderConfig: ChoDecoder,
     BahdanauDecoderConfig: BahdanauDecoder,
     LuongDecoderConfig: LuongDecoder,
+    SoftXuDecoderConfig: SoftXuDecoder,
+    HardXuDecoderConfig: HardXuDecoder,
     ConvolutionDecoderConfig: ConvolutionDecoder,
     TransformerDecoderConfig: TransformerDecoder,
     PrefixDecoderConfig: PrefixDecoder,
@@ -39,10 +49,14 @@ __all__ = [
     "ConvolutionDecoder",
     "ConvolutionDecoderConfig",
     "DecoderConfig",
+    "HardXuDecoder",
+    "HardXuDecoderConfig",
     "LuongDecoder",
     "LuongDecoderConfig",
     "PrefixDecoder",
     "PrefixDecoderConfig",
+    "SoftXuDecoder",
+    "SoftXuDecoderConfig",
     "SutskeverDecoder",
     "SutskeverDecoderConfig",
     "TransformerDecoder",

@@ -16,7 +16,7 @@ from regard.models.blocks import (
     place,
 )
 from regard.models.encoders.bert import add_segments
-from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import NORMS, FeedForwardKind
 
 
@@ -44,7 +44,7 @@ class AlbertEncoderConfig(TransformerConfig):
         at_least("separator", self.separator, 0)
 
 
-class AlbertEncoder(Encoder):
+class AlbertEncoder(TokenEncoder):
     """Reads texts with few weights (Lan et al. 2020, section 3.1)."""
 
     def __init__(self, config: AlbertEncoderConfig, vocab_size: int) -> None:

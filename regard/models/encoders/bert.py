@@ -16,7 +16,7 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import FeedForwardKind
 
 
@@ -41,7 +41,7 @@ class BertEncoderConfig(TransformerConfig):
         at_least("separator", self.separator, 0)
 
 
-class BertEncoder(Encoder):
+class BertEncoder(TokenEncoder):
     """Reads texts as BERT does (Devlin et al. 2019, fig. 2).
 
     Unlike Vaswani's, it norms the sum of embeddings and does not scale them first.

@@ -10,7 +10,7 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.blocks import place
 from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution, widen
-from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class ConvolutionEncoderConfig(ConvolutionConfig):
             raise ConfigError(f"`kernel` must be odd in an encoder, but is {self.kernel}.")
 
 
-class ConvolutionEncoder(Encoder):
+class ConvolutionEncoder(TokenEncoder):
     """Reads the source with gated convolutions (Gehring et al. 2017, section 3.2).
 
     Attention compares with the states z and reads z + e, the state beside the word itself.

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.core.config import at_least, within
-from regard.models.interfaces import Encoder, LayerStates, Memory, masked_max, masked_mean
+from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_max, masked_mean
 from regard.models.recurrence import SEQUENCES, Cell, num_tensors
 
 
@@ -41,7 +41,7 @@ class RnnEncoderConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 
-class RnnEncoder(Encoder):
+class RnnEncoder(TokenEncoder):
     """Reads the source with a recurrent network (Cho et al. 2014; Sutskever et al. 2014).
 
     In both directions the annotations are [h→; h←] as in Bahdanau et al. 2015, eq. 7.

@@ -15,7 +15,7 @@ from regard.models.blocks import (
     build_positions,
 )
 from regard.models.encoders.bert import segment
-from regard.models.interfaces import Encoder, Memory
+from regard.models.interfaces import Memory, TokenEncoder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class SentencesEncoderConfig(TransformerConfig):
         at_least("separator", self.separator, 0)
 
 
-class SentencesEncoder(Encoder):
+class SentencesEncoder(TokenEncoder):
     """Reads several texts as a short sequence of vectors.
 
     A sentence is the sum of its words, each under a mask for its place in it (Henaff et al. 2017,

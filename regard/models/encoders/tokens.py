@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.core.config import at_least
-from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +22,7 @@ class TokensEncoderConfig:
         at_least("dim", self.dim, 1)
 
 
-class TokensEncoder(Encoder):
+class TokensEncoder(TokenEncoder):
     """Hands the embeddings of the source over, each blind to the others."""
 
     def __init__(self, config: TokensEncoderConfig, vocab_size: int) -> None:

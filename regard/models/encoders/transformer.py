@@ -18,7 +18,7 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +49,7 @@ class WindowedBlock(TransformerBlock):
         self.self_attention.window = config.window
 
 
-class TransformerEncoder(Encoder):
+class TransformerEncoder(TokenEncoder):
     """Reads the source with self-attention (Vaswani et al. 2017)."""
 
     def __init__(self, config: TransformerEncoderConfig, vocab_size: int) -> None:

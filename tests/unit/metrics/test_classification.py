@@ -3,7 +3,13 @@ import random
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.classification import confusion, label_accuracy, macro_f1, wilson
+from regard.metrics.classification import (
+    confusion,
+    label_accuracy,
+    macro_f1,
+    top_accuracy,
+    wilson,
+)
 
 RIGHT = ["a", "a", "a", "b", "b", "c"]
 GUESS = ["a", "a", "b", "b", "c", "c"]
@@ -22,6 +28,22 @@ def test_accuracy_is_the_share_of_right_labels():
     assert found.value == pytest.approx(100 * 4 / 6)
     assert found.signature == "unit:label|interval:wilson"
     assert found.interval[0] < found.value < found.interval[1]
+
+
+def test_top_accuracy_is_the_share_of_labels_among_their_candidates():
+    found = top_accuracy([["a", "b"], ["b", "a"], ["b", "c"], ["b"]], ["a", "a", "a", "b"])
+    assert (found.name, found.value) == ("accuracy@2", 75)
+    assert found.interval == tuple(100 * end for end in wilson(3, 4))
+
+
+def test_top_accuracy_of_one_candidate_is_the_accuracy():
+    found, wanted = top_accuracy([[guess] for guess in GUESS], RIGHT), label_accuracy(GUESS, RIGHT)
+    assert (found.value, found.interval) == (wanted.value, wanted.interval)
+
+
+def test_top_accuracy_of_misfit_lists_is_refused():
+    with pytest.raises(DataError, match="as many predicted labels as right ones.*2 and 1"):
+        top_accuracy([["a"], ["b"]], ["a"])
 
 
 def test_wilson_interval_equals_published_values():

@@ -23,7 +23,11 @@ def answers():
     return hypotheses, [[text, "b a d"][: 1 + row % 2] for row, text in enumerate(texts)]
 
 
-@pytest.mark.parametrize("name", [name for name in METRICS if not name.startswith("distinct")])
+# CIDEr keeps how rare words are in the whole test set; its own test proves its interval.
+DRAWN_WHOLE = [name for name in METRICS if not name.startswith("distinct") and name != "cider"]
+
+
+@pytest.mark.parametrize("name", DRAWN_WHOLE)
 def test_interval_is_that_of_the_whole_measure_on_sentences_drawn_anew(name, answers):
     hypotheses, references = answers
     generator = np.random.default_rng(SEED)

@@ -4,6 +4,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
+from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -11,7 +12,13 @@ from regard.models.decoders import (
     SutskeverDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import ENCODERS, RnnEncoderConfig
+from regard.models.encoders import (
+    ENCODERS,
+    IMAGE_ENCODERS,
+    JOINED_ENCODERS,
+    TEXT_ENCODERS,
+    RnnEncoderConfig,
+)
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}
@@ -23,18 +30,21 @@ def square(settings):
     return settings(**{name: size for name, size in SIZES.items() if name in names})
 
 
-def build_tied(ties, decoder=None, *, encoder=None, source_vocab_size=9):
+def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
     config = ModelConfig(
         encoder=encoder or RnnEncoderConfig(**SIZES),
         decoder=decoder or SutskeverDecoderConfig(**SIZES),
         ties=ties,
     )
-    return build_model(config, source_vocab_size=source_vocab_size, target_vocab_size=9)
+    return build_model(config, source_size=source_size, target_vocab_size=9)
 
 
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
-    model = build_tied("none", encoder=square(settings))
+    size = (3, 8, 8) if settings in IMAGE_ENCODERS else 9
+    if settings in JOINED_ENCODERS:
+        size = 9, (3, 8, 8)
+    model = build_tied("none", encoder=square(settings), source_size=size)
     assert type(model.encoder) is ENCODERS[settings]
 
 
@@ -45,7 +55,7 @@ def test_settings_choose_the_decoder(settings):
 
 
 def test_vocabularies_set_the_sizes():
-    model = build_tied("none", source_vocab_size=13)
+    model = build_tied("none", source_size=13)
     assert model.encoder.embedding.num_embeddings == 13
     assert model.decoder.output.out_features == 9
 
@@ -54,7 +64,7 @@ def test_weights_start_by_the_settings():
     config = ModelConfig(
         encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
     )
-    model = build_model(config, source_vocab_size=9, target_vocab_size=9)
+    model = build_model(config, source_size=9, target_vocab_size=9)
     assert model.decoder.output.weight.abs().max() <= 0.001
 
 
@@ -71,7 +81,7 @@ def test_output_shares_the_storage_of_the_target_embedding(settings):
 
 
 @pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda settings: settings.kind)
+@pytest.mark.parametrize("encoder", TEXT_ENCODERS, ids=lambda settings: settings.kind)
 def test_all_three_share_one_storage(encoder, decoder):
     model = build_tied("all", square(decoder), encoder=square(encoder))
     matrices = (model.encoder.embedding, model.decoder.embedding, model.decoder.output)
@@ -94,7 +104,7 @@ def test_output_of_another_width_cannot_be_tied(settings):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "source_vocab_size", "shapes"),
+    ("decoder", "source_size", "shapes"),
     [
         (SutskeverDecoderConfig(**SIZES), 7, r"\(7, 4\) and \(9, 4\)"),
         (BahdanauDecoderConfig(embedding_dim=5, dim=4), 9, r"\(9, 4\) and \(9, 5\)"),
@@ -102,14 +112,14 @@ def test_output_of_another_width_cannot_be_tied(settings):
     ],
     ids=["vocabulary", "width", "transformer"],
 )
-def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_vocab_size, shapes):
+def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_size, shapes):
     with pytest.raises(
         ConfigError,
         match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
         rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
         r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
     ):
-        build_tied("all", decoder, source_vocab_size=source_vocab_size)
+        build_tied("all", decoder, source_size=source_size)
 
 
 def test_dot_score_over_a_wider_memory_is_an_error_for_people():
@@ -118,4 +128,40 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
         decoder=LuongDecoderConfig(score="dot", **SIZES),
     )
     with pytest.raises(ConfigError, match="they are 4 and 8 wide"):
-        build_model(config, source_vocab_size=9, target_vocab_size=9)
+        build_model(config, source_size=9, target_vocab_size=9)
+
+
+@pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
+def test_an_image_has_no_embeddings_to_share(settings):
+    with pytest.raises(
+        ConfigError,
+        match=r"^`ties` 'all' needs an encoder of text, but an image has no embeddings to share\. "
+        r"Set `ties` to 'output'\.$",
+    ):
+        build_tied("all", encoder=square(settings), source_size=(3, 8, 8))
+
+
+@pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
+def test_encoders_of_text_and_of_images_are_told_apart(settings):
+    reads_images = settings in IMAGE_ENCODERS
+    reads, given, fitting = (
+        ("images", "text", "'rnn'.*'sentences'")
+        if reads_images
+        else ("text", "an image", "'vit', 'resnet'")
+    )
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`encoder.kind` '{settings.kind}' reads {reads}, but the source is {given}\. Set "
+        rf"it to one of {fitting}\.$",
+    ):
+        build_tied("none", encoder=square(settings), source_size=9 if reads_images else (3, 8, 8))
+
+
+@pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
+def test_an_image_has_no_tokens_to_copy(settings):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`copying.kind` 'pointer' needs an encoder with a state for every token, but "
+        rf"`encoder.kind` is '{settings.kind}'\. Set `copying.kind` to 'none'\.$",
+    ):
+        ModelConfig(encoder=settings(), copying=PointerConfig())

@@ -178,7 +178,7 @@ def test_tied_weights_are_one_and_stored_once(ties, tmp_path):
                 "ties": ties,
             },
         ),
-        source_vocab_size=9,
+        source_size=9,
         target_vocab_size=9,
     )
     assert model.decoder.output.weight is model.decoder.inner.embedding.weight
@@ -214,7 +214,7 @@ def test_two_vocabularies_are_an_error_for_people():
     with pytest.raises(
         ConfigError, match=r"^`copying` needs one joint vocabulary, but .+ 9 and 8 tokens\. Set"
     ):
-        build_model(ModelConfig(copying=PointerConfig()), source_vocab_size=9, target_vocab_size=8)
+        build_model(ModelConfig(copying=PointerConfig()), source_size=9, target_vocab_size=8)
 
 
 @pytest.mark.parametrize(("name", "least"), [("dim", 0), ("coverage", -1.0)])

@@ -192,6 +192,23 @@ def test_evaluation_tells_scores_and_which_label_is_taken_for_which(trained):
     assert "recall positive" in found["scores"]["macro_f1"]["detail"]
 
 
+def test_of_many_labels_the_five_likeliest_are_measured():
+    examples = [Example(f"text number {number}", f"label {number % 7}") for number in range(28)]
+    task = build(examples=examples)
+    found = task.predict([example.source for example in examples], num_best=5)
+    hits = [
+        example.target in {prediction.text for prediction in best}
+        for example, best in zip(examples, found, strict=True)
+    ]
+    result = task.evaluate(examples).results["accuracy@5"]
+    assert result.value == pytest.approx(100 * sum(hits) / 28)
+    assert 0 < sum(hits) < 28
+
+
+def test_of_few_labels_the_likeliest_alone_is_measured(trained):
+    assert set(trained.evaluation.results) == {"accuracy", "macro_f1"}
+
+
 def test_best_validation_is_that_of_the_loaded_run(trained):
     task = load(trained.folder, "cpu")
     examples = opinions(220, seed=4)[160:190]

@@ -27,7 +27,7 @@ PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 
 
 def build_pair_model(config):
-    return build_model(config, source_vocab_size=50, target_vocab_size=50)
+    return build_model(config, source_size=50, target_vocab_size=50)
 
 
 BUILDERS = {
@@ -100,6 +100,16 @@ def test_coverage_needs_whole_targets():
         r"target must run at once, but it is 0\.5\.$",
     ):
         load_recipe("see2017", ["train.teacher_forcing=0.5"])
+
+
+@pytest.mark.parametrize("kind", ["xu_soft", "xu_hard"])
+def test_losses_over_a_target_need_whole_targets(kind):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`model\.decoder\.kind` '{kind}' needs `train\.teacher_forcing` 1, since a target "
+        r"must run at once, but it is 0\.5\.$",
+    ):
+        load_recipe("bahdanau2015", [f"model.decoder.kind={kind}", "train.teacher_forcing=0.5"])
 
 
 @pytest.mark.parametrize("name", ["see2017", "pointer-small"])

@@ -2,7 +2,7 @@ import pytest
 from matplotlib.text import Text
 
 from regard.core.errors import DataError
-from regard.visual.curves import bars, lines, loss_curve
+from regard.visual.curves import bars, lines, loss_curve, scaling
 from regard.visual.picture import to_svg
 
 JOURNAL = [
@@ -114,3 +114,50 @@ def test_a_shaded_stretch_is_last_in_the_legend():
 
 def test_nothing_is_shaded_unless_asked():
     assert not lines({"a": [(0, 1)]}, x_label="x", y_label="y").axes[0].patches
+
+
+def ticks(figure):
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    low, high = axes.get_xlim()
+    places = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+    return [label.get_text() for place, label in places if low <= place <= high]
+
+
+def test_scaling_puts_powers_at_equal_distances():
+    figure = scaling({"a": [(10, 1), (100, 2), (1000, 3)]}, x_label="x", y_label="y")
+    figure.draw_without_rendering()
+    places = [figure.axes[0].transData.transform((x, 1))[0] for x in (10, 100, 1000)]
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1])
+
+
+def test_scaling_tells_few_powers_finely():
+    figure = scaling({"a": [(900, 1), (60_000, 3)]}, x_label="images", y_label="accuracy")
+    assert ticks(figure) == [
+        "1\u200ak",
+        "2\u200ak",
+        "5\u200ak",
+        "10\u200ak",
+        "20\u200ak",
+        "50\u200ak",
+    ]
+
+
+def test_scaling_tells_many_powers_coarsely():
+    figure = scaling({"a": [(1e6, 1), (1e12, 3)]}, x_label="FLOPs", y_label="accuracy")
+    assert ticks(figure) == ["1\u200aM", "10\u200aM", "100\u200aM"] + [
+        "1\u200aG",
+        "10\u200aG",
+        "100\u200aG",
+        "1\u200aT",
+    ]
+
+
+def test_scaling_refuses_what_has_no_power():
+    with pytest.raises(DataError, match="x must be above 0, but one is 0"):
+        scaling({"a": [(0, 1), (1, 2)]}, x_label="x", y_label="y")
+
+
+def test_scaling_of_nothing_is_refused():
+    with pytest.raises(DataError, match="`series` must hold at least one finite point"):
+        scaling({}, x_label="x", y_label="y")

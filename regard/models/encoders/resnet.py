@@ -1,0 +1,133 @@
+"""The residual network: an image becomes a coarser grid of richer cells, stage by stage."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least, within
+from regard.core.errors import ConfigError
+from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Encoder, Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResnetEncoderConfig:
+    """Stages of residual blocks; each but the first halves rows and columns."""
+
+    kind: Literal["resnet"] = "resnet"
+    """What kind of encoder this is."""
+    stem: Literal["small", "large"] = "small"
+    """What comes first: 3 x 3 pixels at full size, or 7 x 7 that leave a quarter of each side."""
+    widths: tuple[int, ...] = (64, 128, 256)
+    """Channels of each stage; the last is the width of the states."""
+    blocks: tuple[int, ...] = (2, 2, 2)
+    """Residual blocks of each stage."""
+    dropout: float = 0.0
+    """Dropout on the states."""
+
+    def __post_init__(self) -> None:
+        if not self.widths:
+            raise ConfigError("`widths` must have at least one stage, but is empty.")
+        if len(self.blocks) != len(self.widths):
+            raise ConfigError(
+                f"`blocks` must have a number for each of the {len(self.widths)} `widths`, but has "
+                f"{len(self.blocks)}."
+            )
+        for name in ("widths", "blocks"):
+            for number, value in enumerate(getattr(self, name)):
+                at_least(f"{name}[{number}]", value, 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class ResnetEncoder(Encoder):
+    """Reads an image with residual blocks of convolutions (He et al. 2016, section 4.2).
+
+    The states are the cells of the last grid, row by row; the summary is their mean.
+
+    Args:
+        config: The settings.
+        shape: Channels, rows and columns of the images.
+    """
+
+    def __init__(self, config: ResnetEncoderConfig, shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.memory_dim = config.widths[-1]
+        self.stem = STEMS[config.stem](shape[0], config.widths[0])
+        self.blocks = nn.ModuleList()
+        before = config.widths[0]
+        for stage, (width, num_blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):
+            for number in range(num_blocks):
+                stride = 2 if stage and not number else 1
+                self.blocks.append(ResidualBlock(before, width, stride=stride))
+                before = width
+        self.dropout = nn.Dropout(config.dropout)
+        # By He et al. 2015, what a model's rule 'default' leaves as it is.
+        initialise(self, InitConfig(rule="kaiming_normal"))
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        grid = values.to(next(self.parameters()).dtype)
+        if grid.is_cuda:  # the order in which its convolutions are quickest
+            grid = grid.contiguous(memory_format=torch.channels_last)
+        grid = self.stem(grid)
+        for block in self.blocks:
+            grid = block(grid)  # (B, D, Y, X)
+        states = grid.flatten(2).transpose(1, 2)  # (B, S, D)
+        return Memory(
+            states=self.dropout(states),
+            mask=states.new_ones(states.shape[:2], dtype=torch.bool),
+            summary=states.mean(1),
+            layout=(grid.shape[2], grid.shape[3]),
+        )
+
+
+class ResidualBlock(nn.Module):
+    """relu(x + f(x)), f being two convolutions of 3 x 3, each with a batch norm.
+
+    Where width or size change, x goes through a convolution of 1 x 1 (He et al. 2016, eq. 2).
+    """
+
+    def __init__(self, before: int, width: int, *, stride: int) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(
+            *_convolve(before, width, kernel=3, stride=stride),
+            nn.ReLU(inplace=True),
+            *_convolve(width, width, kernel=3),
+        )
+        is_same = before == width and stride == 1
+        self.shortcut = (
+            nn.Identity()
+            if is_same
+            else nn.Sequential(*_convolve(before, width, kernel=1, stride=stride))
+        )
+
+    def forward(self, grid: Tensor) -> Tensor:
+        """Transform (B, C, Y, X)."""
+        total: Tensor = self.inner(grid) + self.shortcut(grid)
+        return total.relu()
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+
+def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
+    # The norm after it has a bias of its own.
+    convolution = nn.Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
+    return [convolution, nn.BatchNorm2d(width)]
+
+
+def _small_stem(channels: int, width: int) -> nn.Sequential:
+    return nn.Sequential(*_convolve(channels, width, kernel=3), nn.ReLU(inplace=True))
+
+
+def _large_stem(channels: int, width: int) -> nn.Sequential:
+    return nn.Sequential(
+        *_convolve(channels, width, kernel=7, stride=2),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(3, stride=2, padding=1),
+    )
+
+
+STEMS = {"small": _small_stem, "large": _large_stem}

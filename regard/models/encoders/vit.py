@@ -1,0 +1,114 @@
+"""The vision transformer: an image is cut into patches, which are read like words."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.positions import GridPositions, LearnedPositions, Positions
+from regard.core.config import at_least
+from regard.core.errors import ConfigError
+from regard.models.blocks import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+    place,
+)
+from regard.models.interfaces import Encoder, Memory
+from regard.models.layers import FeedForwardKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class VitEncoderConfig(BlockConfig):
+    """A stack of blocks over the patches of an image."""
+
+    kind: Literal["vit"] = "vit"
+    """What kind of encoder this is."""
+    patch: int = 4
+    """Width and height of a patch in pixels; it must divide the image's."""
+    feed_forward: FeedForwardKind = "gelu"
+    """The feed-forward layer."""
+    is_norm_first: bool = True
+    """Norm before each layer instead of after the residual sum."""
+    positions: Literal["learned", "sincos2d"] = "learned"
+    """How the place of a patch is told: a learned vector, or sines and cosines of row and column.
+    """
+    summary: Literal["class", "mean"] = "class"
+    """What stands for the whole image: the state of a class token, or the mean of the patches."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("patch", self.patch, 1)
+
+
+class VitEncoder(Encoder):
+    """Reads an image as a sequence of patches (Dosovitskiy et al. 2021, eq. 1-4).
+
+    The class token stands before the patches inside; the memory holds the patches alone.
+
+    Args:
+        config: The settings.
+        shape: Channels, rows and columns of the images.
+    """
+
+    def __init__(self, config: VitEncoderConfig, shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.memory_dim = config.dim
+        channels, num_rows, num_columns = shape
+        if num_rows % config.patch or num_columns % config.patch:
+            raise ConfigError(
+                f"`patch` must divide both sides of the image ({num_rows} x {num_columns} "
+                f"pixels), but is {config.patch}."
+            )
+        self.layout = num_rows // config.patch, num_columns // config.patch
+        self.patch_map = nn.Conv2d(channels, config.dim, config.patch, stride=config.patch)
+        # A vector has no fan to start by, and no decay.
+        self.class_token = (
+            nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
+        )
+        self.num_before = int(config.summary == "class")
+        self.positions = _build_positions(config, self.layout, num_before=self.num_before)
+        self.blocks = TransformerBlocks(
+            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        grid = self.patch_map(values.to(self.patch_map.weight.dtype))  # (B, D, Y, X)
+        states = grid.flatten(2).transpose(1, 2)  # (B, P, D)
+        if self.class_token is not None:
+            first = self.class_token.to(states.dtype).expand(len(states), 1, -1)
+            states = torch.cat([first, states], dim=1)  # (B, L, D)
+        states = self.dropout(place(states, self.positions))
+        for block in self.blocks:
+            states = block.encode(states)
+        states = self.norm(states)
+        patches = states[:, self.num_before :]  # (B, S, D)
+        return Memory(
+            states=patches,
+            mask=patches.new_ones(patches.shape[:2], dtype=torch.bool),
+            summary=patches.mean(1) if self.class_token is None else states[:, 0],
+            layout=self.layout,
+        )
+
+
+def _build_positions(
+    config: VitEncoderConfig, layout: tuple[int, int], *, num_before: int
+) -> Positions:
+    num_rows, num_columns = layout
+    if config.positions == "learned":
+        return LearnedPositions(
+            dim=config.dim,
+            num_heads=config.num_heads,
+            max_length=num_before + num_rows * num_columns,
+        )
+    return GridPositions(
+        dim=config.dim,
+        num_heads=config.num_heads,
+        num_columns=num_columns,
+        num_before=num_before,
+    )
