@@ -1,6 +1,7 @@
 """What a model answers, and where it looked."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,9 +41,9 @@ class AttentionMap:
     kind: str = "attention"
     """What the weights are: attention, or what stands in for it where a model has none."""
     grid: tuple[int, int] | None = None
-    """Rows and columns of an image, whose cells are the source's pieces, row by row."""
+    """Rows and columns of an image's cells; they are the last of `source`, row by row."""
     image: NDArray[np.uint8] | None = None
-    """(Y, X, C), the image that was looked at."""
+    """The image that was looked at, (Y, X, 3), where there is one."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
@@ -71,3 +72,16 @@ class AttentionMap:
 
 def _label(piece: str) -> str:
     return piece.removeprefix("▁") or piece
+
+
+def cell_names(grid: tuple[int, int]) -> tuple[str, ...]:
+    """Name the cells of a grid row by row, `row,column` from 1 on."""
+    rows, columns = grid
+    return tuple(
+        f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)
+    )
+
+
+def as_picture(pixels: Tensor) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+    """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3)."""
+    return np.ascontiguousarray(pixels.expand(3, -1, -1).permute(1, 2, 0).cpu().numpy())

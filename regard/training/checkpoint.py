@@ -73,7 +73,7 @@ def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> No
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files."""
+    """Return the mean of the weights in several files; counts are taken from the last."""
     sums: dict[str, Tensor] = {}
     weights: dict[str, Tensor] = {}
     for path in paths:
@@ -85,7 +85,10 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
             )
         for name, tensor in weights.items():
             sums[name] += tensor
-    return {name: (total / len(paths)).to(weights[name].dtype) for name, total in sums.items()}
+    return {
+        name: (sums[name] / len(paths)).to(last.dtype) if last.is_floating_point() else last
+        for name, last in weights.items()
+    }
 
 
 class Averages:

@@ -190,11 +190,14 @@ class Trainer:
 
     def _step(self, group: list[Any]) -> None:
         num_tokens = sum(batch.num_target_tokens for batch in group)
-        rng = rng_states()
+        rng, buffers = rng_states(), [buffer.clone() for buffer in self._model.buffers()]
         try:
             sums = self._backward(group)
         except KeyboardInterrupt:
-            restore_rng(rng)  # as if the step had never begun
+            # As if the step had never begun: a batch norm, for one, counts in its forward pass.
+            restore_rng(rng)
+            for buffer, before in zip(self._model.buffers(), buffers, strict=True):
+                buffer.copy_(before)
             raise
         with self._interrupts.held():
             self._set_learning_rate()

@@ -7,6 +7,7 @@ from regard.attention.positions import (
     POSITIONS,
     AlibiPositions,
     BucketPositions,
+    GridPositions,
     LearnedPositions,
     RotaryPositions,
     ShawPositions,
@@ -52,6 +53,19 @@ def test_sinusoidal_positions_have_nothing_to_learn_and_no_limit():
     positions.check_length(10_000)
     assert not list(positions.parameters())
     assert torch.equal(positions.embed(torch.arange(7, 9)), sinusoids(torch.arange(9), 6)[7:])
+
+
+@pytest.mark.parametrize("dim", [8, 7])
+def test_grid_positions_are_those_of_the_row_and_of_the_column(dim):
+    positions = GridPositions(dim=dim, num_heads=1, num_columns=3, num_before=1)
+    table, half = positions.embed(torch.arange(13)), dim // 2
+    assert table.shape == (13, dim)
+    assert (table[0] == 0).all()
+    for row in range(4):
+        for column in range(3):
+            told = table[1 + 3 * row + column]
+            assert torch.equal(told[:half], sinusoids(torch.tensor([row]), half)[0])
+            assert torch.equal(told[half:], sinusoids(torch.tensor([column]), dim - half)[0])
 
 
 def test_learned_positions_are_rows_of_a_table():

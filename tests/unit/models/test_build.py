@@ -4,6 +4,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
+from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -14,6 +15,7 @@ from regard.models.decoders import (
 from regard.models.encoders import (
     ENCODERS,
     IMAGE_ENCODERS,
+    JOINED_ENCODERS,
     TEXT_ENCODERS,
     RnnEncoderConfig,
 )
@@ -40,6 +42,8 @@ def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
     size = (3, 8, 8) if settings in IMAGE_ENCODERS else 9
+    if settings in JOINED_ENCODERS:
+        size = 9, (3, 8, 8)
     model = build_tied("none", encoder=square(settings), source_size=size)
     assert type(model.encoder) is ENCODERS[settings]
 
@@ -125,3 +129,39 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
     )
     with pytest.raises(ConfigError, match="they are 4 and 8 wide"):
         build_model(config, source_size=9, target_vocab_size=9)
+
+
+@pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
+def test_an_image_has_no_embeddings_to_share(settings):
+    with pytest.raises(
+        ConfigError,
+        match=r"^`ties` 'all' needs an encoder of text, but an image has no embeddings to share\. "
+        r"Set `ties` to 'output'\.$",
+    ):
+        build_tied("all", encoder=square(settings), source_size=(3, 8, 8))
+
+
+@pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
+def test_encoders_of_text_and_of_images_are_told_apart(settings):
+    reads_images = settings in IMAGE_ENCODERS
+    reads, given, fitting = (
+        ("images", "text", "'rnn'.*'sentences'")
+        if reads_images
+        else ("text", "an image", "'vit', 'resnet'")
+    )
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`encoder.kind` '{settings.kind}' reads {reads}, but the source is {given}\. Set "
+        rf"it to one of {fitting}\.$",
+    ):
+        build_tied("none", encoder=square(settings), source_size=9 if reads_images else (3, 8, 8))
+
+
+@pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
+def test_an_image_has_no_tokens_to_copy(settings):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`copying.kind` 'pointer' needs an encoder with a state for every token, but "
+        rf"`encoder.kind` is '{settings.kind}'\. Set `copying.kind` to 'none'\.$",
+    ):
+        ModelConfig(encoder=settings(), copying=PointerConfig())

@@ -127,3 +127,35 @@ def test_pooling_of_single_tokens_needs_a_state_for_each(pooling):
         match=rf"^`encoder\.pooling` must be 1 with `pooling` '{pooling}', but is 2\.$",
     ):
         ClassifierConfig(encoder=replace(ENCODER, pooling=2), pooling=pooling)
+
+
+IMAGE_POOLINGS = ("summary", "mean", "max", "attention")
+
+
+@pytest.mark.parametrize("pooling", IMAGE_POOLINGS)
+def test_images_are_classified_and_every_parameter_learns(
+    pooling, tiny_image_encoders, image_shape, images
+):
+    for encoder in tiny_image_encoders.values():
+        torch.manual_seed(0)
+        config = ClassifierConfig(encoder=encoder, pooling=pooling, dropout=0.0)
+        model = Classifier(config, image_shape, 3)
+        logits = model(images.source, images.mask)
+        assert logits.shape == (3, 3)
+        torch.nn.functional.cross_entropy(logits, torch.tensor([0, 2, 1])).backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+            # A bias of keys moves all scores of a query alike.
+            assert parameter.grad.abs().sum() > 0 or name.endswith("key_map.bias"), name
+
+
+@pytest.mark.parametrize("pooling", ["first", "aligned"])
+def test_poolings_of_texts_do_not_fit_images(pooling, tiny_image_encoders):
+    for encoder in tiny_image_encoders.values():
+        with pytest.raises(
+            ConfigError,
+            match=rf"^`pooling` must not be '{pooling}' with an encoder of images, which has no "
+            r"first token and no second text\. Set it to 'summary' or 'mean'\.$",
+        ):
+            ClassifierConfig(encoder=encoder, pooling=pooling)

@@ -102,6 +102,16 @@ def test_coverage_needs_whole_targets():
         load_recipe("see2017", ["train.teacher_forcing=0.5"])
 
 
+@pytest.mark.parametrize("kind", ["xu_soft", "xu_hard"])
+def test_losses_over_a_target_need_whole_targets(kind):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`model\.decoder\.kind` '{kind}' needs `train\.teacher_forcing` 1, since a target "
+        r"must run at once, but it is 0\.5\.$",
+    ):
+        load_recipe("bahdanau2015", [f"model.decoder.kind={kind}", "train.teacher_forcing=0.5"])
+
+
 @pytest.mark.parametrize("name", ["see2017", "pointer-small"])
 def test_one_word_leaves_the_pointer_out(name):
     recipe = load_recipe(name, ["model.copying.kind=none"])

@@ -143,6 +143,19 @@ def test_average_of_different_models_names_both_files(tmp_path):
         average_weights([tmp_path / "a", tmp_path / "b"])
 
 
+def test_average_has_mean_running_statistics_and_the_last_count(tmp_path):
+    norm, paths = nn.BatchNorm1d(2), [tmp_path / "a", tmp_path / "b"]
+    means = []
+    for path in paths:
+        norm(torch.randn(5, 2))
+        means.append(norm.running_mean.clone())
+        save_weights(norm, path)
+    averaged = average_weights(paths)
+    assert torch.allclose(averaged["running_mean"], (means[0] + means[1]) / 2)
+    assert averaged["num_batches_tracked"].dtype == torch.long
+    assert averaged["num_batches_tracked"] == 2
+
+
 def test_averages_keep_the_last_few(tmp_path):
     averages = Averages(tmp_path, max_kept=2)
     for step in (5, 10, 100):

@@ -327,6 +327,26 @@ def test_interrupt_while_accumulating_repeats_the_whole_step(tmp_path):
     assert_same_weights(second.present_weights(), whole.present_weights())
 
 
+def build_normed_model():
+    torch.manual_seed(7)
+    return nn.Sequential(nn.Linear(WIDTH, 8), nn.BatchNorm1d(8), nn.Linear(8, NUM_CLASSES))
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7])
+def test_interrupted_step_leaves_no_trace_in_running_statistics(tmp_path, stop_at):
+    config, batches = replace(SHORT, accumulate=2), Batches(sizes=(2, 5, 3, 4))
+    whole = Bench(tmp_path / "whole", config, model=build_normed_model(), batches=batches)
+    whole.run()
+    parts = tmp_path / "parts"
+    interrupt = interrupt_at(stop_at)
+    Bench(parts, config, model=build_normed_model(), batches=batches, before_loss=interrupt).run()
+    second = Bench(parts, config, model=build_normed_model(), batches=batches)
+    second.trainer.resume()
+    second.run()
+    assert "1.running_var" in second.present_weights()
+    assert_same_weights(second.present_weights(), whole.present_weights())
+
+
 def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
     def refuse():
         raise KeyboardInterrupt

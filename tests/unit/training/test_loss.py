@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from regard.training.loss import cross_entropy
+from regard.training.loss import cross_entropy, log_probs_of
 
 LOGITS = torch.tensor([[[2.0, 0.0, -1.0], [0.5, 0.5, 0.5], [9.0, -9.0, 0.0]]])
 LABELS = torch.tensor([[0, 2, 1]])
@@ -58,3 +58,9 @@ def test_sums_over_two_batches_equal_the_sum_over_both():
 def test_wrong_axes_are_named():
     with pytest.raises(ValueError, match=r"`logits` must have the axes \(B, T, V"):
         cross_entropy(LOGITS[0], LABELS, MASK)
+
+
+def test_log_probabilities_of_the_true_tokens_sum_to_the_nll():
+    told = log_probs_of(LOGITS, LABELS)
+    assert told.shape == (1, 3)
+    torch.testing.assert_close(-told[MASK].sum(), cross_entropy(LOGITS, LABELS, MASK).nll)

@@ -1,0 +1,238 @@
+import itertools
+
+import pytest
+import torch
+
+from regard.attention.record import record
+from regard.core.errors import ConfigError
+from regard.models.build import ModelConfig
+from regard.models.copying import PointerConfig
+from regard.models.decoders import (
+    HardXuDecoder,
+    HardXuDecoderConfig,
+    SoftXuDecoder,
+    SoftXuDecoderConfig,
+)
+from regard.models.interfaces import Memory
+from regard.training.checkpoint import load_weights, save_weights
+from regard.training.loss import log_probs_of
+
+LENGTHS = [5, 2, 4]
+SIZES = {"embedding_dim": 3, "dim": 6, "attention_dim": 2}
+TARGETS = torch.tensor([[2, 5, 8, 4], [2, 7, 7, 1], [2, 8, 5, 3]])
+
+
+def build_soft(**changes):
+    torch.manual_seed(0)
+    return SoftXuDecoder(SoftXuDecoderConfig(**SIZES, **changes), 9, memory_dim=4).eval()
+
+
+def build_hard(**changes):
+    torch.manual_seed(0)
+    return HardXuDecoder(HardXuDecoderConfig(**SIZES, **changes), 9, memory_dim=4).eval()
+
+
+def lstm_by_hand(cell, inputs, hidden, kept):
+    gates = cell.weight_ih_l0 @ inputs + cell.bias_ih_l0 + cell.weight_hh_l0 @ hidden
+    take, keep, new, give = (gates + cell.bias_hh_l0).chunk(4)
+    kept = keep.sigmoid() * kept + take.sigmoid() * new.tanh()
+    return give.sigmoid() * kept.tanh(), kept
+
+
+def look_by_hand(decoder, hidden, annotations):
+    score = decoder.attention.score
+    energies = torch.stack(
+        [
+            score.weight.weight[0] @ (score.query_map.weight @ hidden + score.key_map(one)).tanh()
+            for one in annotations
+        ]
+    )
+    return energies.exp() / energies.exp().sum()
+
+
+@pytest.mark.parametrize("build", [build_soft, build_hard], ids=["soft", "hard"])
+def test_steps_follow_the_paper(memory, build):
+    decoder = build()
+    logits = decoder(TARGETS, memory).logits
+    for row, length in enumerate(LENGTHS):
+        annotations = memory.states[row, :length]
+        hidden, kept = (start(annotations.mean(0)).tanh() for start in decoder.bridge.maps)
+        for position, token in enumerate(TARGETS[row]):
+            weights = look_by_hand(decoder, hidden, annotations)
+            if build is build_hard:
+                weights = torch.eye(length)[weights.argmax()]
+            context = decoder.gate(hidden).sigmoid() * (weights @ annotations)
+            word = decoder.embedding.weight[token]
+            inputs = torch.cat([word, context])
+            hidden, kept = lstm_by_hand(decoder.recurrence.sequence, inputs, hidden, kept)
+            joined = word + decoder.state_map(hidden) + decoder.context_map(context)
+            assert torch.allclose(logits[row, position], decoder.output(joined), atol=1e-5)
+
+
+def test_doubly_stochastic_loss_leaves_padding_of_both_sides_out(memory):
+    decoder = build_soft(doubly_stochastic=0.5)
+    with record(decoder) as maps:
+        terms = decoder(TARGETS, memory).losses["doubly_stochastic"]
+    weights = maps.stack()[:, 0, 0]
+    assert terms.shape == (3, 4)
+    for row, (num_places, num_tokens) in enumerate(zip(LENGTHS, (4, 2, 3), strict=True)):
+        sums = weights[row, :num_tokens, :num_places].sum(0)
+        expected = 0.5 * (1 - sums).square().sum()
+        assert torch.allclose(terms[row, :num_tokens].sum(), expected, atol=1e-5)
+
+
+def test_without_its_weight_there_is_no_doubly_stochastic_loss(memory):
+    assert build_soft(doubly_stochastic=0.0)(TARGETS, memory).losses == {}
+
+
+def test_hard_attention_looks_at_one_place_at_each_step(memory):
+    decoder = build_hard()
+    with record(decoder) as maps:
+        decoder(TARGETS, memory)
+    weights = maps.stack()[:, 0, 0]
+    assert weights.shape == (3, 4, 5)
+    assert ((weights == 0) | (weights == 1)).all()
+    assert (weights.sum(-1) == 1).all()
+
+
+def test_in_evaluation_nothing_is_drawn_and_nothing_to_be_learned(memory):
+    decoder = build_hard()
+    first, second = (decoder(TARGETS, memory) for _ in range(2))
+    assert torch.equal(first.logits, second.logits)
+    assert first.losses == {} and first.reinforce is None
+
+
+def test_entropy_term_favours_open_choices(memory):
+    decoder = build_hard(entropy=0.5, soft_share=1.0).train()
+    with record(decoder) as maps:
+        terms = decoder(TARGETS, memory).losses["entropy"]
+    probs = maps.stack()[:, 0, 0]
+    expected = -0.5 * torch.distributions.Categorical(probs).entropy()
+    assert torch.allclose(terms, expected, atol=1e-5)
+
+
+def test_term_of_a_choice_is_its_reward_above_the_baseline(memory):
+    decoder = build_hard(reward=2.0, soft_share=0.0).train()
+    decoder.baseline.fill_(-7.0)
+    decoder.is_begun.fill_(True)
+    torch.manual_seed(3)
+    said = decoder.run(TARGETS, decoder.start(memory))[2]
+    torch.manual_seed(3)
+    output = decoder(TARGETS, memory)
+    told, mask = torch.randn(3, 4), torch.arange(4) < torch.tensor([4, 2, 3])[:, None]
+    terms = output.reinforce(told, mask)
+    rewards = [told[row, :length].sum().item() for row, length in enumerate((4, 2, 3))]
+    for row, reward in enumerate(rewards):
+        log_probs = torch.cat([choice.log_probs[row] for choice in said])
+        assert torch.allclose(terms[row], -2.0 * (reward + 7.0) * log_probs, atol=1e-5)
+    assert decoder.baseline.item() == pytest.approx(0.9 * -7.0 + 0.1 * sum(rewards) / 3)
+
+
+def test_first_baseline_is_the_first_reward_and_is_saved(memory, tmp_path):
+    decoder, other = build_hard().train(), build_hard()
+    decoder(TARGETS, memory).reinforce(torch.full((3, 4), -1.5), torch.ones(3, 4).bool())
+    save_weights(decoder, tmp_path / "model.safetensors")
+    load_weights(other, tmp_path / "model.safetensors")
+    assert other.baseline == -6.0 and other.is_begun
+
+
+class Forced:
+    """Chooses what it is told to, step by step, each row for itself."""
+
+    def __init__(self, choices):
+        self.choices = iter(choices.unbind(1))
+
+    def __call__(self, probs):
+        return next(self.choices)[:, None]
+
+
+NUM_PLACES, INPUTS, LABELS = 3, torch.tensor([[2, 5]]), torch.tensor([[5, 3]])
+LOOKS = ("attention.score.query_map.weight", "attention.score.weight.weight", "gate.weight")
+
+
+def one_image(num_rows):
+    """The same image, many times."""
+    states = torch.randn(1, NUM_PLACES, 4, generator=torch.Generator().manual_seed(2))
+    return Memory(
+        states=2 * states.expand(num_rows, -1, -1),
+        mask=torch.ones(num_rows, NUM_PLACES).bool(),
+        summary=states[:, 0].expand(num_rows, -1),
+    )
+
+
+def sharpened():
+    """A decoder whose choices matter and are uneven."""
+    decoder = build_hard(soft_share=0.0, entropy=0.0).train().double()
+    with torch.no_grad():
+        for parameter in decoder.parameters():
+            parameter.mul_(2.0)
+    return decoder
+
+
+def memory_of(num_rows):
+    memory = one_image(num_rows)
+    return Memory(memory.states.double(), memory.mask, memory.summary.double())
+
+
+def gradients(decoder, loss, *, keep=False):
+    parameters = dict(decoder.named_parameters())
+    looks = [parameters[name] for name in LOOKS]
+    found = torch.autograd.grad(loss, looks, retain_graph=keep, materialize_grads=True)
+    return torch.cat([gradient.flatten() for gradient in found])
+
+
+def exact_gradient():
+    """Of Σ_s p(s) log p(y | s), over every way to look at three places twice."""
+    decoder, ways = sharpened(), list(itertools.product(range(NUM_PLACES), repeat=2))
+    decoder.attention.choose = Forced(torch.tensor(ways))
+    memory = memory_of(len(ways))
+    logits, _, said = decoder.run(INPUTS.expand(len(ways), -1), decoder.start(memory))
+    told = logits.log_softmax(-1).gather(-1, LABELS.expand(len(ways), -1)[..., None])
+    chances = sum(choice.log_probs[:, 0] for choice in said).exp()
+    assert torch.allclose(chances.sum(), torch.ones((), dtype=torch.double))
+    return gradients(decoder, -(chances * told.sum((1, 2))).sum())
+
+
+@pytest.mark.parametrize("baseline", [0.0, -4.0], ids=["without", "with-a-baseline"])
+def test_mean_of_drawn_gradients_approaches_the_exact_one(baseline):
+    decoder, num, parts, plain = sharpened(), 4000, [], []
+    for _ in range(10):
+        decoder.baseline.fill_(baseline)
+        decoder.is_begun.fill_(True)
+        output = decoder(INPUTS.expand(num, -1), memory_of(num))
+        labels = LABELS.expand(num, -1)
+        told = log_probs_of(output.logits, labels)
+        terms = output.reinforce(told, torch.ones_like(labels).bool())
+        parts.append(gradients(decoder, (terms - told).mean(0).sum(), keep=True))
+        plain.append(gradients(decoder, -told.mean(0).sum()))
+    found, expected = torch.stack(parts), exact_gradient()
+    error = found.std(0) / len(parts) ** 0.5
+    assert (found.mean(0) - expected).abs().le(5 * error + 1e-4).all()
+    assert error.norm() < 0.1 * expected.norm()
+    # Without the term, it is another gradient altogether.
+    assert (torch.stack(plain).mean(0) - expected).norm() > 0.5 * expected.norm()
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "message"),
+    [
+        (SoftXuDecoderConfig, {"doubly_stochastic": -1.0}, "`doubly_stochastic` must be at least"),
+        (HardXuDecoderConfig, {"soft_share": 1.5}, "`soft_share` must be between 0.0 and 1.0"),
+        (HardXuDecoderConfig, {"reward": -1.0}, "`reward` must be at least 0.0, but is -1.0"),
+        (HardXuDecoderConfig, {"entropy": -1.0}, "`entropy` must be at least 0.0, but is -1.0"),
+    ],
+    ids=["doubly-stochastic", "soft-share", "reward", "entropy"],
+)
+def test_settings_have_limits(settings, changes, message):
+    with pytest.raises(ConfigError, match=message):
+        settings(**changes)
+
+
+@pytest.mark.parametrize("settings", [SoftXuDecoderConfig, HardXuDecoderConfig])
+def test_copying_would_lose_its_losses(settings):
+    with pytest.raises(
+        ConfigError,
+        match=rf"^`copying.kind` 'pointer' needs a decoder without losses of its own, but "
+        rf"`decoder.kind` is '{settings.kind}'\. Set `decoder.kind` to 'bahdanau', or",
+    ):
+        ModelConfig(decoder=settings(), copying=PointerConfig())

@@ -1,0 +1,93 @@
+import pytest
+import torch
+from torch.nn.functional import batch_norm, conv2d
+
+from regard.core.errors import ConfigError
+from regard.models.encoders import ResnetEncoder, ResnetEncoderConfig
+from regard.models.encoders.resnet import ResidualBlock
+
+SHAPE = (3, 8, 5)
+MASK = torch.ones(4, 1).bool()
+
+
+def build_encoder(**changes):
+    torch.manual_seed(0)
+    settings = {"widths": (4, 6), "blocks": (1, 2), **changes}
+    return ResnetEncoder(ResnetEncoderConfig(**settings), SHAPE).eval()
+
+
+@pytest.fixture
+def values():
+    return torch.randn(4, *SHAPE, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    ("stem", "layout"), [("small", (4, 3)), ("large", (1, 1))], ids=["small", "large"]
+)
+def test_states_are_the_last_grid_row_by_row(values, stem, layout):
+    encoder = build_encoder(stem=stem)
+    memory = encoder(values, MASK)
+    grid = encoder.stem(values)
+    for block in encoder.blocks:
+        grid = block(grid)
+    assert memory.layout == layout == tuple(grid.shape[2:])
+    assert memory.states.shape == (4, layout[0] * layout[1], 6)
+    assert memory.mask.shape == memory.states.shape[:2] and memory.mask.all()
+    for row in range(layout[0]):
+        for column in range(layout[1]):
+            state = memory.states[:, row * layout[1] + column]
+            assert torch.equal(state, grid[:, :, row, column])
+    assert torch.allclose(memory.summary, memory.states.mean(1), atol=1e-6)
+
+
+@pytest.mark.parametrize(("before", "stride"), [(4, 1), (3, 1), (4, 2)])
+def test_block_adds_what_it_says_to_its_input(before, stride):
+    torch.manual_seed(0)
+    block, grid = ResidualBlock(before, 4, stride=stride).train(), torch.randn(2, before, 6, 4)
+
+    def norm(found):
+        return batch_norm(found, None, None, training=True)
+
+    first, second = block.inner[0].weight, block.inner[3].weight
+    hidden = norm(conv2d(grid, first, stride=stride, padding=1)).relu()
+    kept = grid
+    if before != 4 or stride != 1:
+        kept = norm(conv2d(grid, block.shortcut[0].weight, stride=stride))
+    expected = (norm(conv2d(hidden, second, padding=1)) + kept).relu()
+    assert torch.allclose(block(grid), expected, atol=1e-5)
+
+
+def test_in_evaluation_an_image_never_depends_on_its_batch(values):
+    encoder = build_encoder().train()
+    for _ in range(3):
+        encoder(values + 1, MASK)
+    encoder.eval()
+    together = encoder(values, MASK).states
+    for row in range(4):
+        alone = encoder(values[row : row + 1], MASK[:1]).states
+        assert torch.allclose(alone, together[row : row + 1], atol=1e-5)
+
+
+def test_weights_start_by_he():
+    encoder = build_encoder(widths=(64,), blocks=(1,))
+    weight = encoder.blocks[0].inner[0].weight  # 9 x 64 inputs
+    assert weight.std().item() == pytest.approx((2 / (9 * 64)) ** 0.5, rel=0.05)
+    assert (encoder.blocks[0].inner[1].weight == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"widths": (), "blocks": ()}, "`widths` must have at least one stage, but is empty."),
+        (
+            {"widths": (4, 6), "blocks": (1,)},
+            "`blocks` must have a number for each of the 2 `widths`, but has 1.",
+        ),
+        ({"widths": (4, 0), "blocks": (1, 1)}, r"`widths\[1\]` must be at least 1, but is 0"),
+        ({"widths": (4,), "blocks": (0,)}, r"`blocks\[0\]` must be at least 1, but is 0"),
+    ],
+    ids=["no-stage", "other-number", "no-width", "no-block"],
+)
+def test_stages_must_have_widths_and_blocks(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        ResnetEncoderConfig(**settings)

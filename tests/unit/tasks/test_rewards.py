@@ -1,0 +1,72 @@
+import pytest
+import torch
+
+from regard.data.examples import Example
+from regard.data.tokenizers import TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
+from regard.models.build import ModelConfig
+from regard.models.decoders import HardXuDecoderConfig, SoftXuDecoderConfig
+from regard.models.encoders import RnnEncoderConfig
+from regard.tasks.learning import train
+from regard.tasks.predictor import Predictor
+from regard.tasks.recipe import Recipe
+from regard.training.checkpoint import read_weights
+
+SIZES = {"embedding_dim": 6, "dim": 8, "attention_dim": 4}
+EXAMPLES = [Example("a b b a", "b a a"), Example("c a b", "c")]
+
+
+def build(decoder):
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+    encoder = RnnEncoderConfig(embedding_dim=6, dim=8)
+    recipe = Recipe(model=ModelConfig(encoder=encoder, decoder=decoder))
+    return Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=torch.device("cpu"))
+
+
+def cost(predictor):
+    """What all examples cost, with the same draws each time."""
+    (batch,) = predictor.batches(EXAMPLES)
+    torch.manual_seed(0)
+    return predictor.loss(batch)
+
+
+def test_reward_is_the_log_probability_of_the_whole_target():
+    predictor = build(HardXuDecoderConfig(soft_share=0.0, **SIZES))
+    predictor.model.train()
+    loss = cost(predictor)
+    assert predictor.model.decoder.is_begun
+    assert predictor.model.decoder.baseline.item() == pytest.approx(-loss.nll.item() / 2)
+
+
+def test_baseline_is_taken_from_the_reward():
+    predictor = build(HardXuDecoderConfig(soft_share=0.0, entropy=0.0, **SIZES))
+    decoder = predictor.model.train().decoder
+    decoder.is_begun.fill_(True)
+    terms = []
+    for baseline in (-10.0, -20.0, -40.0):
+        decoder.baseline.fill_(baseline)
+        loss = cost(predictor)
+        terms.append(loss.total.item() - loss.nll.item())
+    # Twice as much lower adds twice as much, for one and the same choices.
+    assert terms[2] - terms[1] == pytest.approx(2 * (terms[1] - terms[0]), rel=1e-4)
+    assert terms[1] - terms[0] > 1.0
+
+
+def test_in_evaluation_only_the_doubly_stochastic_term_is_left():
+    for decoder, has_term in (
+        (HardXuDecoderConfig(**SIZES), False),
+        (SoftXuDecoderConfig(**SIZES), True),
+    ):
+        predictor = build(decoder)
+        predictor.model.eval()
+        loss = cost(predictor)
+        assert (loss.total > loss.nll + 0.1) == has_term
+
+
+def test_training_keeps_the_baseline(reverse_files, tmp_path):
+    found = train(
+        reverse_files.request(tmp_path / "run", "model.decoder.kind=xu_hard", "train.max_steps=2")
+    )
+    weights = read_weights(found.folder / "model.safetensors")
+    assert weights["decoder.is_begun"]
+    assert weights["decoder.baseline"] < -1.0
