@@ -27,6 +27,7 @@ from regard.models.encoders import (
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     ImageEncoderConfig,
+    JoinedEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
@@ -102,6 +103,9 @@ TINY_ENCODERS = (
             feed_forward_dim=5,
             separator=7,
             dropout=0.0,
+        ),
+        "joined": JoinedEncoderConfig(
+            text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
         ),
     }
 )
@@ -183,6 +187,21 @@ class Images(Sentences):
         return self.source, torch.zeros(3, num).bool()
 
 
+@dataclass(frozen=True)
+class Joined(Sentences):
+    """Sentences, each with an image."""
+
+    def alone(self, row):
+        ids, images = self.source
+        source, mask = replace(draw_sentences(), source=ids, mask=self.mask).alone(row)
+        return (source, images[row : row + 1]), mask
+
+    def padded(self, num):
+        ids, images = self.source
+        source, mask = replace(draw_sentences(), source=ids, mask=self.mask).padded(num)
+        return (source, images), mask
+
+
 def draw_sentences():
     generator = torch.Generator().manual_seed(5)
     source = torch.randint(4, VOCAB_SIZE, (3, 7), generator=generator)
@@ -195,6 +214,11 @@ def draw_sentences():
 def draw_images():
     source = torch.randn(3, *IMAGE_SHAPE, generator=torch.Generator().manual_seed(5))
     return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
+
+
+def draw_joined():
+    sentences = draw_sentences()
+    return Joined((sentences.source, draw_images().source), sentences.mask, sentences.targets)
 
 
 @pytest.fixture
@@ -211,9 +235,11 @@ def images():
 
 @pytest.fixture
 def inputs_of():
-    """Settings of a model to what it can read: sentences or images."""
+    """Settings of a model to what it can read: sentences, images or both."""
 
     def draw(config):
+        if isinstance(config.encoder, JoinedEncoderConfig):
+            return draw_joined()
         reads_images = isinstance(config.encoder, ImageEncoderConfig)
         return draw_images() if reads_images else draw_sentences()
 
@@ -277,6 +303,8 @@ def build():
 
     def build_seeded(config, seed=0):
         size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
+        if isinstance(config.encoder, JoinedEncoderConfig):
+            size = VOCAB_SIZE, IMAGE_SHAPE
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = build_model(config, source_size=size, target_vocab_size=VOCAB_SIZE)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from regard.visual import curves, picture
@@ -18,8 +19,9 @@ EXPERIMENTS = {
     ),
     "positions": (
         "Every kind of position",
-        "The same transformer, told in different ways where a token stands, on both sides. "
-        "Learned vectors of places beyond the trained ones are as random as they began.",
+        "The same transformer (`vaswani2017-tiny`; `sinusoidal` is the rung `vaswani2017`), told "
+        "in different ways where a token stands, on both sides. Learned vectors of places beyond "
+        "the trained ones are as random as they began.",
     ),
 }
 """Titles of the two halves, and what is compared."""
@@ -48,9 +50,11 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "# Longer than in training",
         "",
         "Problems whose every answer is known: trained on short sources, tested on longer ones. "
-        f"An answer is right if all of it is. Every run learns for {' or '.join(map(str, steps))} "
-        f"steps of 64 pairs ({min(seconds):.0f}–{max(seconds):.0f} s) and answers greedily; no "
-        "source that is tested was trained on.",
+        "An answer is right if all of it is. Every run learns for "
+        f"{' or '.join(f'{number:,}' for number in steps)} steps of 64 pairs "
+        f"({min(seconds):.0f}–{max(seconds):.0f} s) and answers greedily; no source that is tested "
+        "was trained on. So short a training is part of the result: who is still wrong on trained "
+        "lengths has not learned the problem, and says little about longer ones.",
         "",
         _problems(value["problems"]),
         "",
@@ -90,8 +94,11 @@ def _experiment(
     parts += [
         "Before the stroke the mean over trained lengths, after it over longer ones, in percent.",
         "",
-        _verdict(found, problems),
+        f"How far at least {HELD:.0f} % are right at every tested length, and whose answers:",
         "",
+        _reaches(found, problems),
+        "",
+        *_shorter(found, problems),
     ]
     for problem, models in found.items():
         file = f"generalisation-{name}-{problem}.svg"
@@ -140,53 +147,63 @@ def _accuracies(
     found: Mapping[str, Mapping[str, Curve]], problems: Mapping[str, dict[str, Any]]
 ) -> str:
     models = dict.fromkeys(model for curves_of in found.values() for model in curves_of)
-    rows = [
-        (model, *(_cell(curves_of.get(model), problems[name]) for name, curves_of in found.items()))
-        for model in models
-    ]
-    return table(("", *found), rows)
+    rows = []
+    for model in models:
+        means = [
+            _means(curves_of[model], problems[name]) if model in curves_of else None
+            for name, curves_of in found.items()
+        ]
+        rows.append((model, *map(_cell, means), _cell(_mean_of(means))))
+    return table(("", *found, "mean"), rows)
 
 
-def _cell(curve: Curve | None, problem: Mapping[str, Any]) -> str:
-    if curve is None:
-        return "–"
-    trained, beyond = _means(curve, problem)
-    return f"{trained:.1f} / {beyond:.1f}"
+Means = tuple[float, float]
+"""How right a model is on average at the lengths that were trained, and at longer ones."""
 
 
-def _means(curve: Curve, problem: Mapping[str, Any]) -> tuple[float, float]:
+def _cell(means: Means | None) -> str:
+    return "–" if means is None else f"{means[0]:.1f} / {means[1]:.1f}"
+
+
+def _mean_of(means: Sequence[Means | None]) -> Means | None:
+    """Return the means over all problems, if a model was tried on all."""
+    known = [pair for pair in means if pair is not None]
+    if len(known) < len(means):
+        return None
+    return mean(pair[0] for pair in known), mean(pair[1] for pair in known)
+
+
+def _means(curve: Curve, problem: Mapping[str, Any]) -> Means:
     low, high = problem["trained"]
     return mean_within(curve, low, high), mean_within(curve, high + 1, float("inf"))
 
 
-def _verdict(
+def _reaches(
     found: Mapping[str, Mapping[str, Curve]], problems: Mapping[str, dict[str, Any]]
 ) -> str:
-    """Say who holds longest, and who is best beyond the trained lengths over all problems."""
-    held = "; ".join(_longest(name, models, problems[name]) for name, models in found.items())
-    complete = [
-        model
-        for model in next(iter(found.values()))
-        if all(model in models for models in found.values())
-    ]
-    beyond = {
-        model: sum(_means(models[model], problems[name])[1] for name, models in found.items())
-        / len(found)
-        for model in complete
-    }
-    ranked = sorted(beyond, key=lambda model: -beyond[model])
-    means = ", ".join(f"{model} {beyond[model]:.1f} %" for model in ranked)
-    return (
-        f"Who holds longest, with at least {HELD:.0f} % right at every tested length up to there: "
-        f"{held}. Right at longer lengths, mean of the problems: {means}."
-    )
+    """Say for each problem how far the best hold, and which they are."""
+    rows = []
+    for name, models in found.items():
+        (low, high), tested = problems[name]["trained"], problems[name]["tested"]
+        last = {model: held_up_to(curve, (low, high)) for model, curve in models.items()}
+        best = max(last.values())
+        holding = [model for model in last if best and last[model] == best]
+        who = "all" if len(holding) == len(models) > 1 else ", ".join(holding)
+        rows.append((name, f"{low}–{high}", tested[-1], best or "–", who or "none"))
+    return table(("problem", "trained", "tested up to", "held up to", "by"), rows)
 
 
-def _longest(name: str, models: Mapping[str, Curve], problem: Mapping[str, Any]) -> str:
-    last = {model: held_up_to(curve, problem["trained"]) for model, curve in models.items()}
-    most = max(last.values())
-    if not most:
-        return f"{name}: none"
-    best = ", ".join(model for model in last if last[model] == most)
-    reach = "all that was tested" if most == problem["tested"][-1] else f"up to {most}"
-    return f"{name}: {best} ({reach})"
+def _shorter(
+    found: Mapping[str, Mapping[str, Curve]], problems: Mapping[str, dict[str, Any]]
+) -> list[str]:
+    """Say how right each is on sources shorter than any trained one, where there are such."""
+    told = []
+    for name, models in found.items():
+        low, unit = problems[name]["trained"][0], problems[name]["unit"]
+        short = {model: curve[0] for model, curve in models.items() if curve[0][0] < low}
+        if short:
+            length = next(iter(short.values()))[0]
+            ranked = sorted(short, key=lambda model: -short[model][1])
+            shares = ", ".join(f"{model} {short[model][1]:.0f} %" for model in ranked)
+            told.append(f"{name} of {length} {unit}: {shares}")
+    return [f"Shorter than in training, {'; '.join(told)}.", ""] if told else []

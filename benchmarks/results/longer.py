@@ -1,6 +1,5 @@
 """Summaries, replies and answers to questions: scores, samples, and where the models looked."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -9,8 +8,9 @@ import numpy as np
 
 from regard.core.files import write_text
 from regard.visual import curves, heatmap, picture
+from regard.visual.labels import MAX_WIDTH
 
-from .parts import Runs, making, score, table
+from .parts import Runs, changes, making, score, table
 
 TITLES = {
     "rouge1": "ROUGE-1",
@@ -24,6 +24,22 @@ TITLES = {
     "aer": "AER",
 }
 
+NUM_SAMPLES = 8
+"""Examples that are shown with every model's answer; the results have more."""
+
+COPYING = "copying"
+"""The kind of map that shows what is copied from where."""
+
+ABOUT = {
+    "attention": "",
+    COPYING: "Beside each piece that is written stands the probability that it is copied; its row "
+    "says from where. A row without colour is the model's own.",
+}
+"""What to know of each kind of map."""
+
+MOST_COLUMNS = 48
+"""A map of more columns is too small to be read."""
+
 SHARES = ("aer",)
 """Scores that lie between 0 and 1."""
 
@@ -35,8 +51,8 @@ TEXTS = {
     ),
     "scitldr": (
         "Abstracts",
-        "The abstract of a paper → one sentence (SciTLDR, Cachola et al. 2020); 1,992 to learn "
-        "from. An abstract may have several summaries, of which the nearest counts.",
+        "A paper's abstract → one sentence (SciTLDR, Cachola et al. 2020); 1,992 to learn from, "
+        "618 to test on, two in both (official split). Of several summaries the nearest counts.",
     ),
 }
 """The title of each data set of summaries, and what to know of it."""
@@ -57,14 +73,17 @@ def write_summaries(value: dict[str, Any], folder: Path) -> str:
         if not own:
             continue
         leads = [row for row in value["together"] if row["data"] == data]
-        parts += [f"## {title}", "", about, "", _scores(own, leads), ""]
+        changed = changes([{**run, "name": _short(run["name"])} for run in own])
+        parts += [f"## {title}", "", f"{about} {changed}", "", _scores(own, leads), ""]
         parts += _learning(own, folder, f"summaries-{data}")
-    parts += _all_maps(value["runs"], folder, "summaries")
+    copying = [run for run in value["runs"] if run["maps"] and run["maps"][0]["kind"] == COPYING]
+    parts += _all_maps(copying, folder, "summaries")
     for data, (title, _) in TEXTS.items():
         own = [run for run in value["runs"] if run["name"].startswith(f"{data} ")]
         leads = [row for row in value["together"] if row["data"] == data]
         if own:
-            parts += [_samples([*own, *leads], f"{title}: the first of the test set"), ""]
+            shown = _samples([*own, *leads], f"{title}: the first of the test set", NUM_SAMPLES)
+            parts += [shown, ""]
     return "\n".join([*parts, making(value), ""])
 
 
@@ -77,7 +96,9 @@ def write_dialogue(value: dict[str, Any], folder: Path) -> str:
         "",
         "The last three turns of a conversation → the reply (Chit-Chat Challenge, Myers et al. "
         "2020), split by conversation. `reversed` tells the turn before from the reply and serves "
-        "to rerank. Perplexity is per piece of text; BLEU says little, as many replies would do.",
+        "to rerank. Perplexity is per piece of text; BLEU says little, as many replies would do. "
+        "Distinct-1 and distinct-2 are the shares of different words and pairs of words; they fall "
+        "as texts grow, so only numbers of one table can be compared.",
         "",
         _scores(runs, []),
         "",
@@ -97,7 +118,7 @@ def write_dialogue(value: dict[str, Any], folder: Path) -> str:
             "",
         ]
     parts += _all_maps(replies, folder, "dialogue")
-    parts += [_samples(ways or replies, "The first of the test set"), ""]
+    parts += [_samples(ways or replies, "The first of the test set", NUM_SAMPLES), ""]
     return "\n".join([*parts, making(value), ""])
 
 
@@ -114,9 +135,10 @@ def write_questions(value: dict[str, Any], folder: Path) -> str:
         "",
         _scores(runs, []),
         "",
-        *_tasks(runs, folder),
+        *_cut_short(runs),
+        *(_tasks(runs, folder) if runs[0]["test"]["by_tag"] else []),
         *_all_maps(runs, folder, "questions"),
-        _samples(runs, "The first question of each task"),
+        _samples(runs, "The first question of each task", len(runs[0]["samples"])),
         "",
         making(value),
         "",
@@ -128,16 +150,35 @@ def _scores(runs: Runs, together: Runs) -> str:
     """Write every score of every kind of model, and of what is no model."""
     keys = list(runs[0]["test"]["scores"])
     rows: list[tuple[object, ...]] = []
+    base = together[0]["test"]["scores"][keys[-1]]["value"] if together else 0.0
     for name in dict.fromkeys(run["name"] for run in runs):
         own = [run for run in runs if run["name"] == name]
         minutes = mean(run["training"]["seconds"] for run in own) / 60
         cells = [_spread(own, key) for key in keys]
         size = f"{own[0]['parameters'] / 1e6:.1f} M"
+        if together:
+            gain = mean(run["test"]["scores"][keys[-1]]["value"] for run in own) - base
+            cells.append(f"{gain:+.1f}")
         rows.append((_short(name), len(own), size, *cells, f"{minutes:.1f}"))
     for row in together:
-        rows.append((f"*{row['name']}*", "", "", *(score(row, key) for key in keys), ""))
-    titles = (TITLES.get(key, key) for key in keys)
+        rows.append((f"*{row['name']}*", "", "", *(score(row, key) for key in keys), "", ""))
+    titles = [TITLES.get(key, key) for key in keys]
+    titles += [f"{titles[-1]} over the {together[0]['name']}"] if together else []
     return table(("model", "runs", "weights", *titles, "minutes"), rows)
+
+
+def _cut_short(runs: Runs) -> list[str]:
+    """Say which runs had no time to finish their schedule."""
+    short = [run for run in runs if run["training"].get("stopped") == "minutes"]
+    if not short:
+        return []
+    settings = short[0]["settings"]["train"]
+    ends = sorted({run["training"]["epochs"] for run in short})
+    return [
+        f"{len(short)} of {len(runs)} runs were stopped after {settings['max_minutes']:.0f} "
+        f"minutes, in epoch {' or '.join(map(str, ends))} of {settings['max_epochs']}.",
+        "",
+    ]
 
 
 def _spread(runs: Runs, key: str) -> str:
@@ -185,8 +226,6 @@ def _tasks(runs: Runs, folder: Path) -> list[str]:
         for group in run["test"]["by_tag"]:
             found.setdefault(group["name"], []).append(group["accuracy"])
     means = {name: mean(values) for name, values in sorted(found.items())}
-    if not means:
-        return []
     drawing = curves.bars(means, x_label="right %")
     picture.save(folder / "questions-tasks.svg", drawing)
     num_solved = sum(value >= 95 for value in means.values())
@@ -204,36 +243,43 @@ def _tasks(runs: Runs, folder: Path) -> list[str]:
 def _all_maps(runs: Runs, folder: Path, name: str) -> list[str]:
     parts: list[str] = []
     for run in runs:
-        if not run["maps"]:
+        maps = [one for one in run["maps"] if len(one["columns"]) <= MOST_COLUMNS]
+        if not maps:
             continue
-        kind = run["maps"][0]["kind"]
-        does_copy = kind == "copying"
-        title = "Where it copies from" if does_copy else "Where it looks"
-        parts += [f"### {title}: {run['name']}", ""]
-        if does_copy:
-            parts += [
-                "Beside each piece that is written stands the probability that it is copied.",
-                "",
-            ]
-        elif kind != "attention":
-            parts += [f"Shown is: {kind}.", ""]
+        kind = maps[0]["kind"]
+        title = "Where it copies from" if kind == COPYING else "Where it looks"
+        about = ABOUT.get(kind, f"Shown is: {kind}.")
+        parts += [f"### {title}: {run['name']}", "", *([about, ""] if about else [])]
         slug = f"{name}-{run['name']}".replace(",", "").replace(" ", "-")
-        for number, one in enumerate(run["maps"], start=1):
+        for number, one in enumerate(maps, start=1):
             file = f"{slug}-{number}.svg"
-            drawing = heatmap.svg(np.array(one["weights"]), one["rows"], one["columns"])
+            columns = [*map(_both_ends, one["columns"])]
+            drawing = heatmap.svg(np.array(one["weights"]), one["rows"], columns)
             write_text(folder / file, str(drawing))
             parts += [f"![{_plain(one['source'])} → {_plain(one['target'])}]({file})", ""]
     return parts
 
 
-def _samples(rows: Runs, title: str) -> str:
+def _both_ends(label: str) -> str:
+    """Return a label that fits; of a sentence, who it is about and how it ends."""
+    if len(label) <= MAX_WIDTH:
+        return label
+    first, *rest = label.split()
+    while rest and len(f"{first} … {' '.join(rest)}") > MAX_WIDTH:
+        rest = rest[1:]
+    return f"{first} … {' '.join(rest)}"
+
+
+def _samples(rows: Runs, title: str, num: int) -> str:
     """Write the same examples as every model, or way, answers them."""
     shown = [row for row in rows if row["samples"]]
     parts = [f"## {title}, unpicked", ""]
-    for number, (source, right, _) in enumerate(shown[0]["samples"], start=1):
-        parts += [f"{number}. {_plain(source)}", f"   - *right*: {_plain(right)}"]
+    for number, (source, right, _) in enumerate(shown[0]["samples"][:num], start=1):
+        # What belongs to an item stands below its text, which begins later after a longer number.
+        indent = " " * len(f"{number}. ")
+        parts += [f"{number}. {_plain(source)}", f"{indent}- *right*: {_plain(right)}"]
         parts += [
-            f"   - {_short(row['name'])}: {_plain(row['samples'][number - 1][2])}"
+            f"{indent}- {_short(row['name'])}: {_plain(row['samples'][number - 1][2])}"
             for row in shown
             if row["name"] != "people"
         ]
@@ -242,8 +288,8 @@ def _samples(rows: Runs, title: str) -> str:
 
 def _short(name: str) -> str:
     """Return a run's name without that of its data."""
-    words: Sequence[str] = name.split(" ", 1)
-    return words[1] if words[0] in TEXTS else name
+    data, _, rest = name.partition(" ")
+    return rest if data in TEXTS else name
 
 
 def _plain(text: str) -> str:

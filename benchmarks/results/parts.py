@@ -48,6 +48,23 @@ def making(value: dict[str, Any]) -> str:
     )
 
 
+def changes(runs: Runs) -> str:
+    """Say which settings were changed from the recipes: for all, and for each that has more."""
+    found = {run["name"]: [*filter(_is_change, run["command"].split())] for run in runs}
+    first, *others = found.values()
+    common = [word for word in first if all(word in words for words in others)]
+    more = {name: [w for w in words if w not in common] for name, words in found.items()}
+    told = {"all": common, **more}
+    listed = "; ".join(f"{name} `{' '.join(words)}`" for name, words in told.items() if words)
+    return f"Changed from the recipes: {listed or 'nothing'}."
+
+
+def _is_change(word: str) -> bool:
+    """Tell whether a word of a command is a setting, and not one that a run's name tells."""
+    name, equals, _ = word.partition("=")
+    return bool(equals) and name not in ("seed", "start", "model.copying.kind")
+
+
 def samples(runs: Runs, names: Sequence[str], num: int) -> str:
     """Write the first test sentences as the named runs translate them."""
     chosen = [run for run in runs if run["name"] in names]

@@ -9,7 +9,7 @@ import numpy as np
 from regard.core.files import write_text
 from regard.visual import curves, heatmap, picture
 
-from .parts import LEAST, Runs, making, score, table
+from .parts import LEAST, Runs, changes, making, score, table
 
 NOTHING = "∅"
 
@@ -52,7 +52,16 @@ def write_pronunciation(value: dict[str, Any], folder: Path) -> str:
 def write_cmudict(value: dict[str, Any], folder: Path) -> str:
     """Write the page on CMUdict and draw its pictures."""
     title, about = DICTIONARIES["cmudict"]
-    parts = [f"# Pronunciation: {title}", "", about, "", *_body(value, folder, "cmudict")]
+    runs = [{**run, "name": run["name"].removeprefix("cmudict ")} for run in value["runs"]]
+    parts = [
+        f"# Pronunciation: {title}",
+        "",
+        about,
+        "",
+        changes(runs),
+        "",
+        *_body({**value, "runs": runs}, folder, "cmudict"),
+    ]
     return "\n".join(parts)
 
 
@@ -110,9 +119,10 @@ DICTIONARIES = {
     ),
     "cmudict": (
         "English, CMUdict",
-        "Without stress, split by word; right is any listed pronunciation. The published 20–24 % "
-        "(WER) are on an older, cleaner split that is not at hand, so they cannot stand beside "
-        "these.",
+        "112,052 words to learn from, 12,000 to be tested on, without stress and split by word; "
+        "right is any listed pronunciation. Models of one kind: mean ± deviation of their seeds; "
+        "the ensemble: half the 95 % interval. The published 20–24 % (WER) are on an older, "
+        "cleaner split that is not at hand, so they cannot stand beside these.",
     ),
 }
 

@@ -132,7 +132,7 @@ class Conversation:
         """Write the context, the oldest turns left out as far as the model cannot read them."""
         contexts = [write_context(turns, most=most) for most in range(self.num_turns, 0, -1)]
         contexts = contexts or turns[-1:]
-        lengths = [len(self.task.source.read(context)) for context in contexts]
+        lengths = [len(ids) for ids in self.task.source.read_all(contexts)]
         for context, length in zip(contexts, lengths, strict=True):
             if length <= self.max_tokens:
                 return context

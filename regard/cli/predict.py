@@ -39,7 +39,7 @@ def predict(
     from itertools import islice
 
     from regard.core.errors import ConfigError
-    from regard.data.readers import read_sources
+    from regard.tasks.reading import read_asked
     from regard.tasks.reranking import answering
     from regard.tasks.runs import load
 
@@ -56,7 +56,7 @@ def predict(
             "`--prefix` is for models that write their answer, but the task of this run is "
             f"'{task.recipe.task}'. Leave it out."
         )
-    lines = iter(read_sources(file))
+    lines = read_asked(file, task.recipe)
     number = 0
     while chunk := list(islice(lines, CHUNK)):
         answers = answer(chunk, search=search, num_best=nbest, prefix=prefix)

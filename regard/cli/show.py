@@ -1,4 +1,4 @@
-"""`regard show`: where the model looks while it translates a sentence."""
+"""`regard show`: where the model looks while it answers, in a sentence or an image."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,19 +10,20 @@ from regard.cli.options import Device, Run
 
 def show(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="A source sentence.")],
+    sentence: Annotated[str, typer.Argument(help="A source sentence, or an image: its file.")],
     target: Annotated[
         str | None, typer.Option(help="A target to look at instead of the model's own.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw where the model looks in one sentence, in the terminal or into a file."""
+    """Draw where the model looks in a sentence or an image, in the terminal or into a file."""
     from rich.console import Console
 
     from regard.core.errors import ConfigError
     from regard.tasks.runs import load
-    from regard.visual import heatmap, terminal
+    from regard.tasks.seeing import look_through
+    from regard.visual import blocks, heatmap, terminal, tiles
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
@@ -34,13 +35,21 @@ def show(
             f"{run} holds a model without attention, so there is no map to show. "
             f"Its answer is '{written}'."
         )
-    weights = found.mean().numpy()
-    rows, columns = found.labels
     print(written)
     if found.kind != "attention":
         print(f"Shown: {found.kind}")
-    if out is None:
-        Console().print(terminal.heatmap(weights, rows, columns))
-        return
-    heatmap.save(out, weights, rows, columns=columns)
-    print(out)
+    weights = found.mean().numpy()
+    rows, columns = found.labels
+    seen = look_through(found)
+    console = Console()
+    if out is not None:
+        if seen:
+            tiles.save(out, tiles.sheet(seen, title=written), title=written)
+        else:
+            heatmap.save(out, weights, rows, columns=columns)
+        print(out)
+    elif seen:
+        draw = blocks.half_blocks if console.color_system else blocks.shades
+        console.print(blocks.mosaic(seen, draw=draw))
+    else:
+        console.print(terminal.heatmap(weights, rows, columns))

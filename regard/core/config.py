@@ -210,7 +210,11 @@ def _convert_union(choices: list[Any], value: Any, place: str) -> Any:
         return _convert(choices[0], value, place)
     if not isinstance(value, Mapping):
         raise _wrong_type(place, "a table with a `kind`", value)
-    kinds = {_kind(choice): choice for choice in choices}
+    kinds = {kind: choice for choice in choices for kind in _kinds(choice)}
+    # Where no kind is named, the class is meant that has several, since it has a usual one.
+    several = [choice for choice in choices if len(_kinds(choice)) > 1]
+    if "kind" not in value and len(several) == 1:
+        return from_dict(several[0], value, place)
     kind = value.get("kind")
     if kind not in kinds:
         given = "is missing" if kind is None else f"is '{kind}'"
@@ -220,8 +224,8 @@ def _convert_union(choices: list[Any], value: Any, place: str) -> Any:
     return from_dict(kinds[kind], value, place)
 
 
-def _kind(cls: Any) -> str:
-    return str(get_args(get_type_hints(cls)["kind"])[0])
+def _kinds(cls: Any) -> list[str]:
+    return [str(kind) for kind in get_args(get_type_hints(cls)["kind"])]
 
 
 def _wrong_type(place: str, wanted: str, value: Any) -> ConfigError:
@@ -248,7 +252,7 @@ def _choices(hint: Any) -> list[str]:
         return [str(argument) for argument in get_args(hint)]
     if get_origin(hint) in (Union, types.UnionType):
         members = [a for a in get_args(hint) if dataclasses.is_dataclass(a)]
-        return [_kind(member) for member in members] if len(members) > 1 else []
+        return [kind for member in members for kind in _kinds(member)] if len(members) > 1 else []
     return []
 
 

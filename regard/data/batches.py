@@ -1,17 +1,27 @@
 """Examples as padded tensors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+
+Values = Any
+"""Stacked sources: a tensor, or a tuple of tensors where a source has several parts."""
+
+
+def change_values(values: Values, change: Callable[[Tensor], Tensor]) -> Values:
+    """Apply `change` to stacked sources, to each part of them."""
+    return tuple(map(change, values)) if isinstance(values, tuple) else change(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Examples as padded tensors."""
 
-    source: Tensor
-    """(B, S) token ids, padded at the end."""
+    source: Values
+    """(B, S) token ids, padded at the end; or images (B, C, Y, X), or both as a pair."""
     source_mask: Tensor
     """(B, S) True = a real position. It stays on the host: an encoder that needs lengths there
     can have them without waiting for the device."""
@@ -30,7 +40,7 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its values on a device."""
         return Batch(
-            source=self.source.to(device, non_blocking=True),
+            source=change_values(self.source, lambda part: part.to(device, non_blocking=True)),
             source_mask=self.source_mask,
             target=self.target.to(device, non_blocking=True),
             target_mask=self.target_mask.to(device, non_blocking=True),

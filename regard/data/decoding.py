@@ -1,97 +1,134 @@
-"""Many references → one array of small images, all of one shape, and what cannot be read."""
+"""Many references → small images, each decoded once: in worker processes, kept in a cache."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Literal
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image, ImageOps
 
 from regard.core.errors import DataError
-from regard.data.opening import MAX_PIXELS, open_image
+from regard.core.log import logger
+from regard.data.downloads import cache_folder
+from regard.data.framing import RESAMPLING, Frame, Pixels, read_files, to_pixels
+from regard.data.image_cache import Decoded, ImageCache
+from regard.data.pictures import PICTURES, split_reference, to_image
 
-Pixels = NDArray[np.uint8]
+NUM_CACHED = 64
+"""Files from which on the cache is used; fewer are soon read again."""
 
-Fit = Literal["crop", "pad", "squash"]
+NUM_PER_WORKER = 250
+"""Files that make a worker process worth its start."""
 
-MEAN_GREY = 128
+MAX_WORKERS = 16
 
-
-@dataclass(frozen=True)
-class Frame:
-    """What every image becomes, whatever it was. It travels to worker processes."""
-
-    size: int
-    """Rows, and columns, in pixels."""
-    channels: int = 3
-    """1 for grey, 3 for colour."""
-    fit: Fit = "crop"
-    """What becomes of an image that is no square."""
-    max_pixels: int = MAX_PIXELS
-    """Pixels that an image may have before."""
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """Images that were read, and why others were not."""
-
-    pixels: Pixels
-    """(B, C, Y, X)."""
-    rows: dict[str, int]
-    """Where each reference is found in `pixels`."""
-    failures: dict[str, str]
-    """What is wrong with each of the other references, in a sentence."""
-
-
-def resize(image: Image.Image, frame: Frame) -> Image.Image:
-    """Make an image a square of the frame's size, with antialiasing."""
-    return FITS[frame.fit](image, frame.size)
-
-
-def to_pixels(image: Image.Image, frame: Frame) -> Pixels:
-    """Turn an image of any shape into (C, Y, X)."""
-    image = resize(image, frame).convert("L" if frame.channels == 1 else "RGB")
-    pixels = np.asarray(image, np.uint8).reshape(frame.size, frame.size, frame.channels)
-    return np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (C, Y, X)
+CHUNK = 32
+"""Files that a worker process reads at once."""
 
 
 def decode(references: Iterable[str], frame: Frame) -> Decoded:
-    """Read images, each once however often it is named, and note which cannot be read."""
-    found: dict[str, Pixels] = {}
-    failures: dict[str, str] = {}
+    """Read images, each once however often it is named, and note which cannot be read.
+
+    Many files are read once for all: the next time they come from the cache, unless one of them
+    or the frame has changed.
+    """
+    numbered: dict[str, list[tuple[str, str]]] = {}
+    files: list[str] = []
     for reference in dict.fromkeys(references):
-        try:
-            found[reference] = to_pixels(open_image(reference, max_pixels=frame.max_pixels), frame)
-        except DataError as error:
-            failures[reference] = str(error)
-    shape = (len(found), frame.channels, frame.size, frame.size)
-    pixels = np.stack([*found.values()]) if found else np.zeros(shape, np.uint8)
-    return Decoded(pixels, {reference: row for row, reference in enumerate(found)}, failures)
+        if found := split_reference(reference):
+            numbered.setdefault(found[0], []).append((reference, found[1]))
+        else:
+            files.append(reference)
+    decoded = _decode_files(files, frame)
+    for name, named in numbered.items():
+        pictures = PICTURES[name]([argument for _, argument in named])
+        decoded.add((reference for reference, _ in named), _frame_all(pictures, frame))
+    return decoded
 
 
-def _crop(image: Image.Image, size: int) -> Image.Image:
-    """Bring the shorter side to the size and cut the middle out of the longer one."""
-    return ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
+def read_many(references: Sequence[str], frame: Frame) -> Iterator[Pixels | str]:
+    """Read files as `read_files` does, many of them in worker processes."""
+    num_workers = min(MAX_WORKERS, _num_cores(), len(references) // NUM_PER_WORKER)
+    if num_workers < 2:
+        yield from read_files(references, frame)
+        return
+    chunks = [references[start : start + CHUNK] for start in range(0, len(references), CHUNK)]
+    num_done = 0
+    # A forked process would inherit threads and devices half-way through whatever they do.
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _ignore_interrupts)
+    try:
+        for found in pool.map(partial(read_files, frame=frame), chunks):
+            yield from found
+            num_done += len(found)
+    except BrokenProcessPool:
+        logger.warning(
+            "worker processes have ended early, and images are read in this one. "
+            "Has your script `if __name__ == '__main__':` around what it does?"
+        )
+        yield from read_files(references[num_done:], frame)
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _pad(image: Image.Image, size: int) -> Image.Image:
-    """Bring the longer side to the size and put the image into the middle of grey."""
-    scale = size / max(image.size)
-    width, height = (max(1, round(scale * side)) for side in image.size)
-    canvas = Image.new(image.mode, (size, size), (MEAN_GREY,) * len(image.getbands()))
-    small = image.resize((width, height), Image.Resampling.BICUBIC)
-    canvas.paste(small, ((size - width) // 2, (size - height) // 2))
-    return canvas
+def _decode_files(references: Sequence[str], frame: Frame) -> Decoded:
+    if len(references) < NUM_CACHED:
+        return _collect(references, read_files(references, frame))
+    references = sorted(references)
+    folder = cache_folder() / "images"
+    cache = ImageCache(folder, frame)
+    decoded = cache.load(references)
+    if decoded is None:
+        logger.info("reading %s images, to be kept in %s", f"{len(references):,}", folder)
+        cache.save(references, read_many(references, frame))
+        decoded = cache.load(references)
+        if decoded is None:
+            raise DataError("Images have changed while they were read. Try again.")
+    return decoded
 
 
-def _squash(image: Image.Image, size: int) -> Image.Image:
-    """Bring both sides to the size, whatever becomes of the proportions."""
-    return image.resize((size, size), Image.Resampling.BICUBIC)
+def _collect(references: Sequence[str], found: Iterable[Pixels | str]) -> Decoded:
+    decoded = Decoded()
+    for reference, image in zip(references, found, strict=True):
+        if isinstance(image, str):
+            decoded.failures[reference] = image
+        else:
+            decoded.images[reference] = image[None]
+    return decoded
 
 
-FITS: dict[Fit, Callable[[Image.Image, int], Image.Image]] = {
-    "crop": _crop,
-    "pad": _pad,
-    "squash": _squash,
-}
+def _frame_all(pictures: Pixels, frame: Frame) -> Pixels:
+    """Bring pictures (B, Y, X, C) of one size to (B, C, Y, X), as `to_pixels` does one by one."""
+    num, height, width, channels = pictures.shape
+    if height != width or channels > frame.channels:
+        return np.stack([to_pixels(to_image(picture), frame) for picture in pictures])
+    if height != frame.size:
+        pictures = _resize_squares(pictures, frame.size)
+    pixels = pictures.transpose(0, 3, 1, 2).repeat(frame.channels // channels, axis=1)
+    return np.ascontiguousarray(pixels)  # (B, C, Y, X)
+
+
+def _resize_squares(pictures: Pixels, size: int) -> Pixels:
+    """Resize many pictures at once, (B, Y, X, C) to (B, Y, X, C).
+
+    Pillow does it along the rows first and along the columns then. So they lie one above the other
+    for the first and side by side for the second, and nothing is mixed.
+    """
+    num, side, _, channels = pictures.shape
+    high = to_image(pictures.reshape(num * side, side, channels))
+    rows = np.asarray(high.resize((size, num * side), RESAMPLING))
+    beside = rows.reshape(num, side, size, channels).swapaxes(0, 1)  # (Y, B, X, C)
+    wide = to_image(beside.reshape(side, num * size, channels))
+    columns = np.asarray(wide.resize((num * size, size), RESAMPLING))
+    return columns.reshape(size, num, size, channels).swapaxes(0, 1)  # (B, Y, X, C)
+
+
+def _num_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the main process, which ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,12 +1,16 @@
 """Fields: raw text → token ids → padded tensors, and token ids → text."""
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from regard.core.log import logger
 from regard.data.tokenizers import Tokenizer
+
+TOKENIZER = "{}.tokenizer.json"
+"""The file in a run folder that holds a side's vocabulary."""
 
 Text = str | tuple[str, ...]
 """One text, or several that are read side by side."""
@@ -22,6 +26,11 @@ class TextField:
     def __init__(self, tokenizer: Tokenizer, *, has_start: bool) -> None:
         self.tokenizer = tokenizer
         self._start = [tokenizer.sos] if has_start else []
+
+    @property
+    def size(self) -> int:
+        """Number of tokens, which a model is built for."""
+        return self.tokenizer.vocab_size
 
     def read(self, raw: Text) -> list[int]:
         """Turn one text, or several side by side, into token ids, ends included."""
@@ -60,6 +69,14 @@ class TextField:
         values = torch.tensor([[*ids, *[pad] * (longest - len(ids))] for ids in sequences])
         return values, torch.arange(longest) < lengths[:, None]  # (B, L)
 
+    def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
+        """Return what an encoder reads of stacked values: of text, the ids themselves."""
+        return values
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write the vocabulary into a run folder as that of a side: `source` or `target`."""
+        self.tokenizer.save(folder / TOKENIZER.format(side))
+
     def warn_of_unknown(self, texts: Sequence[Text], what: str) -> None:
         """Say how many texts hold something that the vocabulary has never seen, and name one.
 
@@ -92,6 +109,14 @@ class TextField:
 
     def _wrap(self, parts: Sequence[Sequence[int]]) -> list[int]:
         return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
+
+
+def both_sides(joint: Tokenizer) -> dict[str, TextField]:
+    """Return the fields of a source and a target that share one vocabulary, by their names."""
+    return {
+        "source": TextField(joint, has_start=False),
+        "target": TextField(joint, has_start=True),
+    }
 
 
 def texts_of(text: Text) -> tuple[str, ...]:

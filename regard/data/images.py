@@ -15,10 +15,14 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.core.log import logger
 from regard.data.augmentation import AugmentationConfig, augment
-from regard.data.decoding import Fit, Frame, Pixels, decode
+from regard.data.decoding import decode
 from regard.data.examples import Example
+from regard.data.framing import Fit, Frame, Pixels
 from regard.data.opening import MAX_PIXELS
 from regard.data.opening import open_image as open_image
+
+IMAGE = "{}.image.json"
+"""The file in a run folder that says how a side's images are brought into one form."""
 
 NUM_SAMPLES = 5_000
 """Images that mean and deviation are taken from at most."""
@@ -108,7 +112,7 @@ class ImageField:
         return cls(config, mean.round(6).tolist(), std.round(6).tolist())
 
     @property
-    def shape(self) -> tuple[int, int, int]:
+    def size(self) -> tuple[int, int, int]:
         """Channels, rows and columns of every image."""
         return self.config.channels, self.config.size, self.config.size
 
@@ -117,8 +121,7 @@ class ImageField:
         decoded = decode(references, self.config.frame)
         if decoded.failures:
             raise DataError(next(iter(decoded.failures.values())))
-        rows = [decoded.rows[reference] for reference in references]
-        return [decoded.pixels[row : row + 1] for row in rows]
+        return [decoded.images[reference] for reference in references]
 
     def stack(self, items: Sequence[NDArray[np.uint8]]) -> tuple[Tensor, Tensor]:
         """Put images together.
@@ -141,14 +144,14 @@ class ImageField:
         mean, std = self._on(values.device)
         return (images - mean) / std
 
-    def pieces(self, item: Pixels) -> list[str]:
-        """Name the positions of an item: an image is one."""
-        return ["<image>"] * len(item)
+    def shorten(self, item: Pixels, most: int) -> Pixels:
+        """Return an item as it is: an image takes one position."""
+        return item
 
-    def save(self, path: Path) -> None:
-        """Write settings, mean and deviation as JSON."""
+    def save(self, folder: Path, side: str) -> None:
+        """Write settings, mean and deviation into a run folder."""
         value = {"config": to_dict(self.config), "mean": self.mean, "std": self.std}
-        write_json(path, value)
+        write_json(folder / IMAGE.format(side), value)
 
     @classmethod
     def load(cls, path: Path) -> "ImageField":

@@ -1,4 +1,4 @@
-"""Labels ⇄ numbers, and labelled texts as batches."""
+"""Labels ⇄ numbers, and labelled sources as batches."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import near, one_of
-from regard.data.batching import BatchConfig, Batches, Sequences
-from regard.data.fields import TextField
+from regard.data.batches import Values, change_values
+from regard.data.batching import BatchConfig, Batches, Field, Items
 
 
 class LabelField:
@@ -58,10 +58,10 @@ class LabelField:
 
 @dataclass(frozen=True, slots=True)
 class LabelledBatch:
-    """Texts as padded tensors, each with its label."""
+    """Sources as padded tensors, each with its label."""
 
-    source: Tensor
-    """(B, S) token ids, padded at the end."""
+    source: Values
+    """(B, S) token ids, padded at the end; or images (B, C, Y, X), or both as a pair."""
     source_mask: Tensor
     """(B, S) True = a real position; it stays on the host."""
     labels: Tensor
@@ -77,23 +77,32 @@ class LabelledBatch:
     def to(self, device: torch.device) -> "LabelledBatch":
         """Return the batch with its values on a device."""
         return LabelledBatch(
-            source=self.source.to(device, non_blocking=True),
+            source=change_values(self.source, lambda part: part.to(device, non_blocking=True)),
             source_mask=self.source_mask,
             labels=self.labels.to(device, non_blocking=True),
             rows=self.rows,
         )
 
 
+class _NumberField:
+    """Labels' numbers as targets of one token."""
+
+    def stack(self, items: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Return the numbers (B, 1) and a mask that is True throughout."""
+        values = torch.tensor(items)
+        return values, torch.ones_like(values, dtype=torch.bool)
+
+
 class LabelledBatches:
-    """Encoded texts with their labels as batches, in the order that `Batches` gives them."""
+    """Encoded sources with their labels as batches, in the order that `Batches` gives them."""
 
     def __init__(
         self,
-        sources: Sequences,
+        sources: Items,
         labels: Sequence[int],
         config: BatchConfig,
         *,
-        field: TextField,
+        field: Field,
         seed: int = 0,
         is_shuffled: bool = True,
         is_pinned: bool = False,
@@ -103,7 +112,7 @@ class LabelledBatches:
             sources,
             [[label] for label in labels],
             config,
-            fields=(field, field),
+            fields=(field, _NumberField()),
             seed=seed,
             is_shuffled=is_shuffled,
             is_pinned=is_pinned,

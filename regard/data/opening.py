@@ -1,8 +1,9 @@
-"""A reference → an upright image of 8 bits: from a file or from an archive."""
+"""A reference → an upright image of 8 bits: from a file, an archive or a data set."""
 
 import io
 import warnings
 import zipfile
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -11,6 +12,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from regard.core.errors import DataError
+from regard.data.pictures import PICTURES, split_reference, to_image
 
 MAX_PIXELS = 50_000_000
 """Pixels that an image has at most, unless somebody says otherwise."""
@@ -30,9 +32,13 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     are scaled down to 8 bits. A file's content says what it is, not its name.
 
     Args:
-        reference: A path, or a path through a `.zip` file to a member of it.
+        reference: A path, a path through a `.zip` file to a member of it, or a numbered picture
+            of a data set such as `fashion-mnist/train/17`.
         max_pixels: Width times height at most; a larger image is refused before it is decoded.
     """
+    if found := split_reference(reference):
+        name, argument = found
+        return to_image(PICTURES[name]([argument])[0])
     with _open_bytes(reference) as file, warnings.catch_warnings():
         # Pillow warns of large images, which have their limit here, and of odd metadata.
         warnings.simplefilter("ignore")
@@ -62,6 +68,18 @@ def find_archive(reference: str) -> tuple[str, str] | None:
     return None
 
 
+def members(archive: str) -> list[str]:
+    """Return the names of what a `.zip` file holds."""
+    return _archive(archive).namelist()
+
+
+def is_there(reference: str) -> bool:
+    """Tell whether there is something under a reference, image or not."""
+    if found := find_archive(reference):
+        return found[1] in _archive(found[0]).NameToInfo
+    return split_reference(reference) is not None or Path(reference).is_file()
+
+
 def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
     if width * height > max_pixels:
@@ -76,9 +94,7 @@ def _open_bytes(reference: str) -> BinaryIO:
     try:
         if found := find_archive(reference):
             archive, member = found
-            changed = Path(archive).stat()
-            opened = _open_archive(archive, (changed.st_size, changed.st_mtime_ns))
-            return io.BytesIO(opened.read(member))
+            return io.BytesIO(_archive(archive).read(member))
         return cast(BinaryIO, Path(reference).open("rb"))
     except FileNotFoundError:
         raise DataError(f"{reference} does not exist.") from None
@@ -86,11 +102,18 @@ def _open_bytes(reference: str) -> BinaryIO:
         raise DataError(f"{reference} does not exist: the archive has no such member.") from None
     except IsADirectoryError:
         raise DataError(f"{reference} is a folder, not an image.") from None
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{reference} cannot be read: the archive is damaged ({error}).") from None
-    except (OSError, ValueError, NotImplementedError, RuntimeError) as error:
+    # An archive may be damaged, locked by a password or packed in a way that Python cannot unpack.
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(f"{reference} cannot be read: {reason}.") from None
+
+
+def _archive(path: str) -> zipfile.ZipFile:
+    found = Path(path).stat()
+    try:
+        return _open_archive(path, (found.st_size, found.st_mtime_ns))
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{path} is a damaged archive ({error}).") from None
 
 
 @lru_cache(maxsize=4)

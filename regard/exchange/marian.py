@@ -11,18 +11,20 @@ from torch import Tensor
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json
 from regard.core.log import logger
+from regard.data.fields import TOKENIZER, TextField
 from regard.data.tokenizers import Tokenizer
 from regard.exchange.layout import Layout, misfits_of, rename
 from regard.exchange.sentencepiece import build_unigram, read_pieces
 from regard.exchange.vocabularies import load_tokenizer, settle, write_tokenizer
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
-from regard.tasks.predictor import SOURCE, TARGET, Predictor
+from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
 
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 OUTPUT_BIAS = "decoder.output.bias"
-TARGET_TOKENIZER = "target.tokenizer.json"
+SOURCE, TARGET = (TOKENIZER.format(side) for side in ("source", "target"))
+TARGET_TOKENIZER = TARGET
 """Where we write the target's vocabulary if it is another than the source's."""
 
 
@@ -186,7 +188,7 @@ class MarianLayout(Layout):
             "architectures": [self.architecture],
             "is_encoder_decoder": True,
             "d_model": encoder.dim,
-            "vocab_size": task.source.tokenizer.vocab_size,
+            "vocab_size": task.source.size,
             "decoder_vocab_size": roles.vocab_size,
             "max_position_embeddings": encoder.max_length,
             "activation_function": encoder.feed_forward,
@@ -219,6 +221,7 @@ class MarianLayout(Layout):
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
         """Write the source's vocabulary, and the target's beside it if it is another."""
         assert isinstance(task, Predictor)
+        assert isinstance(task.source, TextField)
         source, target = task.source.tokenizer, task.target.tokenizer
         end = source.token(source.eos)
         template = processors.TemplateProcessing(

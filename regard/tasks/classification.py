@@ -1,4 +1,4 @@
-"""Classification: a text, or two, in; a label with its probability out."""
+"""Classification: a text, two texts or an image in; a label with its probability out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,13 +12,20 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
+from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.examples import Example
 from regard.data.fields import Text, TextField
+from regard.data.images import ImageConfig
 from regard.data.labelled import as_source, split_source
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
-from regard.data.tokenizers import Tokenizer
-from regard.data.vocabularies import train_tokenizer
+from regard.data.sources import (
+    SourceConfig,
+    SourceField,
+    describe_source,
+    learn_source,
+    load_source,
+)
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
 from regard.models.poolings import AlignedPooling
@@ -27,19 +34,24 @@ from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.label_measures import evaluate_labels
 from regard.tasks.looking import align, look
+from regard.tasks.looking_at_images import look_at_images
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import ClassificationRecipe
-from regard.tasks.starting import find_encoder, find_tokenizer
+from regard.tasks.starting import (
+    find_encoder,
+    find_image_encoder,
+    find_image_field,
+    find_tokenizer,
+)
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy
 
-TOKENIZER = "source.tokenizer.json"
 LABELS = "labels.json"
 
 
 class ClassificationTask(Task[ClassificationRecipe]):
-    """Tells which label a text has: a field, a classifier and the labels."""
+    """Tells which label a source has: a field, a classifier and the labels."""
 
     model: Classifier
     read = staticmethod(reading.read_labelled_texts)
@@ -50,13 +62,13 @@ class ClassificationTask(Task[ClassificationRecipe]):
         recipe: ClassificationRecipe,
         model: Classifier,
         *,
-        tokenizer: Tokenizer,
+        source: SourceField,
         labels: LabelField,
         device: torch.device,
     ) -> None:
         self.recipe = recipe
         self.model = model.to(device).eval()
-        self.source = TextField(tokenizer, has_start=True)
+        self.source = source
         self.labels = labels
         self.device = device
         self._has_warned = False
@@ -66,19 +78,15 @@ class ClassificationTask(Task[ClassificationRecipe]):
         cls,
         recipe: ClassificationRecipe,
         *,
-        tokenizer: Tokenizer,
+        source: SourceField,
         labels: LabelField,
         device: torch.device,
     ) -> "ClassificationTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        model = Classifier(
-            recipe.model,
-            tokenizer.vocab_size,
-            len(labels.names),
-            separator=tokenizer.eos,
-        )
-        return cls(recipe, model, tokenizer=tokenizer, labels=labels, device=device)
+        separator = source.tokenizer.eos if isinstance(source, TextField) else 0
+        model = Classifier(recipe.model, source.size, len(labels.names), separator=separator)
+        return cls(recipe, model, source=source, labels=labels, device=device)
 
     @classmethod
     def prepare(
@@ -92,13 +100,18 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Learn the labels and a vocabulary, and build a model; or begin with another's encoder."""
         labels = LabelField.learn(example.target for example in examples)
         if start is None:
-            texts = [part for example in examples for part in split_source(example.source)]
-            tokenizer = train_tokenizer(recipe.data.tokenizer, texts)
-            return cls.fresh(recipe, tokenizer=tokenizer, labels=labels, device=device)
-        settings, encoder = find_encoder(start)
+            raws = [parse_source(example.source, recipe.data.source) for example in examples]
+            source = learn_source(recipe.data.source, raws, has_start=True)
+            return cls.fresh(recipe, source=source, labels=labels, device=device)
+        settings: Any
+        if isinstance(recipe.data.source, ImageConfig):
+            settings, encoder = find_image_encoder(start)
+            source = find_image_field(start)
+        else:
+            settings, encoder = find_encoder(start)
+            source = TextField(find_tokenizer(start), has_start=True)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        tokenizer = find_tokenizer(start)
-        begun = cls.fresh(recipe, tokenizer=tokenizer, labels=labels, device=device)
+        begun = cls.fresh(recipe, source=source, labels=labels, device=device)
         begun.model.encoder.load_state_dict(encoder.state_dict())
         return begun
 
@@ -107,12 +120,13 @@ class ClassificationTask(Task[ClassificationRecipe]):
         cls, recipe: ClassificationRecipe, folder: Path, *, device: torch.device
     ) -> "ClassificationTask":
         """Build the task from what `save` left in a folder, with fresh weights."""
-        tokenizer, labels = Tokenizer.load(folder / TOKENIZER), LabelField.load(folder / LABELS)
-        return cls.fresh(recipe, tokenizer=tokenizer, labels=labels, device=device)
+        source = load_source(recipe.data.source, folder, has_start=True)
+        labels = LabelField.load(folder / LABELS)
+        return cls.fresh(recipe, source=source, labels=labels, device=device)
 
     def save(self, folder: Path) -> None:
-        """Write the vocabulary and the labels."""
-        self.source.tokenizer.save(folder / TOKENIZER)
+        """Write what the source's field has learned, and the labels."""
+        self.source.save(folder, "source")
         self.labels.save(folder / LABELS)
 
     @property
@@ -125,18 +139,17 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Return the batches to learn from, texts beyond the limit dropped or shortened."""
         config = replace(self.recipe.data.batch, max_length=self.max_length)
         labels = [[self.labels.read(example.target)] for example in examples]
-        sources = [example.source for example in examples]
         is_cut = config.too_long == "truncate"
-        ids = self._read(sources) if is_cut else self.source.read_all(sources)
-        ids, labels, _ = limit_lengths(ids, labels, config)
+        items = self._read([example.source for example in examples], is_cut=is_cut)
+        items, labels, _ = limit_lengths(items, labels, config)
         logger.info(
-            "Model: %s parameters, %s tokens, %d labels.",
+            "Model: %s parameters, %s, %d labels.",
             f"{self.num_parameters:,}",
-            f"{self.source.tokenizer.vocab_size:,}",
+            describe_source(self.source),
             len(self.labels.names),
         )
         return LabelledBatches(
-            ids,
+            items,
             [label for (label,) in labels],
             config,
             field=self.source,
@@ -146,11 +159,34 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
     def loss(self, batch: LabelledBatch) -> Loss:
         """Return the cross entropy of the labels."""
-        batch = batch.to(self.device)
+        inputs, labels = self.inputs(batch), batch.labels.to(self.device)
+        if self.model.training and self.recipe.data.mixup:
+            return self._mixed_loss(inputs, batch.source_mask, labels=labels)
         with self.autocast():
-            logits = self.model(batch.source, batch.source_mask)
+            logits = self.model(inputs, batch.source_mask)
         smoothing = self.recipe.train.label_smoothing if self.model.training else 0.0
-        return _cost(logits, batch.labels, smoothing=smoothing)
+        return _cost(logits, labels, smoothing=smoothing)
+
+    def _mixed_loss(self, inputs: Tensor, mask: Tensor, *, labels: Tensor) -> Loss:
+        """Return the cost of images laid over each other, for the labels of both."""
+        order = torch.randperm(len(labels), device=self.device)
+        mixup = torch.tensor(self.recipe.data.mixup)
+        share = float(torch.distributions.Beta(mixup, mixup).sample())
+        with self.autocast():
+            logits = self.model(share * inputs + (1 - share) * inputs[order], mask)
+        smoothing = self.recipe.train.label_smoothing
+        first = _cost(logits, labels, smoothing=smoothing)
+        second = _cost(logits, labels[order], smoothing=smoothing)
+        return replace(
+            first,
+            total=share * first.total + (1 - share) * second.total,
+            nll=share * first.nll + (1 - share) * second.nll,
+        )
+
+    def inputs(self, batch: LabelledBatch) -> Values:
+        """Return what the encoder reads of a batch, on the model's device."""
+        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
+        return self.source.finish(values, is_training=self.model.training)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure accuracy and loss."""
@@ -160,11 +196,11 @@ class ClassificationTask(Task[ClassificationRecipe]):
         def validate() -> Validation:
             nll = num_right = 0.0
             for batch in batches:
-                on_device = batch.to(self.device)
+                labels = batch.labels.to(self.device)
                 with self.autocast():
-                    logits = self.model(on_device.source, on_device.source_mask)
-                nll += float(_cost(logits, on_device.labels).nll)
-                num_right += float((logits.argmax(-1) == on_device.labels).sum())
+                    logits = self.model(self.inputs(batch), batch.source_mask)
+                nll += float(_cost(logits, labels).nll)
+                num_right += float((logits.argmax(-1) == labels).sum())
             loss, share = nll / len(examples), 100 * num_right / len(examples)
             value = share if config.metric == "accuracy" else -loss
             return Validation(value=value, numbers={"loss": loss, "accuracy": share})
@@ -189,12 +225,12 @@ class ClassificationTask(Task[ClassificationRecipe]):
         num_best: int = 1,
         prefix: str = "",
     ) -> list[list[Prediction]]:
-        """Tell the likeliest labels of every text, in the order given.
+        """Tell the likeliest labels of every source, in the order given.
 
         An empty text has one answer, the empty one. A tab parts the two texts of a pair.
 
         Args:
-            sources: One text or one pair each.
+            sources: One text, one pair or one image's reference each.
             search: Not used: every label is looked at.
             num_best: How many labels a text, at most as many as there are.
             prefix: Not used: labels are chosen, not written.
@@ -229,8 +265,10 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Return how much each piece of a text counted for its label: one row, the label's.
 
         A model that aligns two texts shows instead where the words of the second look in the
-        first.
+        first. Of an image these are its cells.
         """
+        if not isinstance(self.source, TextField):
+            return look_at_images(self, examples)
         maps: list[AttentionMap | None] = [None] * len(examples)
         labels = [self.labels.read(example.target) for example in examples]
         for batch in self.batches(examples, labels):
@@ -250,6 +288,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
     def _put_alignments(self, maps: list[AttentionMap | None], batch: LabelledBatch) -> None:
         """Put where the second text looks in the first in place of what counted, for pairs."""
+        assert isinstance(self.source, TextField)
         weights = align(self.model, batch.source.to(self.device), batch.source_mask).cpu().float()
         for place, row in enumerate(batch.rows):
             ids = batch.source[place, : int(batch.source_mask[place].sum())].tolist()
@@ -277,27 +316,30 @@ class ClassificationTask(Task[ClassificationRecipe]):
         )
         return list(batches.epoch(0))
 
-    def _read(self, sources: Sequence[Text]) -> list[list[int]]:
-        """Return token ids, shortened to what the model can read; that is said once."""
-        ids = self.source.read_all([as_source(split_source(source)) for source in sources])
+    def _read(self, sources: Sequence[Any], *, is_cut: bool = True) -> list[Any]:
+        """Return what the field reads, shortened to what the model can read; that is said once."""
+        config = self.recipe.data.source
+        items = self.source.read_all([parse_source(source, config) for source in sources])
+        if not is_cut:
+            return items
         most = self.max_length
-        num_long = sum(len(row) > most for row in ids)
+        num_long = sum(len(item) > most for item in items)
         if num_long and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "shortened %s of %s texts to %d tokens (`max_length`)",
                 f"{num_long:,}",
-                f"{len(ids):,}",
+                f"{len(items):,}",
                 most,
             )
-        return [self.source.shorten(row, most) for row in ids]
+        return [self.source.shorten(item, most) for item in items]
 
     def _log_probs(self, sources: Sequence[Text]) -> list[Tensor]:
         """Return the log-probabilities of all labels (V,) for each text."""
         found: list[Tensor] = [torch.empty(0)] * len(sources)
         for batch in self.batches([Example(source) for source in sources]):
             with torch.inference_mode():
-                logits = self.model(batch.source.to(self.device), batch.source_mask)
+                logits = self.model(self.inputs(batch), batch.source_mask)
             for row, values in zip(batch.rows, logits.float().log_softmax(-1).cpu(), strict=True):
                 found[row] = values
         return found
@@ -305,6 +347,11 @@ class ClassificationTask(Task[ClassificationRecipe]):
     def _prediction(self, number: int, log_prob: float) -> Prediction:
         label = self.labels.write(number)
         return Prediction(label, log_prob, (label,), (log_prob,))
+
+
+def parse_source(source: Any, config: SourceConfig) -> Any:
+    """Return a source as its field reads it: in a line of text, a tab parts two of them."""
+    return source if isinstance(config, ImageConfig) else as_source(split_source(source))
 
 
 def _has_text(source: Text) -> bool:

@@ -16,9 +16,9 @@ from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.corruption import CorruptedBatches, Corruption
 from regard.data.examples import Example
-from regard.data.fields import Text
+from regard.data.fields import Text, TextField, both_sides
 from regard.data.packing import cut_windows
-from regard.data.tokenizers import Tokenizer
+from regard.data.sources import SourceField
 from regard.data.vocabularies import train_tokenizer
 from regard.metrics.result import Result
 from regard.models.seq2seq import EncoderDecoder
@@ -46,6 +46,7 @@ class DenoisingTask(Predictor):
     """Writes what is missing in a text (Raffel et al. 2020)."""
 
     recipe: DenoisingRecipe
+    source: GapField
     target: SpanField
 
     read = staticmethod(reading.read_texts)
@@ -56,14 +57,15 @@ class DenoisingTask(Predictor):
         recipe: DenoisingRecipe,
         model: EncoderDecoder,
         *,
-        source: Tokenizer,
-        target: Tokenizer,
+        source: SourceField,
+        target: TextField,
         device: torch.device,
     ) -> None:
         super().__init__(recipe, model, source=source, target=target, device=device)
-        spellings = recipe.data.corruption.sentinels
-        self.source = GapField(source, [source.find(spelling) for spelling in spellings])
-        self.target = SpanField(target, spellings)
+        assert isinstance(source, TextField)
+        tokenizer, spellings = source.tokenizer, recipe.data.corruption.sentinels
+        self.source = GapField(tokenizer, [tokenizer.find(spelling) for spelling in spellings])
+        self.target = SpanField(target.tokenizer, spellings)
 
     @classmethod
     def prepare(
@@ -81,13 +83,13 @@ class DenoisingTask(Predictor):
                     "`start` must be a run that learned to write what was taken out of a text, "
                     f"but is one for the task '{start.recipe.task}'."
                 )
-            return cls._begin(recipe, start, device=device)
+            return cls._begin(recipe, start, examples, device=device)
         config = recipe.data.source
         extra = (*config.extra_tokens, *recipe.data.corruption.sentinels)
         joint = train_tokenizer(
             replace(config, extra_tokens=extra), [example.source for example in examples]
         )
-        return cls.fresh(recipe, source=joint, target=joint, device=device)
+        return cls.fresh(recipe, **both_sides(joint), device=device)
 
     def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
         """Return the batches to learn from, with other spans taken out in every epoch."""

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.data.fields import TOKENIZER
+from regard.data.sources import SourceConfig, source_files
 from regard.models.ensemble import Ensemble
-from regard.tasks.predictor import SOURCE, TARGET, Predictor
+from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
+
+TARGET_FILES = (TOKENIZER.format("target"),)
 
 
 def split_folders(folders: str | Path) -> list[Path]:
@@ -43,14 +47,14 @@ def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
     """
     members = {folder: _check_task(folder, run) for folder, run in runs.items()}
     first, *others = members
-    for other in others:
-        _check_vocabularies(first, other)
     lead = members[first]
+    for other in others:
+        _check_fields(first, other, lead.recipe.data.source)
     return Predictor(
         lead.recipe,
         Ensemble([member.model for member in members.values()]),
-        source=lead.source.tokenizer,
-        target=lead.target.tokenizer,
+        source=lead.source,
+        target=lead.target,
         device=lead.device,
     )
 
@@ -65,12 +69,13 @@ def _check_task(folder: Path, run: Task[Any]) -> Predictor:
     return run
 
 
-def _check_vocabularies(first: Path, other: Path) -> None:
-    """Raise if two runs read or write other tokens, or cut text into them otherwise."""
+def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
+    """Raise if two runs read or write other tokens, cut text otherwise, or see images otherwise."""
     differing = [
         side
-        for side, name in (("source", SOURCE), ("target", TARGET))
-        if (first / name).read_bytes() != (other / name).read_bytes()
+        for side, names in (("source", source_files(config)), ("target", TARGET_FILES))
+        for name in names
+        if _bytes(first / name) != _bytes(other / name)
     ]
     if differing:
         raise ConfigError(
@@ -78,3 +83,7 @@ def _check_vocabularies(first: Path, other: Path) -> None:
             f"different {' and '.join(differing)} vocabularies. Train them with the same data and "
             "data settings."
         )
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""

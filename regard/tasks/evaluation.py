@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import DataError
 from regard.data.examples import Example
-from regard.data.fields import Text, texts_of
+from regard.data.fields import Text, TextField, texts_of
 from regard.metrics.alignment import alignment_error_rate, links_from_weights, merge_to_words
 from regard.metrics.edits import Edit, by_unit, edits
 from regard.metrics.grouping import Group, by_length, by_tag
@@ -111,11 +111,13 @@ def evaluate(
     if error_rate is not None:
         results["aer"] = error_rate
     first = next((name for name in names if name in METRICS), "accuracy")
+    has_text = isinstance(predictor.source, TextField)
     unit = next((UNITS[name] for name in names if name in UNITS), None)
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
-        by_length=_by_length(sources, outputs, references, metric=first),
+        # Where a source is an image, it has no length.
+        by_length=_by_length(sources, outputs, references, metric=first) if has_text else [],
         by_tag=_by_tag(tags, outputs, references, metric=first) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
@@ -191,7 +193,7 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
     while it writes it; where the source is several texts, to the text.
     """
     aligned = [example for example in examples if example.alignment is not None]
-    if not aligned:
+    if not aligned or not isinstance(predictor.source, TextField):
         return None
     maps = predictor.attend(aligned)
     if not maps[0].weights.shape[0]:
@@ -209,11 +211,13 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
 
 def _source_index(predictor: "Predictor", source: Text, *, num_columns: int) -> list[int]:
     """Return for each column of a map the word it belongs to or, among several texts, the text."""
+    field = predictor.source
+    assert isinstance(field, TextField)
     if isinstance(source, str):
-        return predictor.source.tokenizer.word_index(source)
+        return field.tokenizer.word_index(source)
     if len(source) == num_columns:
         return list(range(num_columns))  # the encoder has made one position of each
-    pieces = predictor.source.tokenizer.encode_batch(source)
+    pieces = field.tokenizer.encode_batch(source)
     return [text for text, ids in enumerate(pieces) for _ in (*ids, "its end")]
 
 

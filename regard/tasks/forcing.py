@@ -1,18 +1,20 @@
 """What an encoder–decoder says of given targets: one pass over each, the right tokens before it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.attention.record import record
 from regard.data.batches import Batch
 from regard.data.examples import Example
+from regard.data.fields import TextField
+from regard.data.sources import JoinedField
 from regard.models.copying import CopyAttention
 from regard.search.force import force
-from regard.tasks.prediction import COPYING, AttentionMap, Prediction
+from regard.tasks.prediction import COPYING, AttentionMap, Prediction, as_picture, cell_names
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -25,7 +27,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
         on_device = batch.to(task.device)
         with torch.inference_mode():
             log_probs = force(
-                task.model, on_device.source, batch.source_mask, targets=on_device.target
+                task.model, task.inputs(batch), batch.source_mask, targets=on_device.target
             ).cpu()
         for place, row in enumerate(batch.rows):
             length = int(batch.target_mask[place].sum()) - 1
@@ -47,7 +49,7 @@ def foretell(task: "Predictor", examples: Sequence[Example]) -> list[tuple[bool,
         on_device = batch.to(task.device)
         labels = on_device.target[:, 1:]  # (B, T - 1)
         with torch.inference_mode():
-            output = task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
+            output = task.model(task.inputs(batch), batch.source_mask, on_device.target[:, :-1])
         hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
         for row, pieces in zip(batch.rows, hits.tolist(), strict=True):
             words = roles.word_index(examples[row].target)
@@ -73,30 +75,66 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
     for batch in task.batches(read):
         on_device = batch.to(task.device)
         with torch.inference_mode(), record(looking) as recorded:
-            task.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
-        labels = _source_labels(task, batch)
+            task.model(task.inputs(batch), batch.source_mask, on_device.target[:, :-1])
+        seen = _seen(task, batch)
         for place, row in enumerate(batch.rows):
-            source = labels[place]
+            source = seen[place].labels
             num_target = int(batch.target_mask[place].sum()) - 1
             weights = torch.zeros(0, 1, num_target, len(source))
             if recorded.num_layers:
-                weights = recorded.stack()[place, :, :, :num_target, : len(source)].cpu().float()
+                weights = recorded.stack()[place, :, :, :num_target].cpu().float()
+                weights = weights[..., seen[place].columns]
             target = batch.target[place, 1 : num_target + 1].tolist()
             maps[row] = AttentionMap(
                 source=source,
                 target=task.target.tokenizer.pieces(target),
                 weights=weights,
                 kind=COPYING if pointers else "attention",
+                grid=seen[place].grid,
+                image=seen[place].image,
             )
     return [found for found in maps if found is not None]
 
 
-def _source_labels(task: "Predictor", batch: Batch) -> list[tuple[str, ...]]:
+@dataclass(frozen=True)
+class _Seen:
+    """What of one source can be looked at."""
+
+    labels: tuple[str, ...]
+    columns: slice | Tensor
+    """Which positions of the memory these are."""
+    grid: tuple[int, int] | None = None
+    image: Any = None
+
+
+def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
+    if isinstance(task.source, TextField):
+        labels = _text_labels(task, task.source, batch)
+        return [_Seen(found, slice(len(found))) for found in labels]
+    with torch.inference_mode():
+        memory = task.encode(batch)
+    assert memory.layout is not None
+    cells = cell_names(memory.layout)
+    found = []
+    for place in range(len(batch.rows)):
+        pieces: tuple[str, ...] = ()
+        images = batch.source
+        if isinstance(task.source, JoinedField):
+            ids, images = batch.source
+            real = ids[place][batch.source_mask[place]].tolist()
+            pieces = task.source.text.tokenizer.pieces(real)
+        # The image's positions stand after those of the text, padding and all.
+        columns = memory.mask[place].cpu().nonzero()[:, 0]
+        found.append(_Seen((*pieces, *cells), columns, memory.layout, as_picture(images[place])))
+    return found
+
+
+def _text_labels(task: "Predictor", field: TextField, batch: Batch) -> list[tuple[str, ...]]:
     """Return for each source what can be looked at: its pieces, or what the encoder made of them.
 
     Pieces that went into one position of the memory are one text.
     """
-    tokenizer = task.source.tokenizer
+    tokenizer = field.tokenizer
     sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
     groups = task.model.encoder.groups(batch.source, batch.source_mask)
     if groups is None:

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.attention.record import Maps
@@ -37,6 +39,10 @@ class AttentionMap:
     """(N, H, T, S), on the host."""
     kind: str = "attention"
     """What the weights are: attention, or what stands in for it where a model has none."""
+    grid: tuple[int, int] | None = None
+    """Rows and columns of an image's cells; they are the last of `source`, row by row."""
+    image: NDArray[np.uint8] | None = None
+    """The image that was looked at, (Y, X, 3), where there is one."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
@@ -65,3 +71,16 @@ class AttentionMap:
 
 def _label(piece: str) -> str:
     return piece.removeprefix("▁") or piece
+
+
+def cell_names(grid: tuple[int, int]) -> tuple[str, ...]:
+    """Name the cells of a grid row by row, `row,column` from 1 on."""
+    rows, columns = grid
+    return tuple(
+        f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)
+    )
+
+
+def as_picture(pixels: Tensor) -> NDArray[np.uint8]:
+    """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3)."""
+    return np.ascontiguousarray(pixels.expand(3, -1, -1).permute(1, 2, 0).cpu().numpy())

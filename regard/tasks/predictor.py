@@ -12,15 +12,24 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
-from regard.data.batches import Batch
+from regard.data.batches import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.columns import split_columns
 from regard.data.examples import Example
-from regard.data.fields import Text, TextField, texts_of
-from regard.data.tokenizers import Tokenizer
+from regard.data.fields import TOKENIZER, Text, TextField, both_sides, texts_of
+from regard.data.images import ImageConfig
+from regard.data.sources import (
+    JoinedField,
+    SourceField,
+    describe_source,
+    learn_source,
+    load_source,
+)
+from regard.data.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.metrics.perplexity import exp_or_infinity
 from regard.models.build import build_model
+from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer
@@ -32,12 +41,10 @@ from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
+from regard.tasks.starting import find_image_encoder, find_image_field
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy, log_probs_of
-
-SOURCE = "source.tokenizer.json"
-TARGET = "target.tokenizer.json"
 
 
 class Predictor(Task[Recipe]):
@@ -50,27 +57,27 @@ class Predictor(Task[Recipe]):
         recipe: Recipe,
         model: EncoderDecoder,
         *,
-        source: Tokenizer,
-        target: Tokenizer,
+        source: SourceField,
+        target: TextField,
         device: torch.device,
     ) -> None:
         self.recipe = recipe
         self.model = model.to(device).eval()
-        self.source = TextField(source, has_start=False)
-        self.target = TextField(target, has_start=True)
+        self.source = source
+        self.target = target
         self.device = device
         self._has_warned = False
 
     @classmethod
     def fresh(
-        cls, recipe: Recipe, *, source: Tokenizer, target: Tokenizer, device: torch.device
+        cls, recipe: Recipe, *, source: SourceField, target: TextField, device: torch.device
     ) -> Self:
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         model = build_model(
             recipe.model,
-            source_size=source.vocab_size,
-            target_vocab_size=target.vocab_size,
+            source_size=source.size,
+            target_vocab_size=target.size,
         )
         return cls(recipe, model, source=source, target=target, device=device)
 
@@ -85,12 +92,20 @@ class Predictor(Task[Recipe]):
     ) -> Self:
         """Learn vocabularies from training pairs, and build a model over them."""
         if start is not None:
-            return cls._begin(recipe, start, device=device)
-        source, target = _train_tokenizers(recipe.data, examples)
-        return cls.fresh(recipe, source=source, target=target, device=device)
+            return cls._begin(recipe, start, examples, device=device)
+        return cls.fresh(recipe, **_learn_fields(recipe.data, examples), device=device)
 
     @classmethod
-    def _begin(cls, recipe: Recipe, start: Task[Any], *, device: torch.device) -> Self:
+    def _begin(
+        cls,
+        recipe: Recipe,
+        start: Task[Any],
+        examples: Sequence[Example],
+        *,
+        device: torch.device,
+    ) -> Self:
+        if isinstance(recipe.data.source, ImageConfig) and not isinstance(start, Predictor):
+            return cls._begin_with_eyes(recipe, start, examples, device=device)
         if not isinstance(start, Predictor):
             raise ConfigError(
                 "`start` must be a run of an encoder–decoder, but is one for the task "
@@ -99,21 +114,38 @@ class Predictor(Task[Recipe]):
         # The vocabularies come along, and whether there are two of them.
         data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
         recipe = replace(recipe, model=start.recipe.model, data=data)
-        source, target = start.source.tokenizer, start.target.tokenizer
-        begun = cls.fresh(recipe, source=source, target=target, device=device)
+        begun = cls.fresh(recipe, source=start.source, target=start.target, device=device)
         begun.model.load_state_dict(start.model.state_dict())
+        return begun
+
+    @classmethod
+    def _begin_with_eyes(
+        cls,
+        recipe: Recipe,
+        start: Task[Any],
+        examples: Sequence[Example],
+        *,
+        device: torch.device,
+    ) -> Self:
+        """Take over only what sees: the encoder of a classifier of images."""
+        settings, encoder = find_image_encoder(start)
+        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
+        target = _learn_target(recipe.data, examples)
+        begun = cls.fresh(recipe, source=find_image_field(start), target=target, device=device)
+        begun.model.encoder.load_state_dict(encoder.state_dict())
         return begun
 
     @classmethod
     def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
         """Build the task from what `save` left in a folder, with fresh weights."""
-        source, target = Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET)
+        source = load_source(recipe.data.source, folder)
+        target = TextField(Tokenizer.load(folder / TOKENIZER.format("target")), has_start=True)
         return cls.fresh(recipe, source=source, target=target, device=device)
 
     def save(self, folder: Path) -> None:
-        """Write the vocabularies."""
-        self.source.tokenizer.save(folder / SOURCE)
-        self.target.tokenizer.save(folder / TARGET)
+        """Write the vocabularies, and how images are brought into one form."""
+        self.source.save(folder, "source")
+        self.target.save(folder, "target")
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the batches to learn from, pairs beyond the limit dropped or shortened."""
@@ -122,6 +154,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
+            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
@@ -133,10 +166,10 @@ class Predictor(Task[Recipe]):
             is_pinned=self.device.type == "cuda",
         )
         logger.info(
-            "Model: %s parameters, %s source and %s target tokens; %.0f %% of a batch is padding.",
+            "Model: %s parameters, %s and %s target tokens; %.0f %% of a batch is padding.",
             f"{self.num_parameters:,}",
-            f"{self.source.tokenizer.vocab_size:,}",
-            f"{self.target.tokenizer.vocab_size:,}",
+            describe_source(self.source),
+            f"{self.target.size:,}",
             100 * batches.padded_share(),
         )
         return batches
@@ -147,7 +180,7 @@ class Predictor(Task[Recipe]):
         batch = batch.to(self.device)
         with self.autocast():
             output = self.model(
-                batch.source,
+                self.inputs(batch),
                 batch.source_mask,
                 batch.target[:, :-1],
                 teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
@@ -226,8 +259,7 @@ class Predictor(Task[Recipe]):
         config = search or self.recipe.search
         given = self._read_prefix(prefix)
         asked = [self.split(source) for source in sources]
-        self.source.warn_of_unknown(asked, "sources")
-        self._warn_of_long(asked)
+        self._warn_of_odd(asked)
         return self._answer(asked, config, num_best=num_best, prefix=given)
 
     def _answer(
@@ -292,7 +324,7 @@ class Predictor(Task[Recipe]):
     ) -> list[list[Hypothesis]]:
         roles = self.target.tokenizer
         with torch.inference_mode():
-            memory = self.model.encode(batch.source.to(self.device), batch.source_mask)
+            memory = self.encode(batch)
             return find_targets(
                 ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
                 start=roles.sos,
@@ -304,7 +336,20 @@ class Predictor(Task[Recipe]):
                 numbers=numbers,
             )
 
-    def _warn_of_long(self, sources: Sequence[Text]) -> None:
+    def inputs(self, batch: Batch) -> Values:
+        """Return what the encoder reads of a batch, on the model's device."""
+        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
+        return self.source.finish(values, is_training=self.model.training)
+
+    def encode(self, batch: Batch) -> Memory:
+        """Read the sources of a batch."""
+        return self.model.encode(self.inputs(batch), batch.source_mask)
+
+    def _warn_of_odd(self, sources: Sequence[Text]) -> None:
+        """Say what of some texts the vocabulary does not hold, and how many are long."""
+        if not isinstance(self.source, TextField):
+            return
+        self.source.warn_of_unknown(sources, "sources")
         if not self._has_warned:
             ids = self.source.read_all(sources)
             self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
@@ -332,12 +377,18 @@ class Predictor(Task[Recipe]):
         )
 
 
-def _train_tokenizers(
-    config: DataConfig, examples: Sequence[Example]
-) -> tuple[Tokenizer, Tokenizer]:
-    sources = [text for example in examples for text in texts_of(example.source)]
-    targets = [example.target for example in examples]
+def _learn_fields(config: DataConfig, examples: Sequence[Example]) -> dict[str, Any]:
+    """Return the fields of both sides by their names."""
+    sources = [example.source for example in examples]
     if config.is_joint:
-        joint = train_tokenizer(config.source, [*sources, *targets])
-        return joint, joint
-    return train_tokenizer(config.source, sources), train_tokenizer(config.target, targets)
+        assert isinstance(config.source, TokenizerConfig)
+        texts = [text for source in sources for text in texts_of(source)]
+        targets = [example.target for example in examples]
+        return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
+    source = learn_source(config.source, sources)
+    return {"source": source, "target": _learn_target(config, examples)}
+
+
+def _learn_target(config: DataConfig, examples: Sequence[Example]) -> TextField:
+    tokenizer = train_tokenizer(config.target, [example.target for example in examples])
+    return TextField(tokenizer, has_start=True)

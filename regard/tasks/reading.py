@@ -1,15 +1,20 @@
 """Files and data sets → training, validation and test data that share no source."""
 
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets import Reader, find_data
 from regard.data.examples import Example
+from regard.data.image_files import find_images, read_captions, read_image_folder
+from regard.data.images import ImageConfig, keep_readable
 from regard.data.labelled import read_labelled
-from regard.data.readers import read_examples
-from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.data.readers import read_examples, read_sources
+from regard.data.sources import JoinedConfig, check_pair
+from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.texts import read_text, split_text
-from regard.tasks.recipe import BaseDataConfig, DataConfig
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
 
 def read_pairs(
@@ -35,16 +40,19 @@ def read_pairs(
     valid_side = read_side(valid, "valid", config=config, read=read)
     test_side = read_side(test, "test", config=config, read=read)
     if isinstance(found, Splits):
-        train, note = found.train, found.note
-        valid_side, test_side = valid_side or found.valid, test_side or found.test
+        train, note = _keep_readable(found.train, config), found.note
+        valid_side = valid_side or _hold_out(found.valid, config)
+        test_side = test_side or _hold_out(found.test, config)
     elif valid_side and test_side:
-        train, note = found, "validation and test data as given"
+        train, note = _keep_readable(found, config), "validation and test data as given"
     else:
+        found = _keep_readable(found, config)
         split = split_by_source(found, seed=seed)
         note = split.note
         # What is not needed for a side that was given goes back to training.
         train = split.train + (split.valid if valid else []) + (split.test if test else [])
-        valid_side, test_side = valid_side or split.valid, test_side or split.test
+        valid_side = valid_side or _hold_out(split.valid, config)
+        test_side = test_side or _hold_out(split.test, config)
     train, num_dropped = drop_overlap(train, [*valid_side, *test_side])
     if not train:
         raise DataError(
@@ -68,15 +76,49 @@ def read_side(
             f"but there are {len(paths)}: {', '.join(paths)}."
         )
     found = find_data(*paths, seed=config.seed, read=read or _pair_reader(config))
-    if isinstance(found, Splits):
-        chosen: list[Example] = getattr(found, side)
-        return chosen
-    return found
+    chosen: list[Example] = getattr(found, side) if isinstance(found, Splits) else found
+    return _hold_out(chosen, config)
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
+    if _sees(config):
+        return lambda path, second: read_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
     return partial(read_examples, columns=columns)
+
+
+def _sees(config: BaseDataConfig) -> bool:
+    """Tell whether sources are images."""
+    return isinstance(getattr(config, "source", None), ImageConfig)
+
+
+def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+    """Return examples to measure on: an image once, with all that is said of it."""
+    examples = _keep_readable(examples, config)
+    return merge_references(examples) if _sees(config) else examples
+
+
+def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+    """Drop examples whose image cannot be read, and say so; text is always kept."""
+    source = getattr(config, "source", None)
+    if isinstance(source, ImageConfig):
+        return keep_readable(examples, source)
+    if isinstance(source, JoinedConfig):
+        for example in examples:
+            check_pair(example.source)
+        return keep_readable(examples, source.image, reference=lambda example: example.source[1])
+    return examples
+
+
+def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
+    """Read what is asked: the lines of a file or, where images are, their references.
+
+    Args:
+        path: A text file or `-`; an image, a folder of images or a list of them.
+        recipe: What the model reads.
+    """
+    sees = isinstance(getattr(recipe.data, "source", None), ImageConfig)
+    return iter(find_images(path) if sees else read_sources(path))
 
 
 def read_texts(
@@ -137,8 +179,8 @@ def read_labelled_texts(
     *,
     config: BaseDataConfig,
 ) -> Splits:
-    """Read texts or pairs of texts with their labels, otherwise as `read_pairs`."""
-    splits = read_pairs(data, valid, test, config=config, read=read_labelled)
+    """Read texts, pairs of texts or images with their labels, otherwise as `read_pairs`."""
+    splits = read_pairs(data, valid, test, config=config, read=_label_reader(config))
     known = {example.target for example in splits.train}
     for side, examples in (("validation", splits.valid), ("test", splits.test)):
         unknown = sorted({example.target for example in examples} - known)
@@ -150,5 +192,17 @@ def read_labelled_texts(
     return splits
 
 
-read_labelled_side = partial(read_side, read=read_labelled)
-"""Reads one side of these, otherwise as `read_side`."""
+def read_labelled_side(
+    paths: tuple[str, ...], side: str, *, config: BaseDataConfig
+) -> list[Example]:
+    """Read one side of labelled data, otherwise as `read_side`."""
+    return read_side(paths, side, config=config, read=_label_reader(config))
+
+
+def _label_reader(config: BaseDataConfig) -> Reader:
+    return _read_labelled_images if _sees(config) else read_labelled
+
+
+def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with an image and its label a line."""
+    return read_image_folder(path) if Path(path).is_dir() else read_captions(path)

@@ -9,14 +9,16 @@ from regard.core.tables import pick
 from regard.data.batching import BatchConfig
 from regard.data.columns import check_columns
 from regard.data.corruption import CorruptionConfig
+from regard.data.images import ImageConfig
 from regard.data.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.packing import PackingKind
+from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
-from regard.models.encoders import max_tokens
+from regard.models.encoders import EncoderConfig, check_reads, max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
@@ -54,8 +56,8 @@ class BaseRecipe:
 class DataConfig(BaseDataConfig):
     """How pairs become batches."""
 
-    source: TokenizerConfig = field(default_factory=TokenizerConfig)
-    """The source's tokeniser."""
+    source: SourceConfig = field(default_factory=TokenizerConfig)
+    """What the source is: text, with the settings of its tokeniser; an image; or both."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The target's tokeniser; a joint vocabulary takes the source's settings."""
     is_joint: bool = False
@@ -67,6 +69,11 @@ class DataConfig(BaseDataConfig):
     def __post_init__(self) -> None:
         if self.columns:
             check_columns(self.columns)
+        if self.is_joint and not isinstance(self.source, TokenizerConfig):
+            raise ConfigError(
+                "`is_joint` needs a source that is text, but `source.kind` is "
+                f"'{self.source.kind}'. Set `is_joint` to false."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +108,7 @@ class Recipe(BaseRecipe):
     """How targets are searched for."""
 
     def __post_init__(self) -> None:
+        check_kinds(self.data.source, self.model.encoder)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:
@@ -131,10 +139,22 @@ class Recipe(BaseRecipe):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationDataConfig(BaseDataConfig):
-    """How labelled texts become batches."""
+    """How labelled sources become batches."""
 
-    tokenizer: TokenizerConfig = field(default_factory=TokenizerConfig)
-    """The tokeniser; a run that begins from another takes that one's."""
+    source: SourceConfig = field(default_factory=TokenizerConfig)
+    """What the source is: text, with the settings of its tokeniser; an image; or both. A run that
+    begins from another takes that one's."""
+    mixup: float = 0.0
+    """How much images are mixed with each other while training, labels as well: both parameters of
+    the beta distribution that the shares are drawn from (Zhang et al. 2018); 0 = not at all."""
+
+    def __post_init__(self) -> None:
+        at_least("mixup", self.mixup, 0.0)
+        if self.mixup and not isinstance(self.source, ImageConfig):
+            raise ConfigError(
+                f"`mixup` is for images, but is {self.mixup:g} where `source.kind` is "
+                f"'{self.source.kind}'. Set it to 0."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,18 +167,21 @@ class ClassificationValidationConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationRecipe(BaseRecipe):
-    """An encoder that tells which label a text has, or two texts together."""
+    """An encoder that tells which label a text or an image has, or two texts together."""
 
     task: Literal["classification"] = "classification"
     """What the model is for."""
     data: ClassificationDataConfig = field(default_factory=ClassificationDataConfig)
-    """How labelled texts become batches."""
+    """How labelled sources become batches."""
     model: ClassifierConfig = field(default_factory=ClassifierConfig)
     """The model; a run that begins from another takes that one's encoder."""
     validation: ClassificationValidationConfig = field(
         default_factory=ClassificationValidationConfig
     )
     """How the best weights are told."""
+
+    def __post_init__(self) -> None:
+        check_kinds(self.data.source, self.model.encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,6 +311,15 @@ class LanguageRecipe(BaseRecipe):
                 f"learned positions, but is {model.max_length}."
             )
 
+
+def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
+    """Raise if an encoder is to read what it cannot: text, an image, or both at once."""
+    given = next(what for what, kind in SOURCES.items() if isinstance(source, kind))
+    check_reads(encoder, given)
+
+
+SOURCES = {"text": TokenizerConfig, "images": ImageConfig, "text with an image": JoinedConfig}
+"""What a source can be, as encoders are sorted by it."""
 
 RECIPES: dict[str, type[BaseRecipe]] = {
     "generation": Recipe,

@@ -9,15 +9,31 @@ from regard.data.examples import Example
 from regard.metrics.grouping import Group
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
+from regard.tasks.seeing import look_through
 from regard.visual import curves, heatmap
 from regard.visual.picture import to_svg
+from regard.visual.pixels import check_image, fit
 from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
+from regard.visual.tiles import Tile, sheet
 
 MOST_ERRORS = 15
 """Kinds of errors that are shown."""
 
 NOTHING = "∅"
+
+Looked = list[tuple[Example, AttentionMap]]
+"""The first examples that have an answer, with it, and where the model looked for it."""
+
+_BETWEEN_WORDS = (
+    "Each row is a piece of the output, each column a piece of the source; the darker, the "
+    "more the model looked there while it wrote."
+)
+_OVER_IMAGES = (
+    "Above each piece of the output stands the image; the brighter, the more the model looked "
+    "there while it wrote. Each piece has a scale of its own, which ends at its greatest weight."
+)
 
 
 def write_report(
@@ -36,17 +52,24 @@ def write_report(
         predictor: The model of the run.
         evaluation: What was measured on its test set.
         title: The heading of the page.
-        num_samples: Sentences shown with their translations: the first of the test set.
+        num_samples: Sources shown with their answers: the first of the test set.
         num_maps: How many of them are shown with their attention.
     """
     metrics = read_json(folder / runs.METRICS)
     journal = read_json_lines(folder / runs.JOURNAL)
     metric = predictor.recipe.validation.metric
+    looked = _look(predictor, evaluation, num_maps)
+    has_images = any(found.image is not None for _, found in looked)
     sections = [
         Section("", _summary(metrics, evaluation)),
         Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
-        Section("Samples", _samples(evaluation, num_samples)),
-        *_maps(predictor, evaluation, num_maps),
+        Section(
+            "Samples",
+            _image_samples(_look(predictor, evaluation, num_samples))
+            if has_images
+            else _samples(evaluation, num_samples),
+        ),
+        *_maps(looked, _OVER_IMAGES if has_images else _BETWEEN_WORDS),
         *_groups("by source length", evaluation.by_length),
         *_groups("by phenomenon", evaluation.by_tag),
         *_errors(evaluation),
@@ -73,28 +96,38 @@ def _samples(evaluation: Evaluation, num: int) -> Any:
     return join(note, table(["Source", "Reference", "Output"], rows[:num]))
 
 
-def _maps(predictor: Predictor, evaluation: Evaluation, num: int) -> list[Section]:
-    pairs = [
-        Example(source, output)
-        for source, output in zip(evaluation.sources, evaluation.outputs, strict=True)
+def _image_samples(looked: Looked) -> Any:
+    tiles = [
+        Tile(fit(check_image(found.image)), pair.target, f"right: {pair.references[0]}")
+        for pair, found in looked
+        if found.image is not None
+    ]
+    note = f"The first {len(tiles)} images of the test set that were answered, unpicked."
+    return join(paragraph(note), figure(to_svg(sheet(tiles))))
+
+
+def _look(predictor: Predictor, evaluation: Evaluation, num: int) -> Looked:
+    texts = zip(evaluation.sources, evaluation.outputs, evaluation.references, strict=True)
+    answered = [
+        Example(source, output, references=(reference,))
+        for source, output, reference in texts
         if output
-    ]
-    found = predictor.attend(pairs[:num])
+    ][:num]
+    return list(zip(answered, predictor.attend(answered), strict=True))
+
+
+def _maps(looked: Looked, note: str) -> list[Section]:
     figures = [
-        figure(
-            heatmap.svg(one.mean().numpy(), *one.labels),
-            f"{pair.source} → {pair.target}",
-        )
-        for pair, one in zip(pairs, found, strict=False)
-        if one.weights.shape[0]
+        figure(_draw(found), f"{pair.source} → {pair.target}")
+        for pair, found in looked
+        if found.weights.shape[0]
     ]
-    if not figures:
-        return []
-    note = paragraph(
-        "Each row is a piece of the output, each column a piece of the source; the darker, the "
-        "more the model looked there while it wrote."
-    )
-    return [Section("Attention", join(note, *figures))]
+    return [Section("Attention", join(paragraph(note), *figures))] if figures else []
+
+
+def _draw(found: AttentionMap) -> Any:
+    seen = look_through(found)
+    return to_svg(sheet(seen)) if seen else heatmap.svg(found.mean().numpy(), *found.labels)
 
 
 def _groups(title: str, groups: Sequence[Group]) -> list[Section]:

@@ -4,8 +4,9 @@ from typing import Any
 
 from regard.core.errors import ConfigError
 from regard.data.fields import TextField
+from regard.data.images import ImageField
 from regard.data.tokenizers import Tokenizer
-from regard.models.encoders import TokenEncoderConfig
+from regard.models.encoders import ImageEncoderConfig, TokenEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.task import Task
 
@@ -19,6 +20,8 @@ def find_encoder(start: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
             "`start` must be a run with an encoder (masked, generation or classification), but is "
             f"one for the task '{start.recipe.task}', which has none."
         )
+    if isinstance(settings, ImageEncoderConfig):
+        raise ConfigError("`start` must be a run that reads text, but it reads images.")
     if not isinstance(settings, TokenEncoderConfig):
         raise ConfigError(
             "`start` must be a run whose encoder has a state for every token, but that of "
@@ -39,3 +42,22 @@ def find_tokenizer(start: Task[Any]) -> Tokenizer:
     raise ConfigError(
         f"`start` must be a run that reads text, but its task is '{start.recipe.task}'."
     )
+
+
+def find_image_encoder(start: Task[Any]) -> tuple[ImageEncoderConfig, Encoder]:
+    """Return the settings of a run's encoder of images and the encoder with its weights."""
+    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
+    encoder = getattr(start.model, "encoder", None)
+    if not isinstance(settings, ImageEncoderConfig) or not isinstance(encoder, Encoder):
+        raise ConfigError(
+            "`start` must be a run that reads images, but is one for the task "
+            f"'{start.recipe.task}' that does not."
+        )
+    return settings, encoder
+
+
+def find_image_field(start: Task[Any]) -> ImageField:
+    """Return what brings images into the form that a run reads."""
+    field = getattr(start, "source", None)
+    assert isinstance(field, ImageField)
+    return field

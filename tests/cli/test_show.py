@@ -1,10 +1,14 @@
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from regard.tasks.learning import train
+from regard.tasks.predictor import Predictor
 
 SENTENCE = "a b c"
 
@@ -63,3 +67,48 @@ def test_what_is_copied_is_shown_with_its_probability(regard, reverse_files, tmp
     assert answer.lines[:2] == ["e d", "Shown: copying"]
     told = [re.match(r" *(\S+) 0\.\d\d ", line) for line in answer.lines]
     assert [match[1] for match in told if match] == ["e", "d", "<eos>"]
+
+
+class TestImages:
+    """A model that looks at an image of two rows and three columns while it writes."""
+
+    @pytest.fixture(autouse=True)
+    def image(self, monkeypatch):
+        attend = Predictor.attend
+        image = np.full((20, 30, 3), 200, np.uint8)
+
+        def attend_image(predictor, examples):
+            weights = torch.eye(6)[None, None]  # (N, H, T, S)
+            return [
+                replace(found, weights=weights[:, :, : len(found.target)], grid=(2, 3), image=image)
+                for found in attend(predictor, examples)
+            ]
+
+        monkeypatch.setattr(Predictor, "attend", attend_image)
+
+    def test_terminal_shows_the_image_under_each_piece(self, regard, tiny_run, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "130")
+        answer = regard("show", tiny_run.folder, SENTENCE, "--target", "e d")
+        assert answer.lines[0] == "e d"
+        words, notes = (answer.lines[place].split() for place in (-3, -2))
+        assert words == ["e", "d", "<eos>"]
+        assert notes == ["max", "1.00"] * 3
+        # Without colours the image is of shades: bright on the left, and dark where none looked.
+        upper = answer.lines[2]
+        assert upper[:30] == "▓" * 30
+        assert upper[32:34] == "▓▓" and upper[58:60] == "  "
+
+    @pytest.mark.parametrize("ending", ["png", "svg", "html"])
+    def test_image_can_be_saved(self, regard, tiny_run, tmp_path, ending):
+        path = tmp_path / f"map.{ending}"
+        answer = regard("show", tiny_run.folder, SENTENCE, "--target", "e d", "--out", path)
+        assert answer.lines == ["e d", str(path)]
+        if ending == "png":
+            with Image.open(path) as image:
+                assert image.width > 3 * image.height
+        else:
+            assert path.read_text(encoding="utf-8").count("<image ") == 4
+
+    def test_unknown_kind_of_file_is_refused(self, refused, tiny_run, tmp_path):
+        message = refused("show", tiny_run.folder, SENTENCE, "--out", tmp_path / "map.bmp")
+        assert "must end in .png, .svg or .html, but is" in message

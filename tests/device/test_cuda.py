@@ -8,6 +8,7 @@ import torch
 
 from regard.data.batching import Batches
 from regard.data.examples import Example
+from regard.data.fields import both_sides
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.search.settings import SearchConfig
@@ -36,7 +37,7 @@ def predictor(request):
     recipe = load_recipe(request.param, ["train.precision=bf16"])
     tokenizer = train_tokenizer(TokenizerConfig(kind="word", vocab_size=20), SOURCES)
     device = torch.device("cuda")
-    predictor = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=device)
+    predictor = Predictor.fresh(recipe, **both_sides(tokenizer), device=device)
     predictor.model.train()
     return predictor
 

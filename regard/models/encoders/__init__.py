@@ -1,6 +1,6 @@
 """Encoders: values → Memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from regard.core.errors import ConfigError
@@ -8,6 +8,7 @@ from regard.core.tables import one_of
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
@@ -16,8 +17,8 @@ from regard.models.encoders.transformer import TransformerEncoder, TransformerEn
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = int | tuple[int, int, int]
-"""The number of tokens of a text's vocabulary, or channels, rows and columns of an image."""
+SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]]
+"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; or both."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -30,7 +31,9 @@ TokenEncoderConfig = (
 """Encoders with a state for every token."""
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
-EncoderConfig = TokenEncoderConfig | SentencesEncoderConfig | ImageEncoderConfig
+EncoderConfig = (
+    TokenEncoderConfig | SentencesEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig
+)
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
     ConvolutionEncoderConfig: ConvolutionEncoder,
@@ -44,20 +47,38 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
 }
-ENCODERS: dict[type[Any], Callable[..., Encoder]] = {**TEXT_ENCODERS, **IMAGE_ENCODERS}
+JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    **TEXT_ENCODERS,
+    **IMAGE_ENCODERS,
+    **JOINED_ENCODERS,
+}
+FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
+    "text": TEXT_ENCODERS,
+    "images": IMAGE_ENCODERS,
+    "text with an image": JOINED_ENCODERS,
+}
+"""Encoders by what they read."""
 
 
 def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     """Build the encoder that the settings describe, for sources of this size."""
-    is_image = isinstance(source_size, tuple)
-    fitting = IMAGE_ENCODERS if is_image else TEXT_ENCODERS
-    if type(config) not in fitting:
-        reads, given = ("text", "an image") if is_image else ("images", "text")
+    if isinstance(source_size, int):
+        given = "text"
+    else:
+        given = "images" if len(source_size) == 3 else "text with an image"
+    check_reads(config, given)
+    return ENCODERS[type(config)](config, source_size)
+
+
+def check_reads(config: EncoderConfig, given: str) -> None:
+    """Raise if an encoder is to read what it cannot; `given` is one of `FITTING`."""
+    if type(config) not in FITTING[given]:
+        reads = next(what for what, fitting in FITTING.items() if type(config) in fitting)
         raise ConfigError(
             f"`encoder.kind` '{config.kind}' reads {reads}, but the source is {given}. "
-            f"Set it to {one_of(settings.kind for settings in fitting)}."
+            f"Set it to {one_of(settings.kind for settings in FITTING[given])}."
         )
-    return ENCODERS[type(config)](config, source_size)
 
 
 def max_tokens(config: object) -> int:
@@ -78,6 +99,7 @@ def check_unpooled(config: EncoderConfig, reason: str) -> None:
 __all__ = [
     "ENCODERS",
     "IMAGE_ENCODERS",
+    "JOINED_ENCODERS",
     "TEXT_ENCODERS",
     "AlbertEncoder",
     "AlbertEncoderConfig",
@@ -86,6 +108,8 @@ __all__ = [
     "ConvolutionEncoder",
     "ConvolutionEncoderConfig",
     "EncoderConfig",
+    "JoinedEncoder",
+    "JoinedEncoderConfig",
     "ImageEncoderConfig",
     "ResnetEncoder",
     "ResnetEncoderConfig",
@@ -102,6 +126,7 @@ __all__ = [
     "VitEncoder",
     "VitEncoderConfig",
     "build_encoder",
+    "check_reads",
     "check_unpooled",
     "max_tokens",
 ]

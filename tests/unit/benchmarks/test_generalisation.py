@@ -61,11 +61,11 @@ def test_a_model_holds_up_to_the_length_before_its_first_fall(values, last):
 
 def test_the_page_says_who_holds_longest_and_how_right_each_is(tmp_path):
     good = run("good", {2: 0.0, 4: 100.0, 10: 98.0, 12: 95.0})
-    bad = run("bad", {2: 0.0, 4: 100.0, 10: 90.0, 12: 5.0})
+    bad = run("bad", {2: 50.0, 4: 100.0, 10: 90.0, 12: 5.0})
     text = page([bad, good], tmp_path)
-    assert "reverse: good (all that was tested)" in text
-    assert "| good | 99.0 / 95.0 |" in text
-    assert "mean of the problems: good 95.0 %, bad 5.0 %" in text
+    assert "| reverse | 3–10 | 12 | 12 | good |" in text
+    assert "| good | 99.0 / 95.0 | 99.0 / 95.0 |" in text
+    assert "reverse of 2 letters: bad 50 %, good 0 %." in text
 
 
 def test_the_page_draws_a_picture_that_it_shows(tmp_path):
@@ -75,4 +75,11 @@ def test_the_page_draws_a_picture_that_it_shows(tmp_path):
 
 
 def test_the_page_says_so_if_none_holds(tmp_path):
-    assert "reverse: none." in page([run("a", {4: 1.0, 12: 2.0})], tmp_path)
+    text = page([run("a", {4: 1.0, 12: 2.0})], tmp_path)
+    assert "| reverse | 3–10 | 12 | – | none |" in text
+    assert "Shorter than in training" not in text
+
+
+def test_the_page_does_not_list_who_holds_if_all_do(tmp_path):
+    runs = [run(name, {4: 99.0, 12: 2.0}) for name in ("a", "b")]
+    assert "| reverse | 3–10 | 12 | 4 | all |" in page(runs, tmp_path)

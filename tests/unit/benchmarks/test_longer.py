@@ -3,6 +3,7 @@ import re
 import pytest
 
 from benchmarks.results.longer import write_dialogue, write_questions, write_summaries
+from benchmarks.results.parts import changes
 
 MAP = {
     "source": "a tool",
@@ -28,6 +29,7 @@ def run(name, scores, *, seed=1, metric="rougeL", **more):
         "hardware": "a machine",
         "torch": "2",
         "parameters": 2_500_000,
+        "command": f"regard train x seed={seed} train.max_steps=5",
         "training": {"seconds": 90.0},
         "settings": {"validation": {"metric": metric}},
         "journal": [{"step": 10, metric: 1.0}, {"step": 20, metric: 2.0}],
@@ -64,12 +66,21 @@ def summaries(tmp_path):
 
 
 def test_runs_of_one_kind_are_averaged_beside_the_lead(summaries):
-    assert ["see2017", "2", "2.5 M", "32.0 ± 2.8", "1.5"] in rows(summaries)
-    assert rows(summaries).count(["*lead*", "", "", "25.0", ""]) == 2
+    assert ["see2017", "2", "2.5 M", "32.0 ± 2.8", "+7.0", "1.5"] in rows(summaries)
+    assert rows(summaries).count(["*lead*", "", "", "25.0", "", ""]) == 2
 
 
 def test_a_single_run_has_half_its_interval(summaries):
-    assert ["see2017", "1", "2.5 M", "20.0 ± 1.0", "1.5"] in rows(summaries)
+    assert ["see2017", "1", "2.5 M", "20.0 ± 1.0", "-5.0", "1.5"] in rows(summaries)
+
+
+def test_settings_that_differ_from_the_recipes_are_told(summaries):
+    assert summaries.count("Changed from the recipes: all `train.max_steps=5`.") == 2
+
+
+def test_what_only_some_runs_changed_is_told_with_their_names():
+    runs = [{"name": "a", "command": "x=1 seed=1"}, {"name": "b", "command": "x=1 y=2 --out z"}]
+    assert changes(runs) == "Changed from the recipes: all `x=1`; b `y=2`."
 
 
 def test_every_picture_that_a_page_names_is_drawn(summaries, tmp_path):
@@ -115,3 +126,27 @@ def test_tasks_are_told_one_by_one_as_means_of_all_runs(tmp_path):
     assert ["babi", "2", "2.5 M", "90.0 ± 0.0", "0.25", "1.5"] in rows(text)
     assert "1 of 2 are solved; the mean over tasks is 70.2 %." in text
     assert "![right answers by task](questions-tasks.svg)" in text
+
+
+def test_a_run_without_the_time_to_finish_says_so(tmp_path):
+    late = run(
+        "babi",
+        {"accuracy": result(90.0)},
+        training={"seconds": 360.0, "stopped": "minutes", "epochs": 7},
+        settings={"train": {"max_minutes": 6.0, "max_epochs": 30}},
+    )
+    text = page(write_questions, tmp_path, [late])
+    assert "1 of 1 runs were stopped after 6 minutes, in epoch 7 of 30." in text
+
+
+def test_a_long_label_keeps_both_ends(tmp_path):
+    sentence = "john travelled slowly to the hallway."
+    one = {**MAP, "kind": "attention", "columns": ["a", sentence]}
+    page(write_questions, tmp_path, [run("babi", {"accuracy": result(90.0)}, maps=[one])])
+    assert ">john … to the hallway.</text>" in (tmp_path / "questions-babi-1.svg").read_text()
+
+
+def test_a_map_too_wide_to_be_read_is_left_out(tmp_path):
+    wide = {**MAP, "columns": ["a"] * 60, "weights": [[0.01] * 60]}
+    text = page(write_questions, tmp_path, [run("babi", {"accuracy": result(90.0)}, maps=[wide])])
+    assert "Where it" not in text

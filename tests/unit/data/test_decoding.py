@@ -1,73 +1,202 @@
+import os
+import zipfile
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.decoding import FITS, Frame, decode, resize, to_pixels
+from regard.core.errors import DataError
+from regard.data import decoding, framing
+from regard.data.decoding import decode, read_many
+from regard.data.framing import Frame, read_files, to_pixels
+from regard.data.opening import open_image
+from regard.data.pictures import PICTURES
+
+FRAME = Frame(4, 1)
 
 
 @pytest.fixture
-def photo():
-    """A smooth image of 40 × 20 pixels: left dark, right bright, its red end cut off by a crop."""
-    rows, columns = np.mgrid[0:20, 0:40]
-    red = np.where(columns < 10, 200, 20)
-    return Image.fromarray(np.dstack([red, 6 * columns, 12 * rows]).astype(np.uint8))
+def files(tmp_path, monkeypatch):
+    """A cache for images, and ten of them that is used from five on."""
+    monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(decoding, "NUM_CACHED", 5)
+    paths = [str(tmp_path / f"{number}.png") for number in range(10)]
+    for number, path in enumerate(paths):
+        Image.fromarray(np.arange(30, dtype=np.uint8).reshape(5, 6) + number).save(path)
+    return paths
 
 
-@pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize("shape", [(40, 20), (20, 40), (7, 7), (1, 300), (8, 8)])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_every_image_becomes_the_frame(fit, shape, channels):
-    found = to_pixels(Image.new("RGB", shape, (90, 90, 90)), Frame(8, channels, fit))
-    assert found.shape == (channels, 8, 8) and found.dtype == np.uint8
-    assert 90 in found and found.flags.c_contiguous
+@pytest.fixture
+def count(monkeypatch):
+    """How many files are read from now on."""
+    read = []
+
+    def counted(references, frame):
+        read.extend(references)
+        return read_files(references, frame)
+
+    monkeypatch.setattr(decoding, "read_files", counted)
+    return read
 
 
-def test_crop_is_the_middle_of_the_resized_image(photo):
-    found = np.asarray(resize(photo, Frame(10, fit="crop")), float)
-    whole = np.asarray(photo.resize((20, 10), Image.Resampling.BICUBIC), float)[:, 5:15]
-    # At the cut, the second road mixes in pixels that the first never sees.
-    assert np.abs(found - whole)[:, 1:-1].max() <= 1
+def alone(path, frame=FRAME):
+    return to_pixels(open_image(path), frame)
 
 
-def test_pad_shows_the_whole_image_in_the_middle_of_grey(photo):
-    found = np.asarray(resize(photo, Frame(20, fit="pad")))
-    assert (found[:5] == 128).all() and (found[15:] == 128).all()
-    small = np.asarray(photo.resize((20, 10), Image.Resampling.BICUBIC))
-    assert (found[5:15] == small).all()
+def test_few_files_leave_nothing_in_the_cache(files, tmp_path):
+    found = decode(files[:4], FRAME)
+    assert all((found.images[path][0] == alone(path)).all() for path in files[:4])
+    assert not (tmp_path / "cache").exists()
 
 
-def test_squash_shows_all_of_the_image(photo):
-    found = np.asarray(resize(photo, Frame(10, fit="squash")))
-    assert found[5, 0, 0] > 150 and found[5, -1, 1] > 200
+def test_many_files_are_read_once_and_mapped_from_disk(files, count):
+    first, second = decode(files, FRAME), decode(reversed(files * 2), FRAME)
+    assert sorted(count) == files
+    for path in files:
+        assert first.images[path].shape == (1, 1, 4, 4)
+        assert (first.images[path][0] == alone(path)).all()
+        assert (second.images[path] == first.images[path]).all()
+    bases = {id(image.base) for image in second.images.values()}
+    assert len(bases) == 1 and isinstance(next(iter(second.images.values())), np.memmap)
 
 
-def test_small_image_is_the_mean_of_a_large_one():
-    """Without antialiasing, a fine pattern becomes white, black or stripes."""
-    fine = np.indices((64, 64)).sum(0) % 2 * 255
-    found = to_pixels(Image.fromarray(fine.astype(np.uint8)), Frame(8, 1))
-    assert np.abs(found.astype(int) - 128).max() <= 8
+@pytest.mark.parametrize(
+    "frame", [Frame(5, 1), Frame(4, 3), Frame(4, 1, "pad"), Frame(4, 1, max_pixels=1000)]
+)
+def test_another_frame_is_read_anew(files, count, frame):
+    decode(files, FRAME)
+    found = decode(files, frame)
+    assert len(count) == 20
+    assert (found.images[files[0]][0] == alone(files[0], frame)).all()
 
 
-@pytest.mark.parametrize("fit", FITS)
-def test_image_of_the_right_size_stays_as_it_is(fit):
-    values = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
-    assert (to_pixels(Image.fromarray(values), Frame(8, 3, fit)) == values.transpose(2, 0, 1)).all()
+def test_changed_file_is_read_anew(files):
+    before = decode(files, FRAME).images[files[3]].copy()
+    Image.new("L", (4, 4), 255).save(files[3])
+    after = decode(files, FRAME).images[files[3]]
+    assert (after == 255).all() and (before != 255).all()
 
 
-def test_grey_image_has_three_equal_channels_where_colour_is_asked_for():
-    values = np.random.default_rng(0).integers(0, 256, (8, 8), dtype=np.uint8)
-    assert (to_pixels(Image.fromarray(values), Frame(8, 3)) == values).all()
-
-
-def test_each_reference_is_read_once_and_failures_are_told(tmp_path):
-    for number in range(2):
-        Image.new("L", (4, 4), 100 * number).save(tmp_path / f"{number}.png")
+def test_good_files_of_a_bad_set_are_not_read_twice(files, count, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"bad")
-    zero, one, bad = (str(tmp_path / name) for name in ("0.png", "1.png", "bad.png"))
-    found = decode([one, bad, zero, one], Frame(4, 1))
-    assert found.pixels.shape == (2, 1, 4, 4)
-    assert {name: found.pixels[row].max() for name, row in found.rows.items()} == {
-        one: 100,
-        zero: 0,
-    }
-    assert list(found.failures) == [bad] and "bad.png is not an image" in found.failures[bad]
+    bad = [str(tmp_path / "bad.png"), str(tmp_path / "none.png")]
+    first = decode([*files, *bad], FRAME)
+    assert sorted(first.failures) == sorted(bad) and sorted(first.images) == files
+    assert decode([*files, *bad], FRAME).failures == first.failures
+    good = decode(files, FRAME)
+    assert len(count) == 12 and not good.failures
+    assert all((good.images[path][0] == alone(path)).all() for path in files)
+
+
+def test_mended_file_is_no_longer_bad(files, tmp_path):
+    data = (tmp_path / "5.png").read_bytes()
+    (tmp_path / "5.png").write_bytes(b"bad")
+    assert list(decode(files, FRAME).failures) == [files[5]]
+    (tmp_path / "5.png").write_bytes(data)
+    found = decode(files, FRAME)
+    assert not found.failures and (found.images[files[5]][0] == alone(files[5])).all()
+
+
+def test_set_of_bad_files_alone_has_only_failures(files, tmp_path):
+    bad = [str(tmp_path / f"none{number}.png") for number in range(6)]
+    for _ in range(2):
+        found = decode(bad, FRAME)
+        assert not found.images and sorted(found.failures) == bad
+
+
+@pytest.mark.parametrize("damage", [b"", b"no array", None])
+def test_damaged_cache_is_written_anew(files, tmp_path, damage):
+    decode(files, FRAME)
+    (path,) = (tmp_path / "cache" / "images").glob("*.npy")
+    path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
+    found = decode(files, FRAME)
+    assert all((found.images[name][0] == alone(name)).all() for name in files)
+
+
+def test_interrupted_reading_leaves_no_half_array(files, tmp_path, monkeypatch):
+    def broken(references, frame):
+        yield np.zeros((1, 4, 4), np.uint8)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(decoding, "read_many", broken)
+    with pytest.raises(KeyboardInterrupt):
+        decode(files, FRAME)
+    assert not [*(tmp_path / "cache" / "images").iterdir()]
+
+
+def test_cache_that_cannot_be_written_is_named(files, monkeypatch, write):
+    monkeypatch.setenv("REGARD_CACHE", str(write("file", "no folder")))
+    with pytest.raises(DataError, match="could not be written: .* Set REGARD_CACHE to another"):
+        decode(files, FRAME)
+
+
+def test_files_that_change_while_they_are_read_are_an_error(files, monkeypatch):
+    def touching(references, frame):
+        yield from read_files(references, frame)
+        os.utime(references[0], (1, 1))
+
+    monkeypatch.setattr(decoding, "read_many", touching)
+    with pytest.raises(DataError, match="Images have changed while they were read"):
+        decode(files, FRAME)
+
+
+class TestWorkers:
+    @pytest.fixture
+    def many(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(decoding, "NUM_PER_WORKER", 3)
+        monkeypatch.setattr(decoding, "CHUNK", 2)
+        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
+            for number in range(7):
+                path = tmp_path / f"{number}.png"
+                Image.fromarray(np.full((5, 6), number, np.uint8)).save(path)
+                archive.write(path, path.name)
+        members = [f"{tmp_path / 'images.zip'}/{number}.png" for number in range(7)]
+        return [*members, str(tmp_path / "none.png"), str(tmp_path / "0.png")]
+
+    def test_workers_find_what_this_process_finds_in_the_same_order(self, many, monkeypatch):
+        expected = read_files(many, FRAME)
+        # This process could read nothing any more.
+        monkeypatch.setattr(framing, "open_image", None)
+        found = [*read_many(many, FRAME)]
+        assert len(found) == len(expected) == 9
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours == theirs if isinstance(ours, str) else (ours == theirs).all()
+
+    def test_without_workers_this_process_goes_on(self, many, monkeypatch, caplog):
+        def die(*_):
+            raise decoding.BrokenProcessPool
+
+        monkeypatch.setattr(decoding.ProcessPoolExecutor, "map", die)
+        found = [*read_many(many, FRAME)]
+        assert "worker processes have ended early" in caplog.text
+        assert [image.max() for image in found[:7]] == [*range(7)]
+
+
+@pytest.mark.parametrize("side", [6, 8, 11])
+@pytest.mark.parametrize(("shape", "channels"), [((8, 8, 1), 3), ((8, 8, 3), 3), ((8, 8, 3), 1)])
+def test_numbered_pictures_at_once_equal_one_by_one(monkeypatch, shape, channels, side):
+    pixels = np.random.default_rng(0).integers(0, 256, (9, *shape), dtype=np.uint8)
+    monkeypatch.setitem(PICTURES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
+    references = [f"noise/{number}" for number in (3, 0, 8, 3)]
+    frame = Frame(side, channels)
+    found = decode(references, frame)
+    assert list(found.images) == ["noise/3", "noise/0", "noise/8"]
+    for reference in references:
+        assert (found.images[reference][0] == alone(reference, frame)).all()
+
+
+@pytest.mark.parametrize("fit", ["crop", "pad", "squash"])
+def test_numbered_pictures_that_are_no_squares_are_fitted(monkeypatch, fit):
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 6, 9, 3), dtype=np.uint8)
+    monkeypatch.setitem(PICTURES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
+    frame = Frame(5, 3, fit)
+    found = decode(["noise/1"], frame)
+    assert (found.images["noise/1"][0] == alone("noise/1", frame)).all()
+
+
+def test_files_and_numbered_pictures_may_be_mixed(files, monkeypatch):
+    monkeypatch.setitem(PICTURES, "grey", lambda n: np.full((len(n), 4, 4, 1), 9, np.uint8))
+    found = decode([files[0], "grey/7", files[1]], FRAME)
+    assert set(found.images) == {files[0], "grey/7", files[1]}
+    assert (found.images["grey/7"] == 9).all()

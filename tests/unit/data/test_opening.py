@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.opening import find_archive, open_image
+from regard.data.opening import find_archive, is_there, members, open_image
 
 GRADIENT = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
 
@@ -206,8 +206,19 @@ class TestArchive:
 
     def test_damaged_archive_is_named(self, tmp_path):
         (tmp_path / "bad.zip").write_bytes(b"PK nothing")
-        with pytest.raises(DataError, match=r"bad.zip/a.png cannot be read: the archive is damag"):
+        with pytest.raises(DataError, match=r"bad.zip is a damaged archive"):
             open_image(str(tmp_path / "bad.zip" / "a.png"))
+
+    def test_damaged_member_is_named(self, archive):
+        data = archive.read_bytes()
+        archive.write_bytes(data.replace(b"IDAT", b"XXXX", 1))
+        with pytest.raises(DataError, match=r"inner/0.png cannot be read: Bad CRC-32"):
+            open_image(f"{archive}/inner/0.png")
+
+    def test_what_is_there(self, archive, tmp_path):
+        assert is_there(f"{archive}/inner/1.png") and is_there(str(archive))
+        assert not is_there(f"{archive}/inner/2.png") and not is_there(str(tmp_path / "x.png"))
+        assert members(str(archive)) == ["inner/0.png", "inner/1.png"]
 
     def test_folder_that_is_called_like_an_archive_is_none(self, tmp_path):
         (tmp_path / "a.zip").mkdir()

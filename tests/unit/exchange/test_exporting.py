@@ -5,6 +5,7 @@ import torch
 
 from regard.core.errors import ExportError
 from regard.data.batching import BatchConfig
+from regard.data.fields import both_sides
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.exchange import exporting
@@ -107,7 +108,7 @@ def test_all_misfits_are_told_at_once(save, tmp_path):
 def translator(**settings):
     tokenizer = train_tokenizer(TokenizerConfig(kind="char"), ["abc"])
     recipe = Recipe(model=ModelConfig(**settings), data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=torch.device("cpu"))
+    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
 
 
 def test_recurrent_translator_does_not_fit():

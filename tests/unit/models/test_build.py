@@ -15,6 +15,7 @@ from regard.models.decoders import (
 from regard.models.encoders import (
     ENCODERS,
     IMAGE_ENCODERS,
+    JOINED_ENCODERS,
     TEXT_ENCODERS,
     RnnEncoderConfig,
 )
@@ -41,6 +42,8 @@ def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
     size = (3, 8, 8) if settings in IMAGE_ENCODERS else 9
+    if settings in JOINED_ENCODERS:
+        size = 9, (3, 8, 8)
     model = build_tied("none", encoder=square(settings), source_size=size)
     assert type(model.encoder) is ENCODERS[settings]
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.data.examples import Example
+from regard.data.fields import both_sides
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.models.build import ModelConfig
@@ -28,7 +29,7 @@ def predictor():
         copying=PointerConfig(dim=4, coverage=1.0),
     )
     recipe = Recipe(model=model, data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=torch.device("cpu"))
+    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
 
 
 def open_gate(predictor, value):

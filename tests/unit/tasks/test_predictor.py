@@ -7,6 +7,7 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
 from regard.data.examples import Example
+from regard.data.fields import both_sides
 from regard.search.settings import SearchConfig
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor
@@ -199,11 +200,11 @@ def test_batches_hold_every_example_once(predictor):
 
 
 def test_shared_weights_count_once(predictor, tiny_settings):
-    tokenizer = predictor.source.tokenizer
+    sides = both_sides(predictor.source.tokenizer)
     recipe = load_recipe(
         "bahdanau2015-laptop", [*tiny_settings, "data.is_joint=true", "model.ties=all"]
     )
-    tied = Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=predictor.device)
+    tied = Predictor.fresh(recipe, **sides, device=predictor.device)
     with_names = sum(weight.numel() for weight in tied.model.state_dict().values())
     assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()
 

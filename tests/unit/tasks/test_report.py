@@ -3,9 +3,12 @@ import shutil
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+import torch
 
 from regard.tasks import runs
+from regard.tasks.predictor import Predictor
 from regard.tasks.report import write_report
 
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -93,3 +96,49 @@ def test_model_without_attention_has_no_maps(tiny_run_without_attention, tmp_pat
 def test_model_that_answers_nothing_has_a_page_all_the_same(tiny_run, tmp_path):
     silent = replace(tiny_run.evaluation, outputs=[""] * len(tiny_run.evaluation.outputs))
     assert "Attention" not in Page(write_page(tiny_run, tmp_path, silent)).headings
+
+
+class TestImages:
+    """The page of a model that looks at images: here, at one of two rows and three columns."""
+
+    IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+
+    @pytest.fixture
+    def page(self, tiny_run, tmp_path, monkeypatch):
+        attend = Predictor.attend
+
+        def attend_image(predictor, examples):
+            return [
+                replace(
+                    found,
+                    weights=torch.rand(1, 2, len(found.target), 6),
+                    grid=(2, 3),
+                    image=self.IMAGE,
+                )
+                for found in attend(predictor, examples)
+            ]
+
+        monkeypatch.setattr(Predictor, "attend", attend_image)
+        outputs = ["", "<b>two", *tiny_run.evaluation.outputs[2:]]
+        evaluation = replace(tiny_run.evaluation, outputs=outputs)
+        return write_page(tiny_run, tmp_path, evaluation)
+
+    def test_samples_and_attention_are_pictures_of_the_page_itself(self, page):
+        fetched = [address for _, address in Page(page).fetched]
+        assert fetched and all(address.startswith("data:image/png") for address in fetched)
+
+    def test_samples_show_what_was_written_and_what_is_right(self, page, tiny_run):
+        samples = page.partition(">Samples<")[2].partition(">Attention<")[0]
+        assert "that were answered, unpicked" in samples
+        assert "&lt;b&gt;two" in samples
+        assert f"right: {tiny_run.evaluation.references[1]}" in samples
+        assert "<table" not in samples
+
+    def test_every_piece_of_an_output_has_its_image(self, page, tiny_run):
+        attention = page.partition(">Attention<")[2].partition("</section>")[0]
+        assert "Above each piece of the output stands the image" in attention
+        counts = [part.count("<image ") for part in attention.split("<figure>")[1:]]
+        notes = [len(re.findall(r">max 0\.\d\d<", part)) for part in attention.split("<figure>")]
+        assert len(counts) == 4
+        assert counts == [number + 1 for number in notes[1:]]
+        assert min(notes[1:]) > 0

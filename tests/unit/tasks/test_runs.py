@@ -6,10 +6,11 @@ import torch
 
 import regard
 from regard.core.errors import CheckpointError
+from regard.data.fields import TOKENIZER
 from regard.tasks import runs
 from regard.tasks.learning import train
-from regard.tasks.predictor import SOURCE, TARGET
 
+SOURCE, TARGET = (TOKENIZER.format(side) for side in ("source", "target"))
 SOURCES = ["a b c", "e d", "b a c d"]
 
 

@@ -1,0 +1,138 @@
+"""Images that a person has: a folder for each label, a file of captions, a list of paths."""
+
+import os
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from PIL import Image
+
+from regard.core.errors import DataError
+from regard.core.log import logger
+from regard.data.examples import Example
+from regard.data.lines import STANDARD_INPUT, file_name, read_lines
+from regard.data.opening import find_archive, is_there, members
+from regard.data.pictures import split_reference
+from regard.data.readers import read_examples
+from regard.data.splitting import expand_references
+
+SUFFIXES = frozenset(
+    (".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+)
+"""What the names of images end in, where a folder holds other files, too."""
+
+
+def read_image_folder(path: str | Path) -> list[Example]:
+    """Read a folder with a folder for each label, in which the images with this label lie."""
+    root = Path(path)
+    if not root.is_dir():
+        raise DataError(f"{root} is not a folder. Give one with a folder of images for each label.")
+    found = [
+        Example(os.path.abspath(image), folder.name)
+        for folder in sorted(root.iterdir())
+        if folder.is_dir() and not folder.name.startswith(".")
+        for image in _images_in(folder)
+    ]
+    if not found:
+        raise DataError(
+            f"{root} holds no image in a folder of its own label. Images of cats must lie in "
+            f"{root / 'cat'}, for example."
+        )
+    if without := [entry for entry in sorted(root.iterdir()) if _is_image(entry)]:
+        logger.warning(
+            "skipped %s in %s that lie in no label's folder (first: %s)",
+            _count(without),
+            root,
+            without[0].name,
+        )
+    return found
+
+
+def read_captions(path: str | Path) -> list[Example]:
+    """Read a file of images and captions, one example for each caption.
+
+    It is TSV, CSV or JSON lines as for `read_examples`, with the image in the place of the source:
+    a path that starts at the folder of the file. An image may come several times, and in JSON
+    lines have a list of captions. Where an image does not exist, the example is skipped and
+    counted. Use `merge_references` for one example for each image.
+    """
+    folder = Path() if str(path) == STANDARD_INPUT else Path(path).parent
+    examples = expand_references(read_examples(path))
+    if (examples[0].source.casefold(), examples[0].target.casefold()) == ("image", "caption"):
+        examples = examples[1:]
+    placed = {example.source: _place(example.source, folder) for example in examples}
+    missing = [source for source, reference in placed.items() if not is_there(reference)]
+    if len(missing) == len(placed):
+        first = f" First: {placed[missing[0]]}." if missing else ""
+        raise DataError(
+            f"{file_name(path)} names no image that exists.{first} Paths start at the folder of "
+            "the file."
+        )
+    if missing:
+        logger.warning(
+            "skipped %s in %s that do not exist (first: %s)",
+            _count(missing),
+            file_name(path),
+            placed[missing[0]],
+        )
+    absent = frozenset(missing)
+    return [
+        replace(example, source=placed[example.source])
+        for example in examples
+        if example.source not in absent
+    ]
+
+
+def find_images(path: str) -> list[str]:
+    """Return the references of an image, of a folder or archive of images, or of a list of paths.
+
+    Args:
+        path: An image, a numbered picture, a folder (with all below it, in alphabetical order), a
+            `.zip` file, or a text file with a path on each line (`-` for standard input). These
+            paths start at the folder of the list.
+    """
+    place = Path(path)
+    if split_reference(path) or find_archive(path):
+        return [path]
+    if place.is_dir():
+        found = [str(image) for image in _images_in(place)]
+    elif place.suffix.lower() == ".zip" and place.is_file():
+        names = (name for name in members(path) if Path(name).suffix.lower() in SUFFIXES)
+        found = [f"{path}/{name}" for name in sorted(names)]
+    elif path != STANDARD_INPUT and (_is_image(place) or _looks_like_image(place)):
+        return [path]
+    else:
+        folder = Path() if path == STANDARD_INPUT else place.parent
+        found = [_place(line.strip(), folder) for line in read_lines(path) if line.strip()]
+    if not found:
+        raise DataError(f"{file_name(path)} holds no image.")
+    return found
+
+
+def _images_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if _is_image(path))
+
+
+def _is_image(path: Path) -> bool:
+    is_hidden = path.name.startswith(".")
+    return path.suffix.lower() in SUFFIXES and not is_hidden and path.is_file()
+
+
+def _looks_like_image(path: Path) -> bool:
+    """Tell whether a file without the right suffix is an image by its first bytes."""
+    try:
+        with warnings.catch_warnings(action="ignore"), Image.open(path):
+            return True
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return False
+
+
+def _place(name: str, folder: Path) -> str:
+    # Absolute, because the examples of a run are kept in another folder.
+    return name if split_reference(name) else os.path.abspath(folder / name)
+
+
+def _count(images: Iterable[object]) -> str:
+    num = len([*images])
+    return "1 image" if num == 1 else f"{num:,} images"

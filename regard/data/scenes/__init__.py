@@ -1,0 +1,190 @@
+"""Scenes of coloured shapes, drawn on the spot: pictures whose every pixel is known.
+
+They are the pictures that need no download. A scene hangs on its seed and its number alone; its
+reference is `scenes/SEED/NUMBER`, and that of a single shape `shapes/SEED/NUMBER`. A scene belongs
+to the training, the validation or the test part by what is said of it, so that no seed and no size
+ever moves it.
+"""
+
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count, islice
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from regard.core.errors import DataError
+from regard.core.tables import one_of
+from regard.data.examples import Example
+from regard.data.loading import Parts, sizes
+from regard.data.scenes.captions import caption, caption_words, format_box, phrases, tags
+from regard.data.scenes.drawing import cell_labels, draw_scene, draw_scenes, thing_masks
+from regard.data.scenes.things import Scene, scene, shape_scene
+from regard.data.splitting import Splits
+
+NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
+GRID = 16
+"""Rows, and columns, of the cells that `scenes:regions` has labels for."""
+
+KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": scene, "shapes": shape_scene}
+"""What can be drawn, by the first word of a reference."""
+
+# In hundredths; the rest is for training.
+_SHARES = {"test": 8, "valid": 8}
+
+
+def find_scene(reference: str) -> Scene:
+    """Return the scene of a reference such as `scenes/0/17`."""
+    found = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
+    if found is None or found[1] not in KINDS:
+        raise DataError(
+            f"A scene must look like 'scenes/SEED/NUMBER' or 'shapes/SEED/NUMBER', "
+            f"but is '{reference}'."
+        )
+    return KINDS[found[1]](int(found[2]), int(found[3]))
+
+
+def draw(reference: str) -> Image.Image:
+    """Draw the scene of a reference."""
+    return Image.fromarray(draw_scene(find_scene(reference)))
+
+
+def draw_all(references: Sequence[str]) -> NDArray[np.uint8]:
+    """Draw the scenes of many references into one array, (B, Y, X, 3)."""
+    return draw_scenes([find_scene(reference) for reference in references])
+
+
+def draw_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
+    """Draw scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
+    return draw_all([f"{kind}/{argument}" for argument in arguments])
+
+
+def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
+    """Return where the things are that each word of a scene's caption names; None for no thing.
+
+    Args:
+        reference: The scene.
+        size: Rows, and columns, of each region.
+    """
+    found = find_scene(reference)
+    masks = thing_masks(found, size=size)
+    return [
+        np.logical_or.reduce(masks[list(word.things)]) if word.things else None
+        for word in caption_words(found)
+    ]
+
+
+def part_of(text: str) -> str:
+    """Return the part that a scene belongs to by what is said of it: train, valid or test."""
+    lot = zlib.crc32(text.encode()) % 100
+    for part, share in _SHARES.items():
+        if lot < share:
+            return part
+        lot -= share
+    return "train"
+
+
+def load_scenes(argument: str, seed: int) -> Splits:
+    """Return scenes with captions, with labels of their regions, or with boxes of phrases.
+
+    Args:
+        argument: Nothing, `regions` or `boxes`; and a number of training examples, as in `2000` or
+            `regions,2000`.
+        seed: Other scenes.
+    """
+    kind, num_train = _parse(argument, "scenes", TARGETS)
+    drawn = (scene(seed, number) for number in count())
+    note = f"scenes of seed {seed}, no caption is shared"
+    return _fill(drawn, TARGETS[kind], num_train, key=caption, note=note)
+
+
+def load_shapes(argument: str, seed: int) -> Splits:
+    """Return pictures of single shapes with their labels.
+
+    Args:
+        argument: Nothing for shapes as labels, `colours` for colour and shape; and a number of
+            training examples, as in `2000` or `colours,2000`.
+        seed: Other pictures.
+    """
+    kind, num_train = _parse(argument, "shapes", ("", "colours"))
+
+    def label(found: Scene) -> list[Example]:
+        (thing,) = found.things
+        name = f"{thing.colour} {thing.shape}" if kind else thing.shape
+        look = "noisy" if found.background.noise else "plain"
+        return [Example(_name("shapes", found), name, tags=(thing.size, look))]
+
+    drawn = (shape_scene(seed, number) for number in count())
+    note = f"shapes of seed {seed}, no picture is shared"
+    return _fill(drawn, label, num_train, key=lambda found: _name("shapes", found), note=note)
+
+
+def _captioned(found: Scene) -> list[Example]:
+    return [Example(_name("scenes", found), caption(found), tags=tags(found))]
+
+
+def _labelled(found: Scene) -> list[Example]:
+    return [Example(_name("scenes", found), cell_labels(found, grid=GRID), tags=tags(found))]
+
+
+def _boxed(found: Scene) -> list[Example]:
+    return [
+        Example(
+            (phrase.text, _name("scenes", found)),
+            format_box(found.things[phrase.thing].box),
+            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
+        )
+        for phrase in phrases(found)
+    ]
+
+
+TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
+    "": _captioned,
+    "regions": _labelled,
+    "boxes": _boxed,
+}
+"""What a scene's examples are, by what stands after `scenes:`."""
+
+
+def _name(kind: str, found: Scene) -> str:
+    return f"{kind}/{found.seed}/{found.number}"
+
+
+def _parse(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
+    kind, _, number = argument.rpartition(",")
+    if argument in known:
+        kind, number = argument, str(NUM_TRAIN)
+    if kind not in known or (kind == "" and "," in argument) or not _is_number(number):
+        words = [word for word in known if word]
+        raise DataError(
+            f"What follows '{name}:' must be {one_of(words)}, a number of training examples, or "
+            f"both, as in '{name}:{words[0]},2000', but is '{argument}'."
+        )
+    return kind, int(number)
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) is not None
+
+
+def _fill(
+    drawn: Iterator[Scene],
+    write: Callable[[Scene], list[Example]],
+    num_train: int,
+    *,
+    key: Callable[[Scene], str],
+    note: str,
+) -> Splits:
+    """Draw until every part is full; the size of one does not change what is in another."""
+    wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
+    found: dict[str, list[Example]] = {part: [] for part in wanted}
+    while any(len(found[part]) < num for part, num in wanted.items()):
+        for one in islice(drawn, 100):
+            part = part_of(key(one))
+            if len(found[part]) < wanted[part]:
+                found[part] += write(one)
+    train, valid, test = (found[part][:num] for part, num in wanted.items())
+    parts: Parts = (train, valid, test)
+    return Splits(*parts, f"{note}: {sizes(parts)}")

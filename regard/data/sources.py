@@ -1,0 +1,163 @@
+"""What can go into a model: text, images, or both; each is a field with the same methods."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from torch import Tensor
+
+from regard.core.errors import ConfigError
+from regard.data.fields import TOKENIZER, TextField, texts_of
+from regard.data.images import IMAGE, ImageConfig, ImageField
+from regard.data.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.vocabularies import train_tokenizer
+
+
+class SourceField(Protocol):
+    """One kind of source: raw items → items with a length → padded tensors → what is read."""
+
+    @property
+    def size(self) -> Any:
+        """What an encoder is built for: a number of tokens, or the shape of an image."""
+
+    def read_all(self, raws: Sequence[Any], /) -> list[Any]:
+        """Turn raw items into items whose length is the number of positions they take."""
+
+    def shorten(self, item: Any, most: int, /) -> Any:
+        """Cut an item to `most` positions."""
+
+    def stack(self, items: Sequence[Any], /) -> tuple[Any, Tensor]:
+        """Return items as tensors, padded, and the mask (B, S), True = a real position."""
+
+    def finish(self, values: Any, /, *, is_training: bool) -> Any:
+        """Return what an encoder reads, on the device the stacked values are on."""
+
+    def save(self, folder: Path, side: str, /) -> None:
+        """Write what `load_source` needs into a run folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JoinedConfig:
+    """A text and an image, read side by side."""
+
+    kind: Literal["joined"] = "joined"
+    """Text and image together."""
+    text: TokenizerConfig = field(default_factory=TokenizerConfig)
+    """How the text is cut into tokens."""
+    image: ImageConfig = field(default_factory=ImageConfig)
+    """What becomes of the image."""
+
+
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedItem:
+    """A text's token ids with an image; its length is the text's."""
+
+    text: list[int]
+    image: Any
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+class JoinedField:
+    """A text and an image, read side by side: raw items are pairs `(text, image's reference)`."""
+
+    def __init__(self, text: TextField, image: ImageField) -> None:
+        self.text = text
+        self.image = image
+
+    @property
+    def size(self) -> tuple[int, tuple[int, int, int]]:
+        """The number of tokens and the shape of the image."""
+        return self.text.size, self.image.size
+
+    def read_all(self, raws: Sequence[tuple[str, str]]) -> list[JoinedItem]:
+        """Turn pairs of a text and an image's reference into items."""
+        texts = self.text.read_all([text for text, _ in raws])
+        images = self.image.read_all([image for _, image in raws])
+        return [JoinedItem(*pair) for pair in zip(texts, images, strict=True)]
+
+    def shorten(self, item: JoinedItem, most: int) -> JoinedItem:
+        """Cut the text to `most` tokens."""
+        return JoinedItem(self.text.shorten(item.text, most), item.image)
+
+    def stack(self, items: Sequence[JoinedItem]) -> tuple[tuple[Tensor, Tensor], Tensor]:
+        """Return token ids (B, S) with images (B, C, Y, X), and the mask (B, S) of the text."""
+        ids, mask = self.text.stack([item.text for item in items])
+        images, _ = self.image.stack([item.image for item in items])
+        return (ids, images), mask
+
+    def finish(self, values: tuple[Tensor, Tensor], *, is_training: bool) -> tuple[Tensor, Tensor]:
+        """Return token ids as they are and images in one form."""
+        ids, images = values
+        return ids, self.image.finish(images, is_training=is_training)
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write both parts into a run folder."""
+        self.text.save(folder, side)
+        self.image.save(folder, side)
+
+
+def learn_source(
+    config: SourceConfig, raws: Sequence[Any], *, has_start: bool = False
+) -> SourceField:
+    """Learn from training sources what a field needs: a vocabulary, the mean of the images.
+
+    Args:
+        config: The settings.
+        raws: What is trained on.
+        has_start: Whether a text begins with the start token.
+    """
+    if isinstance(config, ImageConfig):
+        return ImageField.learn(config, raws)
+    if isinstance(config, JoinedConfig):
+        for raw in raws:
+            check_pair(raw)
+        text = train_tokenizer(config.text, [text for text, _ in raws])
+        image = ImageField.learn(config.image, [image for _, image in raws])
+        return JoinedField(TextField(text, has_start=has_start), image)
+    texts = [part for raw in raws for part in texts_of(raw)]
+    return TextField(train_tokenizer(config, texts), has_start=has_start)
+
+
+def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) -> SourceField:
+    """Open what `SourceField.save` left in a run folder."""
+    if isinstance(config, ImageConfig):
+        return ImageField.load(folder / IMAGE.format("source"))
+    text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
+    if isinstance(config, JoinedConfig):
+        return JoinedField(text, ImageField.load(folder / IMAGE.format("source")))
+    return text
+
+
+def source_files(config: SourceConfig) -> tuple[str, ...]:
+    """Return the files in a run folder that `SourceField.save` writes."""
+    text, image = TOKENIZER.format("source"), IMAGE.format("source")
+    if isinstance(config, ImageConfig):
+        return (image,)
+    return (text, image) if isinstance(config, JoinedConfig) else (text,)
+
+
+def check_pair(raw: Any) -> None:
+    """Raise if a source is not a text with an image."""
+    if not (isinstance(raw, tuple) and len(raw) == 2):
+        raise ConfigError(
+            "A source of kind 'joined' must be a text and an image in two columns, but is "
+            f"'{raw}'. Name the columns: `--columns source,source,target`."
+        )
+
+
+def describe_source(field: SourceField) -> str:
+    """Say in a few words what a model reads."""
+    parts = (field.text, field.image) if isinstance(field, JoinedField) else (field,)
+    sizes: list[Any] = [part.size for part in parts]
+    return " with ".join(
+        f"{size:,} source tokens"
+        if isinstance(size, int)
+        else f"images of {' x '.join(map(str, size))}"
+        for size in sizes
+    )

@@ -1,0 +1,139 @@
+import numpy as np
+import pytest
+from matplotlib import colormaps
+from PIL import Image, ImageDraw
+
+from regard.core.errors import ConfigError, DataError
+from regard.visual.overlay import CLASSES, LOOKS, areas, overlay, segmentation, strip
+from regard.visual.pixels import fit
+
+WHITE = np.full((60, 80, 3), 255, np.uint8)
+
+
+@pytest.fixture
+def scene():
+    """A red ball on the left and a blue one on the right of a green meadow."""
+    image = Image.new("RGB", (96, 72), (90, 160, 70))
+    draw = ImageDraw.Draw(image)
+    draw.ellipse((8, 20, 40, 52), fill=(200, 40, 40))
+    draw.ellipse((56, 20, 88, 52), fill=(40, 60, 200))
+    return np.asarray(image)
+
+
+def one_cell(row, column, shape=(3, 4)):
+    grid = np.zeros(shape)
+    grid[row, column] = 0.3
+    return grid
+
+
+def test_equal_weights_leave_the_image_alight(scene):
+    assert (overlay(scene, np.full((7, 7), 0.02)) == fit(scene)).all()
+
+
+def test_no_weights_leave_the_image_dark(scene):
+    assert overlay(scene, np.zeros((7, 7))).mean() < 0.25 * scene.mean()
+
+
+@pytest.mark.parametrize("row", range(3))
+@pytest.mark.parametrize("column", range(4))
+def test_what_is_looked_at_is_brightest(row, column):
+    light = overlay(WHITE, one_cell(row, column)).astype(float).sum(-1)
+    height, width = light.shape
+    cells = light.reshape(3, height // 3, 4, width // 4).mean((1, 3))
+    assert np.unravel_index(cells.argmax(), cells.shape) == (row, column)
+    middle = light[height // 6 :: height // 3, width // 8 :: width // 4]
+    assert middle[row, column] > 3 * np.delete(middle.ravel(), row * 4 + column).max()
+
+
+def test_what_is_looked_at_keeps_its_colour(scene):
+    found = overlay(scene, [[1.0, 0.0]])
+    height, width = found.shape[:2]
+    assert found[height // 2, width // 8].tolist() == pytest.approx([200, 40, 40], abs=3)
+    dark = found[height // 2, -width // 8]
+    assert dark.max() < 70
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_only_shares_of_the_greatest_weight_count(look, scene):
+    grid = np.random.default_rng(0).random((4, 5))
+    assert (overlay(scene, grid, look=look) == overlay(scene, 10 * grid, look=look)).all()
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_looks_change_smoothly(look):
+    found = overlay(WHITE, one_cell(1, 1), look=look).astype(int)
+    assert abs(np.diff(found, axis=0)).max() < 16 and abs(np.diff(found, axis=1)).max() < 16
+
+
+def test_heat_is_the_colour_of_the_weight_over_grey():
+    found = overlay(WHITE, np.array([[1.0, 0.0]]), look="heat")
+    for place, strength in ((0, 1.0), (-1, 0.0)):
+        opacity = 0.25 + 0.45 * strength
+        colour = 255 * np.array(colormaps["inferno"](strength)[:3])
+        wanted = (1 - opacity) * 255 + opacity * colour
+        assert found[20, place].tolist() == pytest.approx(wanted.tolist(), abs=1)
+
+
+def test_unknown_look_is_refused(scene):
+    with pytest.raises(ConfigError, match="`look` must be one of 'light', 'heat', but is 'hot'"):
+        overlay(scene, [[1.0]], look="hot")
+
+
+@pytest.mark.parametrize("weights", [[1.0], np.zeros((0, 2)), np.zeros((1, 2, 2))])
+def test_weights_that_are_no_grid_are_refused(weights, scene):
+    with pytest.raises(DataError, match="`weights` must be a grid of rows and columns, but has"):
+        overlay(scene, weights)
+
+
+@pytest.mark.parametrize("value", [-0.1, np.nan, np.inf])
+def test_weights_that_are_none_are_refused(value, scene):
+    with pytest.raises(DataError, match="`weights` must be finite numbers of 0 or more"):
+        overlay(scene, [[0.5, value]])
+
+
+def test_strip_begins_with_the_image_and_has_a_tile_for_each_word(scene):
+    grids = np.random.default_rng(0).random((3, 4, 5))
+    first, *others = strip(scene, ["a", "red", "ball"], grids)
+    assert (first.image == fit(scene)).all() and first.caption == ""
+    assert [tile.caption for tile in others] == ["a", "red", "ball"]
+    for tile, grid in zip(others, grids, strict=True):
+        assert (tile.image == overlay(scene, grid)).all()
+        assert tile.note == f"max {grid.max():.2f}"
+
+
+def test_strip_of_misfit_words_is_refused(scene):
+    with pytest.raises(DataError, match=r"a grid for each of 2 words, but has the shape \(3, 4, 5"):
+        strip(scene, ["a", "b"], np.ones((3, 4, 5)))
+
+
+def test_areas_have_the_colours_of_their_classes():
+    found = areas(np.zeros((8, 8), np.uint8), np.array([[0, 1], [2, 3]]))
+    quarters = found[28::112, 28::112].reshape(-1, 3).tolist()
+    colours = [bytes.fromhex(colour[1:]) for colour in CLASSES[:3]]
+    wanted = [[0, 0, 0], *([round(0.7 * value) for value in colour] for colour in colours)]
+    assert quarters == [pytest.approx(colour, abs=1) for colour in wanted]
+
+
+def test_ground_of_areas_is_grey(scene):
+    found = areas(scene, np.zeros((4, 4), int))
+    assert (found == found[..., :1]).all()
+    assert found.std() > 5
+
+
+def test_more_classes_than_colours_begin_anew(scene):
+    one, again = (np.full((2, 2), number) for number in (1, 1 + len(CLASSES)))
+    assert (areas(scene, one) == areas(scene, again)).all()
+
+
+@pytest.mark.parametrize("mask", [np.ones((2, 2)), np.ones(4, int), np.ones((0, 3), int)])
+def test_mask_of_anything_but_classes_is_refused(mask, scene):
+    with pytest.raises(DataError, match="`mask` must hold the number of a class for each row"):
+        areas(scene, mask)
+
+
+def test_segmentation_shows_the_right_areas_where_known(scene):
+    mask = np.array([[0, 1], [2, 0]])
+    assert [tile.caption for tile in segmentation(scene, mask)] == ["image", "found"]
+    tiles = segmentation(scene, mask, mask.T)
+    assert [tile.caption for tile in tiles] == ["image", "found", "right"]
+    assert (tiles[2].image == areas(scene, mask.T)).all()

@@ -1,0 +1,185 @@
+import base64
+import io
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+from PIL import Image
+
+from regard.core.errors import ConfigError, DataError
+from regard.visual.picture import to_svg
+from regard.visual.tiles import RIGHT, WRONG, Box, Tile, contact_sheet, save, sheet
+
+SPACE = "{http://www.w3.org/2000/svg}"
+LINK = "{http://www.w3.org/1999/xlink}href"
+IMAGES = [
+    np.random.default_rng(seed).integers(0, 256, (40, 60, 3), dtype=np.uint8) for seed in range(7)
+]
+TILES = [Tile(image, f"word {number}") for number, image in enumerate(IMAGES)]
+
+
+def elements(figure, tag):
+    return list(ElementTree.fromstring(to_svg(figure)).iter(SPACE + tag))
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def extents(figure):
+    return [image.get_extent() for image in figure.axes[0].images]
+
+
+def frames(figure):
+    found = [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+    return [(to_hex(patch.get_edgecolor()), patch.get_bbox().bounds) for patch in found]
+
+
+def test_drawing_holds_the_pixels_as_they_are():
+    written = [image.get(LINK) for image in elements(sheet(TILES[:2]), "image")]
+    for address, tile in zip(written, TILES, strict=False):
+        kind, _, data = address.partition(",")
+        assert kind == "data:image/png;base64"
+        found = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+        # SVG draws from the bottom; matplotlib turns what is drawn from the top.
+        assert (found == tile.image).all() or (found[::-1] == tile.image).all()
+
+
+def test_words_stand_below_their_image():
+    figure = sheet([Tile(IMAGES[0], "a dog", "max 0.5")])
+    (left, _, bottom, _), (caption, note) = extents(figure)[0], figure.axes[0].texts
+    assert texts(figure) == ["a dog", "max 0.5"]
+    assert caption.get_position()[0] == left
+    assert bottom < caption.get_position()[1] < note.get_position()[1]
+
+
+def test_rows_wrap_after_so_many_columns():
+    places = [(left, top) for left, _, _, top in extents(sheet(TILES, columns=3))]
+    assert len({top for _, top in places}) == 3
+    assert [left for left, _ in places[:3]] == [left for left, _ in places[3:6]]
+    assert places[0][0] < places[1][0] < places[2][0]
+    assert places[0][1] < places[3][1] < places[6][1]
+
+
+def test_nothing_overlaps():
+    tiles = [
+        Tile(image[:, : 20 + 5 * number], "many words " * number, "and a note")
+        for number, image in enumerate(IMAGES)
+    ]
+    figure = sheet(tiles, columns=3, title="A title")
+    figure.draw_without_rendering()
+    artists = [*figure.axes[0].images, *figure.axes[0].texts]
+    boxes = [artist.get_window_extent() for artist in artists]
+    for number, box in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            width = min(box.x1, other.x1) - max(box.x0, other.x0)
+            height = min(box.y1, other.y1) - max(box.y0, other.y0)
+            # Lines of text have a margin of their own, so that a few pixels of overlap are none.
+            assert width <= 0 or height <= 4
+
+
+def test_images_keep_their_shape():
+    for left, right, bottom, top in extents(sheet(TILES)):
+        assert (right - left) / (bottom - top) == pytest.approx(60 / 40, rel=0.02)
+
+
+def test_long_captions_are_wrapped_and_cut():
+    found = texts(sheet([Tile(IMAGES[0], "dog " * 60)]))
+    assert len(found) == 4
+    assert max(map(len, found)) < 30
+    assert found[-1].endswith("…")
+
+
+def test_wide_letters_are_wrapped_earlier():
+    wide, narrow = (texts(sheet([Tile(IMAGES[0], letter * 40)])) for letter in "犬x")
+    assert len(wide) == 2 * len(narrow)
+
+
+def test_right_and_wrong_answers_differ_in_frame_and_mark():
+    figure = sheet(contact_sheet(IMAGES[:2], ["dog", "cat"], ["dog", "fox"]))
+    assert texts(figure) == ["✓ dog", "✗ cat", "right: fox"]
+    assert [colour for colour, _ in frames(figure)] == [RIGHT, WRONG]
+
+
+def test_misfit_labels_are_refused():
+    with pytest.raises(DataError, match="there are 2 images, 1 answers and 2 labels"):
+        contact_sheet(IMAGES[:2], ["dog"], ["dog", "cat"])
+
+
+def test_boxes_stand_where_they_are_said():
+    figure = sheet([Tile(IMAGES[0], boxes=(Box(0.25, 0.5, 0.75, 1.0, "dog"),))])
+    left, right, bottom, top = extents(figure)[0]
+    width, height = right - left, bottom - top
+    wanted = (left + 0.25 * width, top + 0.5 * height, 0.5 * width, 0.5 * height)
+    assert frames(figure)[-1][1] == pytest.approx(wanted)
+    assert texts(figure) == ["dog"]
+
+
+def test_legend_tells_what_colours_mean():
+    figure = sheet(TILES[:1], legend={"sky": "#4477aa", "sun": "#ccbb44"})
+    assert texts(figure) == ["word 0", "sky", "sun"]
+    swatches = [to_hex(patch.get_facecolor()) for patch in figure.axes[0].patches[1:]]
+    assert swatches == ["#4477aa", "#ccbb44"]
+
+
+def test_title_can_be_wider_than_the_images():
+    narrow, wide = (
+        sheet(TILES[:1], title=title).get_size_inches()[0] for title in ("t", "title " * 12)
+    )
+    assert wide > 2 * narrow
+
+
+def test_hostile_words_are_not_alive():
+    drawing = sheet([Tile(IMAGES[0], "<script>alert(1)</script>", "\x00&", None)], title="$a$ <b>")
+    assert not elements(drawing, "script")
+
+
+def test_drawing_asks_for_nothing_from_elsewhere():
+    drawing = to_svg(sheet(TILES))
+    addresses = re.findall(r'href="([^"]*)"', drawing)
+    assert addresses and all(address.startswith(("data:", "#")) for address in addresses)
+
+
+def test_no_tiles_are_refused():
+    with pytest.raises(DataError, match="`tiles` must hold at least one image"):
+        sheet([])
+
+
+def test_columns_must_be_one_at_least():
+    with pytest.raises(ConfigError, match="`columns` must be at least 1, but is 0"):
+        sheet(TILES, columns=0)
+
+
+def test_svg_file_holds_the_drawing(tmp_path):
+    save(tmp_path / "sheet.svg", sheet(TILES))
+    assert (tmp_path / "sheet.svg").read_text() == to_svg(sheet(TILES))
+
+
+def test_html_file_holds_the_drawing_in_a_page(tmp_path):
+    save(tmp_path / "sheet.html", sheet(TILES), title="A <title>")
+    page = (tmp_path / "sheet.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and to_svg(sheet(TILES)) in page
+    assert "<title>A &lt;title&gt;</title>" in page
+
+
+def test_png_file_is_an_image(tmp_path):
+    save(tmp_path / "sheet.png", sheet(TILES, columns=7))
+    with Image.open(tmp_path / "sheet.png") as image:
+        assert image.width > 4 * image.height > 400
+
+
+def test_png_file_shows_the_top_of_an_image_on_top(tmp_path):
+    image = np.zeros((40, 40, 3), np.uint8)
+    image[:20] = (200, 40, 40)
+    save(tmp_path / "sheet.png", sheet([Tile(image)]))
+    with Image.open(tmp_path / "sheet.png") as file:
+        column = np.asarray(file.convert("RGB"))[:, file.width // 2].tolist()
+    assert column.index([200, 40, 40]) < column.index([0, 0, 0])
+
+
+def test_unknown_ending_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*sheet.gif'"):
+        save(tmp_path / "sheet.gif", sheet(TILES))
