@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -65,7 +66,8 @@ class LabelledBatch:
     source_mask: Tensor
     """(B, S) True = a real position; it stays on the host."""
     labels: Tensor
-    """(B,) the number of each text's label."""
+    """(B,) the number of each source's label; or whatever else is to be told of it, such as a
+    label for each cell of an image, (B, Y, X), or the edges of a box, (B, 4)."""
     rows: tuple[int, ...]
     """Which examples these are."""
 
@@ -87,8 +89,8 @@ class LabelledBatch:
 class _NumberField:
     """Labels' numbers as targets of one token."""
 
-    def stack(self, items: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Return the numbers (B, 1) and a mask that is True throughout."""
+    def stack(self, items: Sequence[Sequence[Any]]) -> tuple[Tensor, Tensor]:
+        """Return the numbers (B, 1) or (B, 1, ...), and a mask that is True throughout."""
         values = torch.tensor(items)
         return values, torch.ones_like(values, dtype=torch.bool)
 
@@ -99,7 +101,7 @@ class LabelledBatches:
     def __init__(
         self,
         sources: Items,
-        labels: Sequence[int],
+        labels: Sequence[Any],
         config: BatchConfig,
         *,
         field: Field,

@@ -6,7 +6,6 @@ from typing import Any, Literal
 from regard.core.config import at_least, from_dict
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.data.batching import BatchConfig
 from regard.data.columns import check_columns
 from regard.data.corruption import CorruptionConfig
 from regard.data.images import ImageConfig
@@ -22,34 +21,11 @@ from regard.models.encoders import EncoderConfig, check_reads, max_tokens
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
+from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
+from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
 from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
-from regard.training.settings import TrainConfig
-
-
-@dataclass(frozen=True, kw_only=True)
-class BaseDataConfig:
-    """What every recipe says about data."""
-
-    seed: int = 0
-    """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
-    batch: BatchConfig = field(default_factory=BatchConfig)
-    """How batches are cut."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class BaseRecipe:
-    """What every recipe says, whatever the task."""
-
-    task: str = ""
-    """What the model is for."""
-    seed: int = 1
-    """Seed of the weights, the order of the data and dropout."""
-    start: str = ""
-    """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
-    data: BaseDataConfig = field(default_factory=BaseDataConfig)
-    """How text becomes batches."""
-    train: TrainConfig = field(default_factory=TrainConfig)
-    """How it is trained."""
+from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
+from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -327,6 +303,8 @@ RECIPES: dict[str, type[BaseRecipe]] = {
     "denoising": DenoisingRecipe,
     "masked_language_model": MaskedRecipe,
     "classification": ClassificationRecipe,
+    "segmentation": SegmentationRecipe,
+    "grounding": GroundingRecipe,
 }
 """The recipes' classes by the name of their task."""
 

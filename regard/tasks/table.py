@@ -4,6 +4,7 @@ from typing import Any
 
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.denoising import DenoisingTask
+from regard.tasks.grounding import GroundingTask
 from regard.tasks.language import LanguageTask
 from regard.tasks.masked import MaskedTask
 from regard.tasks.predictor import Predictor
@@ -11,10 +12,13 @@ from regard.tasks.recipe import (
     BaseRecipe,
     ClassificationRecipe,
     DenoisingRecipe,
+    GroundingRecipe,
     LanguageRecipe,
     MaskedRecipe,
     Recipe,
+    SegmentationRecipe,
 )
+from regard.tasks.segmentation import SegmentationTask
 from regard.tasks.task import Task
 
 TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
@@ -23,5 +27,7 @@ TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
     MaskedRecipe: MaskedTask,
     LanguageRecipe: LanguageTask,
     ClassificationRecipe: ClassificationTask,
+    SegmentationRecipe: SegmentationTask,
+    GroundingRecipe: GroundingTask,
 }
 """The tasks by the class of their recipe."""

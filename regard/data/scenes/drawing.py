@@ -81,7 +81,7 @@ def cell_labels(scene: Scene, *, grid: int) -> str:
     """
     shares = cell_shares(scene, grid=grid)
     names = np.array([LETTERS[thing.shape] for thing in scene.things])
-    labels = np.where(shares.sum(0) >= 0.5, names[shares.argmax(0)], EMPTY)  # (rows, columns)
+    labels = np.where(shares.sum(0) >= 0.5, names[shares.argmax(0)], EMPTY)  # (Y, X)
     return " ".join("".join(row) for row in labels)
 
 

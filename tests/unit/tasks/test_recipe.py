@@ -11,14 +11,17 @@ from regard.models.classifier import Classifier
 from regard.models.copying import NoCopyingConfig
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
+from regard.models.regions import Grounder, PatchLabeller
 from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,
     ClassificationRecipe,
     DenoisingRecipe,
+    GroundingRecipe,
     LanguageRecipe,
     MaskedRecipe,
     Recipe,
+    SegmentationRecipe,
     to_recipe,
 )
 from regard.tasks.table import TASKS
@@ -36,6 +39,8 @@ BUILDERS = {
     LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
     MaskedRecipe: lambda config: MaskedModel(config, 50),
     ClassificationRecipe: lambda config: Classifier(config, 50, 3),
+    SegmentationRecipe: lambda config: PatchLabeller(config, (3, 64, 64), 6),
+    GroundingRecipe: lambda config: Grounder(config, (50, (3, 64, 64))),
 }
 
 

@@ -1,0 +1,32 @@
+"""What every recipe says, whatever the task."""
+
+from dataclasses import dataclass, field
+
+from regard.data.batching import BatchConfig
+from regard.training.settings import TrainConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseDataConfig:
+    """What every recipe says about data."""
+
+    seed: int = 0
+    """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
+    batch: BatchConfig = field(default_factory=BatchConfig)
+    """How batches are cut."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseRecipe:
+    """What every recipe says, whatever the task."""
+
+    task: str = ""
+    """What the model is for."""
+    seed: int = 1
+    """Seed of the weights, the order of the data and dropout."""
+    start: str = ""
+    """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
+    data: BaseDataConfig = field(default_factory=BaseDataConfig)
+    """How text becomes batches."""
+    train: TrainConfig = field(default_factory=TrainConfig)
+    """How it is trained."""

@@ -1,0 +1,102 @@
+"""Recipes of tasks that ask where something is in an image."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.core.config import at_least
+from regard.core.errors import ConfigError
+from regard.data.images import ImageConfig
+from regard.data.sources import JoinedConfig
+from regard.models.regions import GrounderConfig, PatchLabellerConfig
+from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegionValidationConfig:
+    """What decides which weights are best where regions of images are found."""
+
+    metric: Literal["iou", "accuracy", "loss"] = "iou"
+    """What found and right regions share, how many are right, or the loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentationDataConfig(BaseDataConfig):
+    """How images with labelled cells become batches."""
+
+    source: ImageConfig = field(default_factory=lambda: ImageConfig(fit="squash"))
+    """What becomes of the image; nothing that would move what is in it."""
+
+    def __post_init__(self) -> None:
+        check_unmoved(self.source, "source")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentationRecipe(BaseRecipe):
+    """An encoder that tells which label each cell of an image has."""
+
+    task: Literal["segmentation"] = "segmentation"
+    """What the model is for."""
+    data: SegmentationDataConfig = field(default_factory=SegmentationDataConfig)
+    """How images with labelled cells become batches."""
+    model: PatchLabellerConfig = field(default_factory=PatchLabellerConfig)
+    """The model; a run that begins from another takes that one's encoder."""
+    validation: RegionValidationConfig = field(default_factory=RegionValidationConfig)
+    """How the best weights are told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroundingDataConfig(BaseDataConfig):
+    """How phrases with images and boxes become batches."""
+
+    source: JoinedConfig = field(
+        default_factory=lambda: JoinedConfig(image=ImageConfig(fit="squash"))
+    )
+    """How the phrase is cut into tokens, and what becomes of the image."""
+
+    def __post_init__(self) -> None:
+        check_unmoved(self.source.image, "source.image")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxLossConfig:
+    """What a box costs that is not the right one (Carion et al. 2020, eq. 9)."""
+
+    distance: float = 5.0
+    """Weight of how far middle and size are off."""
+    overlap: float = 2.0
+    """Weight of how little both boxes share, by the generalised share of areas."""
+
+    def __post_init__(self) -> None:
+        for name in ("distance", "overlap"):
+            at_least(name, getattr(self, name), 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroundingRecipe(BaseRecipe):
+    """Two encoders that find in an image what a phrase names."""
+
+    task: Literal["grounding"] = "grounding"
+    """What the model is for."""
+    data: GroundingDataConfig = field(default_factory=GroundingDataConfig)
+    """How phrases with images and boxes become batches."""
+    model: GrounderConfig = field(default_factory=GrounderConfig)
+    """The model."""
+    loss: BoxLossConfig = field(default_factory=BoxLossConfig)
+    """What a box costs."""
+    validation: RegionValidationConfig = field(default_factory=RegionValidationConfig)
+    """How the best weights are told."""
+
+
+def check_unmoved(image: ImageConfig, name: str) -> None:
+    """Raise if something would move what is in an image, but not the regions that it has."""
+    rules = {
+        "fit": (image.fit, "squash"),
+        "augmentation.crop": (image.augmentation.crop, 0),
+        "augmentation.flip": (image.augmentation.flip, False),
+    }
+    for setting, (value, needed) in rules.items():
+        if value != needed:
+            raise ConfigError(
+                f"`{name}.{setting}` must be {needed!r} where regions of an image are asked for, "
+                f"or they would not lie where the image does, but is {value!r}."
+            )
