@@ -181,3 +181,25 @@ def save_marian(folder, *, activation="swish", is_joint=True, as_pickle=False):
         (folder / "model.safetensors").unlink()
         torch.save(model.state_dict(), folder / "pytorch_model.bin")
     return model
+
+
+def save_vit(folder, *, has_head=True, preprocessor=None, **changes):
+    """A classifier of images with four labels, of which two are called alike."""
+    import transformers
+
+    torch.manual_seed(0)
+    names = ("cat", "crane", "dog", "crane")
+    options = {
+        "image_size": 8,
+        "patch_size": 4,
+        "id2label": dict(enumerate(names)),
+        "label2id": {name: number for number, name in enumerate(names)},
+    }
+    config = transformers.ViTConfig(**{**SIZES, **options, **changes})
+    kind = transformers.ViTForImageClassification if has_head else transformers.ViTModel
+    model = shake(kind(config))
+    save(model, folder)
+    if preprocessor is not None:
+        path = folder / "preprocessor_config.json"
+        path.write_text(json.dumps(preprocessor), encoding="utf-8")
+    return model

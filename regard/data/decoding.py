@@ -5,7 +5,7 @@ import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from functools import partial
+from functools import lru_cache, partial
 from multiprocessing import get_context
 
 import numpy as np
@@ -32,8 +32,8 @@ CHUNK = 32
 def decode(references: Iterable[str], frame: Frame) -> Decoded:
     """Read images, each once however often it is named, and note which cannot be read.
 
-    Many files are read once for all: the next time they come from the cache, unless one of them
-    or the frame has changed.
+    Many files are read once for all: the next time they come from the cache, unless the frame or
+    the file has changed.
     """
     numbered: dict[str, list[tuple[str, str]]] = {}
     files: list[str] = []
@@ -44,8 +44,8 @@ def decode(references: Iterable[str], frame: Frame) -> Decoded:
             files.append(reference)
     decoded = _decode_files(files, frame)
     for name, named in numbered.items():
-        pictures = PICTURES[name]([argument for _, argument in named])
-        decoded.add((reference for reference, _ in named), _frame_all(pictures, frame))
+        pixels = _draw(name, tuple(argument for _, argument in named), frame)
+        decoded.add((reference for reference, _ in named), pixels)
     return decoded
 
 
@@ -75,28 +75,39 @@ def read_many(references: Sequence[str], frame: Frame) -> Iterator[Pixels | str]
 
 def _decode_files(references: Sequence[str], frame: Frame) -> Decoded:
     if len(references) < NUM_CACHED:
-        return _collect(references, read_files(references, frame))
-    references = sorted(references)
+        return _collect(Decoded(), references, read_files(references, frame))
     folder = cache_folder() / "images"
     cache = ImageCache(folder, frame)
     decoded = cache.load(references)
-    if decoded is None:
-        logger.info("reading %s images, to be kept in %s", f"{len(references):,}", folder)
-        cache.save(references, read_many(references, frame))
-        decoded = cache.load(references)
-        if decoded is None:
-            raise DataError("Images have changed while they were read. Try again.")
+    missing = [reference for reference in references if reference not in decoded]
+    if len(missing) < NUM_CACHED:
+        return _collect(decoded, missing, read_files(missing, frame))
+    logger.info("reading %s images, to be kept in %s", f"{len(missing):,}", folder)
+    cache.save(missing, read_many(missing, frame))
+    decoded = cache.load(references)
+    if any(reference not in decoded for reference in missing):
+        raise DataError("Images have changed while they were read. Try again.")
     return decoded
 
 
-def _collect(references: Sequence[str], found: Iterable[Pixels | str]) -> Decoded:
-    decoded = Decoded()
+def _collect(decoded: Decoded, references: Sequence[str], found: Iterable[Pixels | str]) -> Decoded:
     for reference, image in zip(references, found, strict=True):
         if isinstance(image, str):
             decoded.failures[reference] = image
         else:
             decoded.images[reference] = image[None]
     return decoded
+
+
+@lru_cache(maxsize=2)
+def _draw(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
+    """Return numbered pictures, (B, C, Y, X); the last are kept, as who measures them also trains.
+
+    They need no file: some are drawn, and the others lie in arrays anyway.
+    """
+    pixels = _frame_all(PICTURES[name](arguments), frame)
+    pixels.flags.writeable = False
+    return pixels
 
 
 def _frame_all(pictures: Pixels, frame: Frame) -> Pixels:

@@ -1,4 +1,4 @@
-"""Decoded images on disk: one array for a set of files, good until one of them changes."""
+"""Decoded images on disk, good until their files change."""
 
 import hashlib
 import os
@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from regard.core.errors import DataError
+from regard.core.errors import CheckpointError, DataError
 from regard.core.files import read_json, replacing, write_json
 from regard.data.framing import Frame, Pixels
 from regard.data.opening import find_archive
@@ -27,6 +27,9 @@ class Decoded:
     failures: dict[str, str] = field(default_factory=dict)
     """What is wrong with each of the other references, in a sentence."""
 
+    def __contains__(self, reference: str) -> bool:
+        return reference in self.images or reference in self.failures
+
     def add(self, references: Iterable[str], pixels: Pixels) -> None:
         """Take up images as views of one array (B, C, Y, X)."""
         for row, reference in enumerate(references):
@@ -36,49 +39,59 @@ class Decoded:
 class ImageCache:
     """What files were decoded to in one frame.
 
-    There is an array for every set of files that can all be read, and for a set in which some
-    cannot, a note on what is wrong with these. So the good ones of a set are also found when they
-    are asked for by themselves.
+    Whatever was read together lies in one array, beside a list of the rows and of what could not
+    be read. A file is known by its place, its size and the time of its last change. So a part of
+    what was read is found, too, and of more than that, only the rest is read.
     """
 
     def __init__(self, folder: Path, frame: Frame) -> None:
-        self._folder = folder
-        self._frame = frame
-
-    def load(self, references: Sequence[str]) -> Decoded | None:
-        """Return what a set of files was decoded to, mapped from disk, or None if it is not known.
+        """Look into a folder, without touching it.
 
         Args:
-            references: Files, each once, in alphabetical order.
+            folder: Where frames of all kinds are kept.
+            frame: What the images became.
         """
+        name = hashlib.sha256(f"{_FORMAT} {frame}".encode()).hexdigest()[:16]
+        self._folder = folder / name
+        self._shape = frame.channels, frame.size, frame.size
+
+    def load(self, references: Sequence[str]) -> Decoded:
+        """Return what is known of files, images mapped from disk."""
+        places: dict[str, tuple[Pixels, int]] = {}
+        failures: dict[str, str] = {}
+        for index in sorted(self._folder.glob("*.json")):
+            try:
+                pixels = np.asarray(np.load(index.with_suffix(".npy"), mmap_mode="r"))
+                known = read_json(index)
+            except (OSError, ValueError, EOFError, CheckpointError):
+                continue  # damaged: it will be read again
+            if pixels.shape == (len(known["rows"]), *self._shape):
+                failures.update(known["failures"])
+                places.update({key: (pixels, row) for row, key in enumerate(known["rows"])})
         decoded = Decoded()
-        if (note := self._path(references, ".json")).is_file():
-            decoded.failures.update(read_json(note))
-        good = [reference for reference in references if reference not in decoded.failures]
-        if not good:
-            return decoded
-        try:
-            pixels = np.load(self._path(good, ".npy"), mmap_mode="r")
-        except (OSError, ValueError, EOFError):  # it is not there, or it is damaged
-            return None
-        if pixels.shape != self._shape(len(good)):
-            return None
-        decoded.add(good, pixels)
+        for reference in references:
+            key = _key(reference)
+            if key in places:
+                pixels, row = places[key]
+                decoded.images[reference] = pixels[row : row + 1]
+            elif key in failures:
+                decoded.failures[reference] = failures[key]
         return decoded
 
     def save(self, references: Sequence[str], found: Iterable[Pixels | str]) -> None:
-        """Keep what files were decoded to, however much it is.
+        """Keep what files are decoded to, however much it is.
 
         Args:
-            references: As for `load`.
+            references: Files, each once.
             found: (C, Y, X) for each of them, or a sentence that says why there is nothing.
         """
-        path = self._path(references, ".npy")
+        keys = [_key(reference) for reference in references]
+        digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
+        path = self._folder / f"{digest}.npy"
         try:
-            failures = self._write(path, references, found)
-            if failures:
-                path.replace(self._path([r for r in references if r not in failures], ".npy"))
-                write_json(path.with_suffix(".json"), failures)
+            failures = self._write(path, keys, found)
+            rows = [key for key in keys if key not in failures]
+            write_json(path.with_suffix(".json"), {"rows": rows, "failures": failures})
         except OSError as error:
             raise DataError(
                 f"{path} could not be written: {error.strerror}. "
@@ -86,40 +99,32 @@ class ImageCache:
             ) from None
 
     def _write(
-        self, path: Path, references: Sequence[str], found: Iterable[Pixels | str]
+        self, path: Path, keys: Sequence[str], found: Iterable[Pixels | str]
     ) -> dict[str, str]:
         failures: dict[str, str] = {}
         with replacing(path) as temporary, temporary.open("wb") as file:
-            self._write_header(file, len(references))
-            for reference, image in zip(references, found, strict=True):
+            self._write_header(file, len(keys))
+            for key, image in zip(keys, found, strict=True):
                 if isinstance(image, str):
-                    failures[reference] = image
+                    failures[key] = image
                 else:
                     file.write(image.tobytes())
             # Only now the number of rows is known; numpy leaves room for it to change.
             file.seek(0)
-            self._write_header(file, len(references) - len(failures))
+            self._write_header(file, len(keys) - len(failures))
         return failures
 
     def _write_header(self, file: BinaryIO, num: int) -> None:
-        header = {"descr": "|u1", "fortran_order": False, "shape": self._shape(num)}
+        header = {"descr": "|u1", "fortran_order": False, "shape": (num, *self._shape)}
         np.lib.format.write_array_header_1_0(file, header)
 
-    def _shape(self, num: int) -> tuple[int, int, int, int]:
-        return num, self._frame.channels, self._frame.size, self._frame.size
 
-    def _path(self, references: Iterable[str], suffix: str) -> Path:
-        """Return a name that hangs on the frame, on the files and on when these were changed."""
-        digest = hashlib.sha256(f"{_FORMAT} {self._frame}".encode())
-        for reference in references:
-            digest.update(f"\0{os.path.abspath(reference)}\0{_last_change(reference)}".encode())
-        return self._folder / (digest.hexdigest()[:32] + suffix)
-
-
-def _last_change(reference: str) -> tuple[int, int]:
+def _key(reference: str) -> str:
+    """Return place, size and last change of a file, or of the archive that it is in."""
     archive = find_archive(reference)
     try:
         found = os.stat(archive[0] if archive else reference)
+        size, changed = found.st_size, found.st_mtime_ns
     except (OSError, ValueError):
-        return 0, 0
-    return found.st_size, found.st_mtime_ns
+        size = changed = 0
+    return f"{os.path.abspath(reference)} {size} {changed}"

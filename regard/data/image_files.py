@@ -1,7 +1,9 @@
 """Images that a person has: a folder for each label, a file of captions, a list of paths."""
 
+import os
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from PIL import Image
@@ -27,7 +29,7 @@ def read_image_folder(path: str | Path) -> list[Example]:
     if not root.is_dir():
         raise DataError(f"{root} is not a folder. Give one with a folder of images for each label.")
     found = [
-        Example(str(image), folder.name)
+        Example(os.path.abspath(image), folder.name)
         for folder in sorted(root.iterdir())
         if folder.is_dir() and not folder.name.startswith(".")
         for image in _images_in(folder)
@@ -76,7 +78,7 @@ def read_captions(path: str | Path) -> list[Example]:
         )
     absent = frozenset(missing)
     return [
-        Example(placed[example.source], example.target)
+        replace(example, source=placed[example.source])
         for example in examples
         if example.source not in absent
     ]
@@ -127,7 +129,8 @@ def _looks_like_image(path: Path) -> bool:
 
 
 def _place(name: str, folder: Path) -> str:
-    return name if split_reference(name) else str(folder / name)
+    # Absolute, because the examples of a run are kept in another folder.
+    return name if split_reference(name) else os.path.abspath(folder / name)
 
 
 def _count(images: Iterable[object]) -> str:

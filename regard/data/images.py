@@ -20,6 +20,7 @@ from regard.data.examples import Example
 from regard.data.framing import Fit, Frame, Pixels
 from regard.data.opening import MAX_PIXELS
 from regard.data.opening import open_image as open_image
+from regard.data.pictures import split_reference
 
 IMAGE = "{}.image.json"
 """The file in a run folder that says how a side's images are brought into one form."""
@@ -185,7 +186,9 @@ def keep_readable(
         config: How images are read.
         reference: Where the image stands in an example.
     """
-    failures = decode(map(reference, examples), config.frame).failures
+    # Numbered pictures have no file that could be bad.
+    files = (name for name in map(reference, examples) if split_reference(name) is None)
+    failures = decode(files, config.frame).failures
     kept = [example for example in examples if reference(example) not in failures]
     if failures and not kept:
         raise DataError(f"No image can be read. First: {next(iter(failures.values()))}")

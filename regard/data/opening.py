@@ -50,7 +50,11 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
         except (DataError, MemoryError):
             raise
         except Image.DecompressionBombError:
-            raise DataError(f"{reference} is far too large an image for Pillow to open.") from None
+            most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+            raise DataError(
+                f"{reference} has over {most / 1e6:,.1f} megapixels, but `max_pixels` allows "
+                f"{min(max_pixels, most) / 1e6:,.1f}. Make the image smaller."
+            ) from None
         except UnidentifiedImageError:
             raise DataError(f"{reference} is not an image, or of an unknown format.") from None
         # What a damaged file makes the many decoders raise is no closed list.

@@ -52,8 +52,7 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
         "model_type": layout.model_type,
     }
     with replacing_folder(out) as part:
-        for name, tokenizer in vocabularies.items():
-            tokenizer.save(part / name)
+        layout.save_vocabularies(vocabularies, part)
         saved = {"format": runs.FORMAT, "recipe": to_dict(recipe), "about": about}
         write_json(part / runs.CONFIG, saved)
         task = runs.load_untrained(part, torch.device("cpu"))

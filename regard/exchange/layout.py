@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.data.tokenizers import Tokenizer
 from regard.tasks.task import Task
 
 
@@ -33,6 +32,8 @@ class Layout(ABC):
     """Pattern of weights that a folder may hold and we have no use for."""
     head: ClassVar[str] = ""
     """How the names of weights begin that a folder may lack altogether; empty = none."""
+    head_role: ClassVar[str] = "tells hidden tokens"
+    """What those weights are for."""
     parts: ClassVar[tuple[str, ...]]
     """The parts of our model that it has a place for; others are left out."""
     allows_pickle: ClassVar[bool] = False
@@ -55,13 +56,16 @@ class Layout(ABC):
         return config
 
     @abstractmethod
-    def read_vocabularies(self, folder: Path, config: dict[str, Any]) -> dict[str, Tokenizer]:
+    def read_vocabularies(self, folder: Path, config: dict[str, Any]) -> dict[str, Any]:
         """Read the folder's vocabularies, by the name of the file that a run keeps each in."""
 
+    def save_vocabularies(self, vocabularies: dict[str, Any], folder: Path) -> None:
+        """Write what `read_vocabularies` returned into a run folder."""
+        for name, vocabulary in vocabularies.items():
+            vocabulary.save(folder / name)
+
     @abstractmethod
-    def to_recipe(
-        self, config: dict[str, Any], vocabularies: dict[str, Tokenizer]
-    ) -> dict[str, Any]:
+    def to_recipe(self, config: dict[str, Any], vocabularies: dict[str, Any]) -> dict[str, Any]:
         """Return our recipe of the model, as plain values."""
 
     @abstractmethod
@@ -90,7 +94,7 @@ class Layout(ABC):
 
     @abstractmethod
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
-        """Write what cuts text into tokens."""
+        """Write what cuts text into tokens, or brings images into one form."""
 
     @abstractmethod
     def difference(self, task: Task[Any], theirs: Any) -> float:

@@ -112,17 +112,17 @@ def fill(
     faults.check_shapes({spellings[n][0]: (found[n], own[n]) for n in found})
     faults.raise_if_any()
     put_weights(model, found | {n: own[n].data for n in own if n not in found}, "The folder")
-    return _notes(used, is_headless)
+    return _notes(used, missing=layout.head_role if is_headless else "")
 
 
-def _notes(used: dict[str, Tensor], is_headless: bool) -> list[str]:
+def _notes(used: dict[str, Tensor], *, missing: str) -> list[str]:
     counts = Counter(tensor.dtype for tensor in used.values() if tensor.dtype != torch.float32)
     notes = [
         f"Converted from {_name(dtype)} to float32: {num} of {len(used)} weights."
         for dtype, num in counts.items()
     ]
-    if is_headless:
-        notes.append("The folder has no head that tells hidden tokens; it is fresh.")
+    if missing:
+        notes.append(f"The folder has no head that {missing}; it is fresh.")
     return notes
 
 

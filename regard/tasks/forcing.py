@@ -123,8 +123,8 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
             ids, images = batch.source
             real = ids[place][batch.source_mask[place]].tolist()
             pieces = task.source.text.tokenizer.pieces(real)
-        # The image's positions stand after those of the text, padding and all.
-        columns = memory.mask[place].cpu().nonzero()[:, 0]
+        # In the memory cells come before words; people read the words first.
+        columns = memory.mask[place].cpu().nonzero()[:, 0].roll(-len(cells))
         found.append(_Seen((*pieces, *cells), columns, memory.layout, as_picture(images[place])))
     return found
 

@@ -77,7 +77,7 @@ def _activation_map(
             (gradient,) = torch.autograd.grad(asked, [seen[0].states])
     finally:
         hook.remove()
-    states, gradient = seen[0].states[:, -cells:].detach(), gradient[:, -cells:]
+    states, gradient = seen[0].states[:, :cells].detach(), gradient[:, :cells]
     counts = (gradient.mean(1, keepdim=True) * states).sum(-1).clamp(min=0)  # (B, P)
     return _shares(counts), layout, CAM
 

@@ -1,7 +1,6 @@
 """What a model answers, and where it looked."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -82,6 +81,6 @@ def cell_names(grid: tuple[int, int]) -> tuple[str, ...]:
     )
 
 
-def as_picture(pixels: Tensor) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+def as_picture(pixels: Tensor) -> NDArray[np.uint8]:
     """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3)."""
     return np.ascontiguousarray(pixels.expand(3, -1, -1).permute(1, 2, 0).cpu().numpy())

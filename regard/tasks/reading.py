@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets import Reader, find_data
 from regard.data.examples import Example
+from regard.data.image_files import find_images, read_captions, read_image_folder
 from regard.data.images import ImageConfig, keep_readable
 from regard.data.labelled import read_labelled
 from regard.data.readers import read_examples, read_sources
 from regard.data.sources import JoinedConfig, check_pair
-from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.texts import read_text, split_text
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
@@ -39,7 +41,8 @@ def read_pairs(
     test_side = read_side(test, "test", config=config, read=read)
     if isinstance(found, Splits):
         train, note = _keep_readable(found.train, config), found.note
-        valid_side, test_side = valid_side or found.valid, test_side or found.test
+        valid_side = valid_side or _hold_out(found.valid, config)
+        test_side = test_side or _hold_out(found.test, config)
     elif valid_side and test_side:
         train, note = _keep_readable(found, config), "validation and test data as given"
     else:
@@ -48,7 +51,8 @@ def read_pairs(
         note = split.note
         # What is not needed for a side that was given goes back to training.
         train = split.train + (split.valid if valid else []) + (split.test if test else [])
-        valid_side, test_side = valid_side or split.valid, test_side or split.test
+        valid_side = valid_side or _hold_out(split.valid, config)
+        test_side = test_side or _hold_out(split.test, config)
     train, num_dropped = drop_overlap(train, [*valid_side, *test_side])
     if not train:
         raise DataError(
@@ -73,12 +77,25 @@ def read_side(
         )
     found = find_data(*paths, seed=config.seed, read=read or _pair_reader(config))
     chosen: list[Example] = getattr(found, side) if isinstance(found, Splits) else found
-    return _keep_readable(chosen, config)
+    return _hold_out(chosen, config)
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
+    if _sees(config):
+        return lambda path, second: read_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
     return partial(read_examples, columns=columns)
+
+
+def _sees(config: BaseDataConfig) -> bool:
+    """Tell whether sources are images."""
+    return isinstance(getattr(config, "source", None), ImageConfig)
+
+
+def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+    """Return examples to measure on: an image once, with all that is said of it."""
+    examples = _keep_readable(examples, config)
+    return merge_references(examples) if _sees(config) else examples
 
 
 def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
@@ -100,7 +117,8 @@ def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
         path: A text file or `-`; an image, a folder of images or a list of them.
         recipe: What the model reads.
     """
-    return iter(read_sources(path))
+    sees = isinstance(getattr(recipe.data, "source", None), ImageConfig)
+    return iter(find_images(path) if sees else read_sources(path))
 
 
 def read_texts(
@@ -182,4 +200,9 @@ def read_labelled_side(
 
 
 def _label_reader(config: BaseDataConfig) -> Reader:
-    return read_labelled
+    return _read_labelled_images if _sees(config) else read_labelled
+
+
+def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with an image and its label a line."""
+    return read_image_folder(path) if Path(path).is_dir() else read_captions(path)

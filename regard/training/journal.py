@@ -12,6 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.log import is_first_process, logger
 
+NOTEWORTHY_WAITING = 0.05
+"""Share of the time that training may wait for data before a person hears of it."""
+
 Row = dict[str, Any]
 """`kind` and `step`, and whatever belongs to this kind of event."""
 
@@ -141,12 +144,15 @@ def describe(row: Row) -> str:
 
 
 def _describe_numbers(row: Row) -> str:
-    apart = ("kind", "step", "seconds")
-    return ", ".join(
+    apart = ("kind", "step", "seconds", "waiting")
+    numbers = [
         f"{name.replace('_', ' ')} {_number(value)}"
         for name, value in row.items()
         if name not in apart
-    )
+    ]
+    if row.get("waiting", 0.0) > NOTEWORTHY_WAITING:
+        numbers.append(f"{row['waiting']:.0%} of the time waiting for data")
+    return ", ".join(numbers)
 
 
 def _number(value: Any) -> str:

@@ -29,6 +29,7 @@ from regard.training.journal import Display, Journal, find_display
 from regard.training.loss import Loss
 from regard.training.meter import Meter
 from regard.training.optim import build_optimizer, freeze
+from regard.training.prefetch import prefetch
 from regard.training.schedule import build_schedule, is_better
 from regard.training.settings import TrainConfig
 
@@ -36,7 +37,10 @@ Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
 
 
 class Batches(Protocol):
-    """Where training data comes from. The order depends on the epoch's number and nothing else."""
+    """Where training data comes from. The order depends on the epoch's number and nothing else.
+
+    Batches are built ahead in another thread, so no chance of torch's own may be in them.
+    """
 
     def epoch(self, number: int, *, skip: int = 0) -> Iterator[Any]:
         """Yield the batches of an epoch without the first `skip`; each has `num_target_tokens`."""
@@ -172,7 +176,9 @@ class Trainer:
                 self._validate()
             if stopped := self._reason_to_stop():
                 break
-            if group := next(groups, None):
+            with self._meter.waiting():
+                group = next(groups, None)
+            if group:
                 self._step(group)
             else:
                 self.progress.epoch += 1
@@ -184,7 +190,8 @@ class Trainer:
 
     def _groups(self) -> Iterator[list[Any]]:
         """Yield what is left of the present epoch, as many batches at once as make an update."""
-        batches = iter(self._batches.epoch(self.progress.epoch, skip=self.progress.position))
+        epoch = self._batches.epoch(self.progress.epoch, skip=self.progress.position)
+        batches = prefetch(iter(epoch))
         while group := list(itertools.islice(batches, self._config.accumulate)):
             yield group
 

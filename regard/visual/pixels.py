@@ -9,8 +9,8 @@ from regard.core.errors import DataError
 Pixels = NDArray[np.uint8]
 """(Y, X, 3): red, green and blue."""
 
-KEPT = 224
-"""Longest side of an image in a drawing: sharp on fine screens, and still small as a file."""
+KEPT = 168
+"""Longest side of an image in a drawing, whose file is to stay small."""
 
 _TINY = 64
 

@@ -18,7 +18,7 @@ from regard.core.files import write_text
 from regard.visual import picture
 from regard.visual.labels import clean
 from regard.visual.picture import COLOURS, style, to_svg
-from regard.visual.pixels import Pixels, check_image, fit
+from regard.visual.pixels import KEPT, Pixels, check_image, fit
 from regard.visual.report import Section, figure, report
 
 COLUMNS = 5
@@ -33,7 +33,7 @@ MARKS = {True: "✓ ", False: "✗ ", None: ""}
 _FRAMES = {True: RIGHT, False: WRONG, None: "#8a949e"}
 _DPI = 100
 # In pixels at these dots per inch.
-_SIDE, _GAP, _LINE, _NOTE_LINE = 168, 16, 17, 14
+_SIDE, _GAP, _LINE, _NOTE_LINE = KEPT, 16, 17, 14
 _LETTER, _NOTE_LETTER = 7.2, 5.9
 _MOST_LINES = 4
 

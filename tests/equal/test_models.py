@@ -28,6 +28,7 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    JoinedEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
@@ -181,6 +182,10 @@ ENCODER_CASES = {
     ResnetEncoderConfig: [
         ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
     ],
+    JoinedEncoderConfig: [
+        JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
+        for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))
+    ],
 }
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))
@@ -227,6 +232,8 @@ TOLD_APART_BY = (
 
 def name_side(config):
     """The settings that tell the cases of a kind apart; of booleans, those that are true."""
+    if isinstance(config, JoinedEncoderConfig):
+        return f"joined-{name_side(config.text)}"
     told = {name: getattr(config, name) for name in TOLD_APART_BY if hasattr(config, name)}
     words = [name.removeprefix("is_") if value is True else value for name, value in told.items()]
     return "-".join(str(word) for word in words if word is not False)

@@ -1,4 +1,4 @@
-"""The joined encoder: a text and an image become one memory, the image's cells after the words."""
+"""The joined encoder: a text and an image become one memory, the image's cells before the words."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -68,16 +68,16 @@ class JoinedEncoder(TokenEncoder):
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Memory:  # type: ignore[override]
         """Read token ids (B, S) with images (B, C, Y, X); the mask (B, S) is the text's.
 
-        What a recurrent decoder starts from is the text's alone.
+        Cells come first, so that padding stays at the end. There is no final state: a recurrent
+        decoder starts from the summary of both.
         """
         ids, images = values
         words, seen = self.text(ids, mask), self.image(images, mask)
         cells = self.bridge(seen.states).to(words.states.dtype)  # (B, P, D)
         return Memory(
-            states=torch.cat([words.states, cells], dim=1),
-            mask=torch.cat([words.mask.to(cells.device), seen.mask], dim=1),
-            summary=words.summary,
-            values=None if words.values is None else torch.cat([words.values, cells], dim=1),
-            final=words.final,
+            states=torch.cat([cells, words.states], dim=1),
+            mask=torch.cat([seen.mask, words.mask.to(cells.device)], dim=1),
+            summary=words.summary + self.bridge(seen.summary).to(words.summary.dtype),
+            values=None if words.values is None else torch.cat([cells, words.values], dim=1),
             layout=seen.layout,
         )

@@ -33,8 +33,7 @@ class VitEncoderConfig(BlockConfig):
     is_norm_first: bool = True
     """Norm before each layer instead of after the residual sum."""
     positions: Literal["learned", "sincos2d"] = "learned"
-    """How the place of a patch is told: a learned vector, or sines and cosines of row and column.
-    """
+    """How places are told: by learned vectors, or by sines and cosines of row and column."""
     summary: Literal["class", "mean"] = "class"
     """What stands for the whole image: the state of a class token, or the mean of the patches."""
 

@@ -1,4 +1,6 @@
 import os
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -8,11 +10,18 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.data import decoding, framing
 from regard.data.decoding import decode, read_many
+from regard.data.examples import Example
 from regard.data.framing import Frame, read_files, to_pixels
+from regard.data.images import ImageConfig, ImageField, keep_readable
 from regard.data.opening import open_image
 from regard.data.pictures import PICTURES
 
 FRAME = Frame(4, 1)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_drawn():
+    decoding._draw.cache_clear()
 
 
 @pytest.fixture
@@ -56,8 +65,27 @@ def test_many_files_are_read_once_and_mapped_from_disk(files, count):
         assert first.images[path].shape == (1, 1, 4, 4)
         assert (first.images[path][0] == alone(path)).all()
         assert (second.images[path] == first.images[path]).all()
-    bases = {id(image.base) for image in second.images.values()}
-    assert len(bases) == 1 and isinstance(next(iter(second.images.values())), np.memmap)
+    array = second.images[files[0]].base
+    assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
+    assert all(np.shares_memory(array, image) for image in second.images.values())
+
+
+def test_part_of_what_was_read_is_found_and_of_more_only_the_rest_is_read(files, count, tmp_path):
+    decode(files[:8], FRAME)
+    assert sorted(decode(files[1:7], FRAME).images) == files[1:7]
+    assert sorted(count) == files[:8]
+    found = decode(files, FRAME)
+    assert sorted(count) == files
+    assert all((found.images[path][0] == alone(path)).all() for path in files)
+
+
+def test_many_more_make_an_array_of_their_own(files, count, tmp_path):
+    decode(files[:5], FRAME)
+    for _ in range(2):
+        found = decode(files, FRAME)
+    assert sorted(count) == files
+    assert all((found.images[path][0] == alone(path)).all() for path in files)
+    assert len([*(tmp_path / "cache").rglob("*.npy")]) == 2
 
 
 @pytest.mark.parametrize(
@@ -107,7 +135,7 @@ def test_set_of_bad_files_alone_has_only_failures(files, tmp_path):
 @pytest.mark.parametrize("damage", [b"", b"no array", None])
 def test_damaged_cache_is_written_anew(files, tmp_path, damage):
     decode(files, FRAME)
-    (path,) = (tmp_path / "cache" / "images").glob("*.npy")
+    (path,) = (tmp_path / "cache" / "images").rglob("*.npy")
     path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
     found = decode(files, FRAME)
     assert all((found.images[name][0] == alone(name)).all() for name in files)
@@ -121,7 +149,7 @@ def test_interrupted_reading_leaves_no_half_array(files, tmp_path, monkeypatch):
     monkeypatch.setattr(decoding, "read_many", broken)
     with pytest.raises(KeyboardInterrupt):
         decode(files, FRAME)
-    assert not [*(tmp_path / "cache" / "images").iterdir()]
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
 
 
 def test_cache_that_cannot_be_written_is_named(files, monkeypatch, write):
@@ -195,8 +223,29 @@ def test_numbered_pictures_that_are_no_squares_are_fitted(monkeypatch, fit):
     assert (found.images["noise/1"][0] == alone("noise/1", frame)).all()
 
 
+def test_numbered_pictures_are_drawn_once_for_measuring_and_training(monkeypatch):
+    drawn = []
+
+    def draw(numbers):
+        drawn.extend(numbers)
+        return np.zeros((len(numbers), 4, 4, 1), np.uint8)
+
+    monkeypatch.setitem(PICTURES, "black", draw)
+    references = [f"black/{number}" for number in range(5)]
+    field = ImageField.learn(ImageConfig(size=4, channels=1), references)
+    field.read_all(references)
+    assert drawn == [*"01234"]
+    assert keep_readable([Example("black/99")], field.config) == [Example("black/99")]
+    assert drawn == [*"01234"]
+
+
 def test_files_and_numbered_pictures_may_be_mixed(files, monkeypatch):
     monkeypatch.setitem(PICTURES, "grey", lambda n: np.full((len(n), 4, 4, 1), 9, np.uint8))
     found = decode([files[0], "grey/7", files[1]], FRAME)
     assert set(found.images) == {files[0], "grey/7", files[1]}
     assert (found.images["grey/7"] == 9).all()
+
+
+def test_worker_processes_start_without_torch():
+    code = "import sys, regard.data.framing; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,8 +19,8 @@ from regard.models.masked import MaskedModelConfig
 from regard.tasks.masked import MaskedTask
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import (
-    ClassificationRecipe,
     DataConfig,
+    LanguageRecipe,
     MaskedDataConfig,
     MaskedRecipe,
     Recipe,
@@ -159,8 +159,8 @@ def test_transformer_that_copies_does_not_fit():
 
 def test_task_without_a_layout_is_refused(masked_task):
     task = masked_task()
-    task.recipe = ClassificationRecipe()
-    with pytest.raises(ExportError, match="^Cannot export a run whose task is 'classification'"):
+    task.recipe = LanguageRecipe()
+    with pytest.raises(ExportError, match="^Cannot export a run whose task is 'language_model'"):
         find_layout(task)
 
 

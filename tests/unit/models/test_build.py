@@ -14,6 +14,7 @@ from regard.models.decoders import (
 )
 from regard.models.encoders import (
     ENCODERS,
+    FITTING,
     IMAGE_ENCODERS,
     JOINED_ENCODERS,
     TEXT_ENCODERS,
@@ -141,20 +142,23 @@ def test_an_image_has_no_embeddings_to_share(settings):
         build_tied("all", encoder=square(settings), source_size=(3, 8, 8))
 
 
+SOURCE_SIZES = {"text": 9, "images": (3, 8, 8), "text with an image": (9, (3, 8, 8))}
+
+
+@pytest.mark.parametrize("given", FITTING)
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
-def test_encoders_of_text_and_of_images_are_told_apart(settings):
-    reads_images = settings in IMAGE_ENCODERS
-    reads, given, fitting = (
-        ("images", "text", "'rnn'.*'sentences'")
-        if reads_images
-        else ("text", "an image", "'vit', 'resnet'")
-    )
+def test_encoder_must_read_what_the_source_is(settings, given):
+    reads = next(what for what, fitting in FITTING.items() if settings in fitting)
+    if reads == given:
+        build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
+        return
+    fitting = ", ".join(f"'{kind.kind}'" for kind in FITTING[given])
     with pytest.raises(
         ConfigError,
         match=rf"^`encoder.kind` '{settings.kind}' reads {reads}, but the source is {given}\. Set "
         rf"it to one of {fitting}\.$",
     ):
-        build_tied("none", encoder=square(settings), source_size=9 if reads_images else (3, 8, 8))
+        build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
 
 
 @pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.data.examples import Example
+from regard.data.fields import both_sides
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.models.build import ModelConfig
@@ -20,7 +21,7 @@ def build(decoder):
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     encoder = RnnEncoderConfig(embedding_dim=6, dim=8)
     recipe = Recipe(model=ModelConfig(encoder=encoder, decoder=decoder))
-    return Predictor.fresh(recipe, source=tokenizer, target=tokenizer, device=torch.device("cpu"))
+    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
 
 
 def cost(predictor):

@@ -91,6 +91,16 @@ def test_row_is_described_for_people():
     )
 
 
+@pytest.mark.parametrize(
+    ("waiting", "told"),
+    [(0.0, ""), (0.05, ""), (0.0501, ", 5% of the time waiting for data"), (1.0, ", 100% of the")],
+)
+def test_waiting_is_told_where_it_is_much(waiting, told):
+    text = describe({"kind": "train", "step": 1, "loss": 2.5, "waiting": waiting, "epoch": 1})
+    assert text.startswith(f"train: step 1, loss 2.5, epoch 1{told}")
+    assert ("waiting" in text) == bool(told)
+
+
 def test_plain_lines_tell_the_time_left(lines):
     display = LineDisplay()
     display.start(0, 100)

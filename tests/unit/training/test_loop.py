@@ -1,6 +1,7 @@
 import math
 import os
 import signal
+import time
 from dataclasses import dataclass, replace
 
 import pytest
@@ -10,6 +11,7 @@ from torch import nn
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import CheckpointError, ConfigError, DataError, RegardError
 from regard.core.files import read_json_lines
+from regard.training import loop
 from regard.training.checkpoint import load_weights, read_weights
 from regard.training.journal import LineDisplay
 from regard.training.loop import Trainer, Validation
@@ -358,6 +360,47 @@ def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
     second.trainer.resume()
     second.run()
     assert [row["step"] for row in second.rows("valid")] == [5, 10]
+
+
+def test_batches_built_ahead_change_nothing(tmp_path, monkeypatch):
+    def train(name):
+        bench = Bench(tmp_path / name, CAREFUL, model=build_model(dropout=0.5))
+        bench.run()
+        return bench
+
+    ahead = train("ahead")
+    monkeypatch.setattr(loop, "prefetch", lambda batches: batches)
+    plain = train("plain")
+    assert_same_weights(ahead.present_weights(), plain.present_weights())
+    assert [row["loss"] for row in ahead.rows("train")] == [
+        row["loss"] for row in plain.rows("train")
+    ]
+    assert ahead.trainer.progress.position == plain.trainer.progress.position
+
+
+def test_journal_tells_how_long_training_waited_for_data(tmp_path):
+    class SlowBatches(Batches):
+        def epoch(self, number, skip=0):
+            for batch in super().epoch(number, skip):
+                time.sleep(0.05)
+                yield batch
+
+    quick, slow = Bench(tmp_path / "a", SHORT), Bench(tmp_path / "b", SHORT, batches=SlowBatches())
+    quick.run()
+    slow.run()
+    assert all(0 <= row["waiting"] <= 1 for row in quick.rows("train") + slow.rows("train"))
+    # Whatever else a busy machine is slow at, a good part of it was this.
+    assert max(row["waiting"] for row in slow.rows("train")) > 0.1
+
+
+def test_batch_that_cannot_be_built_ends_training_with_its_own_words(tmp_path):
+    class BadBatches(Batches):
+        def epoch(self, number, skip=0):
+            yield from [*super().epoch(number, skip)][:2]
+            raise DataError("the third batch is bad")
+
+    with pytest.raises(DataError, match="the third batch is bad"):
+        Bench(tmp_path, SHORT, batches=BadBatches()).run()
 
 
 def test_resume_skips_what_the_epoch_has_used(tmp_path):

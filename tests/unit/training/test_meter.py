@@ -45,3 +45,29 @@ def test_pause_does_not_count_as_time(monkeypatch):
     with meter.paused():
         clock[0] += 60
     assert meter.read()["tokens_per_second"] == 2.0
+
+
+def test_waiting_is_a_share_of_the_time_that_was_not_paused(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
+    meter = filled()
+    for _ in range(2):
+        with meter.waiting():
+            clock[0] += 0.5
+        clock[0] += 1.5
+    with meter.paused():
+        clock[0] += 60
+    assert meter.read()["waiting"] == 0.25
+    resumed = Meter(torch.device("cpu"))
+    resumed.restore(meter.state())
+    assert resumed.read()["waiting"] == 0.25
+    resumed.reset()
+    assert resumed.read()["waiting"] == 0.0
+
+
+def test_state_from_before_waiting_was_measured_is_taken_up():
+    state = filled().state()
+    del state["waited"]
+    meter = Meter(torch.device("cpu"))
+    meter.restore(state)
+    assert meter.read()["waiting"] == 0.0 and meter.num_steps == 2

@@ -5,7 +5,7 @@ from PIL import Image, ImageDraw
 
 from regard.core.errors import ConfigError, DataError
 from regard.visual.overlay import CLASSES, LOOKS, areas, overlay, segmentation, strip
-from regard.visual.pixels import fit
+from regard.visual.pixels import KEPT, fit
 
 WHITE = np.full((60, 80, 3), 255, np.uint8)
 
@@ -108,7 +108,7 @@ def test_strip_of_misfit_words_is_refused(scene):
 
 def test_areas_have_the_colours_of_their_classes():
     found = areas(np.zeros((8, 8), np.uint8), np.array([[0, 1], [2, 3]]))
-    quarters = found[28::112, 28::112].reshape(-1, 3).tolist()
+    quarters = found[KEPT // 4 :: KEPT // 2, KEPT // 4 :: KEPT // 2].reshape(-1, 3).tolist()
     colours = [bytes.fromhex(colour[1:]) for colour in CLASSES[:3]]
     wanted = [[0, 0, 0], *([round(0.7 * value) for value in colour] for colour in colours)]
     assert quarters == [pytest.approx(colour, abs=1) for colour in wanted]
