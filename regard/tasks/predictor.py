@@ -41,7 +41,7 @@ from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import DataConfig, Recipe
-from regard.tasks.starting import find_image_encoder, find_image_field
+from regard.tasks.starting import find_image_encoder, see_as
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy, log_probs_of
@@ -128,10 +128,12 @@ class Predictor(Task[Recipe]):
         device: torch.device,
     ) -> Self:
         """Take over only what sees: the encoder of a classifier of images."""
+        assert isinstance(recipe.data.source, ImageConfig)
         settings, encoder = find_image_encoder(start)
+        source = see_as(start, recipe.data.source)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
         target = _learn_target(recipe.data, examples)
-        begun = cls.fresh(recipe, source=find_image_field(start), target=target, device=device)
+        begun = cls.fresh(recipe, source=source, target=target, device=device)
         begun.model.encoder.load_state_dict(encoder.state_dict())
         return begun
 
