@@ -146,7 +146,8 @@ DATASETS: dict[str, Dataset] = {
     ),
     "scenes": Dataset(
         "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
-        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is",
+        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is, "
+        "scenes:translation for English with a picture → German",
         "generated; MIT",
         load_scenes,
     ),
@@ -177,7 +178,8 @@ DATASETS: dict[str, Dataset] = {
         load_tatoeba,
     ),
     "multi30k": Dataset(
-        "English image descriptions → German, 29,000 training pairs",
+        "English image descriptions → German, 29,000 training pairs; multi30k:images for those with "
+        "a photo in `flickr8k`, multi30k:images-text for the same without it",
         f"download from {MULTI30K_URL}; research use",
         load_multi30k,
     ),

@@ -21,6 +21,7 @@ from regard.data.examples import Example
 from regard.data.loading import Parts, sizes
 from regard.data.scenes.captions import caption, caption_words, format_box, phrases, tags
 from regard.data.scenes.drawing import cell_labels, draw_scene, draw_scenes, thing_masks
+from regard.data.scenes.german import english, german
 from regard.data.scenes.things import Scene, scene, shape_scene
 from regard.data.splitting import Splits
 
@@ -90,14 +91,14 @@ def load_scenes(argument: str, seed: int) -> Splits:
     """Return scenes with captions, with labels of their regions, or with boxes of phrases.
 
     Args:
-        argument: Nothing, `regions` or `boxes`; and a number of training examples, as in `2000` or
-            `regions,2000`.
+        argument: Nothing, `regions`, `boxes`, `translation` or `translation-text`; and a number of
+            training examples, as in `2000` or `regions,2000`.
         seed: Other scenes.
     """
     kind, num_train = _parse(argument, "scenes", TARGETS)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    return _fill(drawn, TARGETS[kind], num_train, key=caption, note=note)
+    return _fill(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
 
 
 def load_shapes(argument: str, seed: int) -> Splits:
@@ -140,12 +141,26 @@ def _boxed(found: Scene) -> list[Example]:
     ]
 
 
+def _translated(found: Scene) -> list[Example]:
+    source = english(found), _name("scenes", found)
+    return [Example(source, german(found), tags=tags(found))]
+
+
+def _translated_unseen(found: Scene) -> list[Example]:
+    return [Example(english(found), german(found), tags=tags(found))]
+
+
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
     "": _captioned,
     "regions": _labelled,
     "boxes": _boxed,
+    "translation": _translated,
+    "translation-text": _translated_unseen,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
+
+KEYS: dict[str, Callable[[Scene], str]] = {"translation": english, "translation-text": english}
+"""What decides to which part a scene belongs, where it is not its caption."""
 
 
 def _name(kind: str, found: Scene) -> str:
