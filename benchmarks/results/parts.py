@@ -1,6 +1,7 @@
 """What several result pages share: tables, scores, samples, and how it was made."""
 
 from collections.abc import Sequence
+from statistics import mean, stdev
 from typing import Any
 
 Runs = list[dict[str, Any]]
@@ -27,6 +28,21 @@ def score(run: dict[str, Any], name: str) -> str:
         low, high = found["interval"]
         spread = f" ± {(high - low) / 2:.1f}"
     return f"{found['value']:.1f}{spread}"
+
+
+def spread(runs: Runs, name: str) -> str:
+    """Write the mean of a score ± its deviation over seeds; of a single run, half its interval."""
+    if len(runs) == 1:
+        return score(runs[0], name)
+    found = [run["test"]["scores"][name]["value"] for run in runs]
+    return f"{mean(found):.1f} ± {stdev(found):.1f}"
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    for mark in "\\`*_[]<>":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
 
 
 def making(value: dict[str, Any]) -> str:
