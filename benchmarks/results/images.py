@@ -8,7 +8,7 @@ from typing import Any
 from regard.core.files import read_json
 from regard.visual import curves, picture
 
-from .parts import Runs, making, score, table
+from .parts import Runs, changes, making, score, table
 
 DATA = {
     "fashion-mnist": "Fashion-MNIST (Xiao et al. 2017): 28 × 28 grey pixels, ten kinds of clothes",
@@ -36,7 +36,8 @@ def write_classification(value: dict[str, Any], folder: Path) -> str:
         "# What is on an image",
         "",
         "A residual network (`he2016`) and a vision transformer (`dosovitskiy2021`), each from "
-        "nothing and in its own recipe. The training side lends 5,000 images to validation; the "
+        "nothing; `eyes` is the former with the widths of `xu2015`, whose captions can begin with "
+        f"it. {changes(runs)} The training side lends 5,000 images to validation; the "
         "test side is the official one. GFLOPs are the floating-point operations of labelling one "
         f"image, in thousands of millions; a step of training counts {BACKWARD} times as many for "
         "each image. ± is half the 95 % interval.",
@@ -57,20 +58,26 @@ def _accuracies(runs: Runs) -> str:
     rows = []
     for run in runs:
         found = run["test"]["scores"]["accuracy"]["value"]
-        goal = GOALS.get((run["data"], run["recipe"]))
+        goal = GOALS.get((run["data"], _model(run)))
         asked = f"≥ {goal}: {'reached' if found >= goal else 'missed'}" if goal else "–"
         size, cost = f"{run['parameters'] / 1e6:.2f} M", f"{run['flops'] / 1e9:.3f}"
         seconds = f"{run['training']['seconds']:.0f}"
-        cells = (run["recipe"], run["data"], run["seed"], size, cost)
+        cells = (_model(run), run["data"], run["seed"], size, cost)
         rows.append((*cells, score(run, "accuracy"), asked, seconds))
     head = ("model", "data", "seed", "weights", "GFLOPs", "test %", "asked for", "seconds")
     return table(head, rows)
 
 
+def _model(run: dict[str, Any]) -> str:
+    """Return a run's name without that of its data."""
+    return str(run["name"]).removeprefix(f"{run['data']} ")
+
+
 def _compute(runs: Runs, folder: Path, data: str) -> list[str]:
     """Draw accuracy over operations, and say who is ahead at equal ones."""
-    series = {run["recipe"]: _learned(run) for run in reversed(runs)}
-    series = {name: series[name] for name in dict.fromkeys(run["recipe"] for run in runs)}
+    series: dict[str, list[tuple[float, float]]] = {}
+    for run in runs:  # the first of each model
+        series.setdefault(_model(run), _learned(run))
     file = f"classification-compute-{data}.svg"
     drawing = curves.scaling(
         series, x_label="floating-point operations of training", y_label="validation accuracy %"
@@ -98,7 +105,7 @@ def _learned(run: dict[str, Any]) -> list[tuple[float, float]]:
 
 def _confused(runs: Runs) -> list[str]:
     """Tell which two labels are most often taken for one another, by all models together."""
-    counts = {run["recipe"]: _mistakes(run["test"]["confusion"]) for run in runs}
+    counts = {_model(run): _mistakes(run["test"]["confusion"]) for run in runs}
     total = sum(counts.values(), Counter[str]())
     rows = [
         (pair, *(found[pair] for found in counts.values()))

@@ -1,14 +1,16 @@
 """What several result pages share: tables, scores, samples, and how it was made."""
 
+import re
 from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import Any
 
 Runs = list[dict[str, Any]]
 
-
 LEAST = 20
 """Fewer sentences than this say little."""
+
+_WORD = re.compile(r"[\w.]+=\[.*?\]|\S+")  # the parts of a list may stand apart
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -66,7 +68,7 @@ def making(value: dict[str, Any]) -> str:
 
 def changes(runs: Runs) -> str:
     """Say which settings were changed from the recipes: for all, and for each that has more."""
-    found = {run["name"]: [*filter(_is_change, run["command"].split())] for run in runs}
+    found = {run["name"]: [*filter(_is_change, _WORD.findall(run["command"]))] for run in runs}
     first, *others = found.values()
     common = [word for word in first if all(word in words for words in others)]
     more = {name: [w for w in words if w not in common] for name, words in found.items()}

@@ -44,9 +44,9 @@ def rows(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def classifier(recipe, value, *, flops, seed=1, confusion=None):
+def classifier(model, value, *, flops, seed=1, confusion=None):
     scores = {"accuracy": result(value, [value - 1, value + 1])}
-    found = run(f"fashion-mnist {recipe}", scores, seed=seed, data="fashion-mnist", flops=flops)
+    found = run(f"fashion-mnist {model}", scores, seed=seed, data="fashion-mnist", flops=flops)
     found["test"]["confusion"] = confusion or {"coat": {"coat": 5, "shirt": 3}}
     return found
 
@@ -84,6 +84,14 @@ def test_labels_are_confused_whichever_was_right(classification):
     assert "Mistakes among 1,000 test images (seed 1): he2016 8, dosovitskiy2021 3." in (
         classification
     )
+
+
+def test_two_models_of_one_recipe_are_told_apart(tmp_path):
+    narrow = {**classifier("eyes", 90.0, flops=1), "recipe": "he2016"}
+    text = page(write_classification, tmp_path, [narrow, classifier("he2016", 96.0, flops=2)])
+    assert [row[0] for row in rows(text)][2:4] == ["eyes", "he2016"]
+    assert ["labels", "eyes", "he2016"] in rows(text)
+    assert "validation found: eyes 80.0 %, he2016 70.0 %." in text
 
 
 def test_numbers_of_images_are_told_where_they_were_measured(tmp_path):
