@@ -19,6 +19,9 @@ TITLES = {
     "chrf": "chrF",
 }
 
+DIGITS = {"cider": 3}
+"""How many digits of a score are told after the point, if not one: CIDEr is mostly below 1."""
+
 PUBLISHED = {
     "soft": {"bleu1": 67.0, "bleu2": 44.8, "bleu3": 29.9, "bleu4": 19.5},
     "hard": {"bleu1": 67.0, "bleu2": 45.7, "bleu3": 31.4, "bleu4": 21.3},
@@ -75,7 +78,7 @@ def _score_rows(runs: Runs, keys: list[str]) -> list[tuple[object, ...]]:
         own = [run for run in runs if run["name"] == name]
         minutes = mean(run["training"]["seconds"] for run in own) / 60
         size = f"{own[0]['parameters'] / 1e6:.1f} M"
-        cells = [spread(own, key) for key in keys]
+        cells = [spread(own, key, digits=DIGITS.get(key, 1)) for key in keys]
         rows.append((name, len(own), size, *cells, f"{minutes:.1f}"))
     return rows
 

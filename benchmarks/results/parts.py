@@ -20,7 +20,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def score(run: dict[str, Any], name: str) -> str:
+def score(run: dict[str, Any], name: str, *, digits: int = 1) -> str:
     """Write a score of a run with half its 95 % interval, or a dash if it was not taken."""
     found = run["test"]["scores"].get(name)
     if found is None:
@@ -28,16 +28,16 @@ def score(run: dict[str, Any], name: str) -> str:
     spread = ""
     if "interval" in found:
         low, high = found["interval"]
-        spread = f" ± {(high - low) / 2:.1f}"
-    return f"{found['value']:.1f}{spread}"
+        spread = f" ± {(high - low) / 2:.{digits}f}"
+    return f"{found['value']:.{digits}f}{spread}"
 
 
-def spread(runs: Runs, name: str) -> str:
+def spread(runs: Runs, name: str, *, digits: int = 1) -> str:
     """Write the mean of a score ± its deviation over seeds; of a single run, half its interval."""
     if len(runs) == 1:
-        return score(runs[0], name)
+        return score(runs[0], name, digits=digits)
     found = [run["test"]["scores"][name]["value"] for run in runs]
-    return f"{mean(found):.1f} ± {stdev(found):.1f}"
+    return f"{mean(found):.{digits}f} ± {stdev(found):.{digits}f}"
 
 
 def plain(text: str) -> str:

@@ -121,7 +121,7 @@ def assert_drawn(text, folder, num):
 
 def test_captions_stand_beside_the_published_and_in_words_alone(tmp_path):
     sample = {"references": ["A <b>dog</b> .", "The dog ."], "answer": "a dog"}
-    scores = {"bleu4": result(10.0), "bleu1": result(50.0), "cider": result(30.0)}
+    scores = {"bleu4": result(10.0), "bleu1": result(50.0), "cider": result(0.3)}
     runs = [
         run("xu2015", scores, metric="cider", samples=[sample]),
         run("xu2015", {**scores, "bleu4": result(12.0)}, metric="cider", seed=2, samples=[]),
@@ -129,7 +129,9 @@ def test_captions_stand_beside_the_published_and_in_words_alone(tmp_path):
     text = page(write_captioning, tmp_path, runs)
     first, *_ = rows(text)
     assert first == ["model", "runs", "weights", "BLEU-1", "BLEU-4", "CIDEr", "minutes"]
-    assert ["xu2015", "2", "2.5 M", "50.0 ± 0.0", "11.0 ± 1.4", "30.0 ± 0.0", "1.5"] in rows(text)
+    assert ["xu2015", "2", "2.5 M", "50.0 ± 0.0", "11.0 ± 1.4", "0.300 ± 0.000", "1.5"] in rows(
+        text
+    )
     assert ["*Xu et al. 2015, hard*", "", "", "67.0", "21.3", "–", ""] in rows(text)
     assert "METEOR 18.93 (soft) and 20.30 (hard)" in text
     assert "1. *people*: A \\<b\\>dog\\</b\\> . · The dog .\n   - xu2015: a dog" in text
