@@ -18,7 +18,9 @@ from flops import count_flops
 from side_by_side import Run
 
 from regard.core.files import read_json
+from regard.data.columns import as_source
 from regard.data.examples import Example
+from regard.data.readers import read_json_lines
 from regard.metrics.significance import PAIRED, paired_bootstrap_of_runs
 from regard.tasks import runs
 
@@ -158,11 +160,10 @@ GATHERED: dict[str, Callable[[Run, Path], dict[str, Any]]] = {
 
 
 def _read_test(place: Path) -> list[Example]:
-    task = runs.load(place, "cpu")
-    found: list[Example] = task.read_side(
-        (str(place / runs.TEST),), "test", config=task.recipe.data
-    )
-    return found
+    """Return what a run was tested on; a sentence with an image is a pair."""
+    path = place / runs.TEST
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return [example for _, example in read_json_lines(str(path), lines, join=as_source)]
 
 
 def _sentence(example: Example) -> str:

@@ -160,7 +160,7 @@ def _differences(rows: Runs) -> list[str]:
         "How much better the model is with the right image than a model that sees none, and than "
         "itself with the image of another sentence. In brackets the 95 % interval of a paired "
         "bootstrap over sentences; all seeds: of their mean difference, each resample the same for "
-        "all of them.",
+        "all of them. p is that of sacreBLEU; what is said below goes by the intervals.",
         "",
         table(("than with", *(TITLES.get(name, name) for name in metrics)), cells),
         "",
