@@ -34,7 +34,7 @@ SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 55_000)
 
 ALIKE = (
     "train.max_epochs=0",
-    "train.max_steps=2000",
+    "train.max_steps=1000",
     "train.validate_every=500",
     "train.patience=0",
 )
