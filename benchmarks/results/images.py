@@ -157,13 +157,12 @@ def _sizes(value: dict[str, Any], folder: Path) -> list[str]:
         for num in sorted({run["images"] for run in runs})
     ]
     steps = sorted({run["training"]["steps"] for run in runs})
-    batch = runs[0]["settings"]["data"]["batch"]["max_sentences"]
     return [
         "## How many images it takes",
         "",
         f"{DATA.get(runs[0]['data'], runs[0]['data'])}; equally many of each kind, fewer always "
         f"among the more. Every run takes {' or '.join(f'{num:,}' for num in steps)} steps of "
-        f"{batch} images, or of all where there are fewer; the full recipes take more steps.",
+        f"{_batches(runs)}, or of all where there are fewer; the full recipes take more steps.",
         "",
         "![test accuracy by training images](classification-sizes.svg)",
         "",
@@ -172,3 +171,11 @@ def _sizes(value: dict[str, Any], folder: Path) -> list[str]:
         f"`{value['command']}`; every number: [`sizes.json`](sizes.json)",
         "",
     ]
+
+
+def _batches(runs: Runs) -> str:
+    """Say how many images a step takes: once, or for each model that differs."""
+    found = {run["recipe"]: run["settings"]["data"]["batch"]["max_sentences"] for run in runs}
+    if len({*found.values()}) == 1:
+        return f"{next(iter(found.values()))} images"
+    return " or ".join(f"{num} images ({model})" for model, num in found.items())

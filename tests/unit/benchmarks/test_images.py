@@ -103,6 +103,7 @@ def test_numbers_of_images_are_told_where_they_were_measured(tmp_path):
             ("dosovitskiy2021", 100, 50.0),
         )
     ]
+    runs[2]["settings"] = {"data": {"batch": {"max_sentences": 512}}}
     sizes = {"experiment": "sizes", "command": "python y.py", "runs": runs}
     write_json(tmp_path / "sizes.json", sizes)
     text = page(write_classification, tmp_path, [classifier("he2016", 95.0, flops=1)])
@@ -110,6 +111,7 @@ def test_numbers_of_images_are_told_where_they_were_measured(tmp_path):
         ["100", "60.0 ± 1.0", "50.0 ± 1.0"],
         ["1,000", "80.0 ± 1.0", "–"],
     ]
+    assert "20 steps of 256 images (he2016) or 512 images (dosovitskiy2021), or of all" in text
     assert_drawn(text, tmp_path, 2)
 
 
