@@ -29,9 +29,11 @@ from regard.models.encoders import (
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     JoinedEncoderConfig,
+    ListenerEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    SpeechEncoderConfig,
     TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
@@ -167,6 +169,20 @@ def vits():
         )
 
 
+def speech_readers():
+    """Every kind of position that is added, turning or a bias, with both orders of norms."""
+    for number, positions in enumerate(("sinusoidal", "rotary", "alibi")):
+        yield SpeechEncoderConfig(
+            positions=positions,
+            is_norm_first=number != 1,
+            channels=3,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -182,6 +198,10 @@ ENCODER_CASES = {
     ResnetEncoderConfig: [
         ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
     ],
+    ListenerEncoderConfig: [
+        ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
+    ],
+    SpeechEncoderConfig: list(speech_readers()),
     JoinedEncoderConfig: [
         JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
         for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))
