@@ -12,6 +12,7 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
+from regard.data.audio import AudioConfig
 from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.examples import Example
@@ -351,7 +352,8 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    return source if isinstance(config, ImageConfig) else as_source(split_source(source))
+    is_text = not isinstance(config, (ImageConfig, AudioConfig))
+    return as_source(split_source(source)) if is_text else source
 
 
 def _has_text(source: Text) -> bool:

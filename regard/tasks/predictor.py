@@ -19,7 +19,6 @@ from regard.data.examples import Example
 from regard.data.fields import TOKENIZER, Text, TextField, both_sides, texts_of
 from regard.data.images import ImageConfig
 from regard.data.sources import (
-    JoinedField,
     SourceField,
     describe_source,
     learn_source,
@@ -156,7 +155,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
-            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
+            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
