@@ -66,7 +66,9 @@ def test_a_line_that_names_no_sentence_is_an_error(folder, line):
 
 
 def test_an_unknown_argument_is_an_error():
-    with pytest.raises(DataError, match=r"What follows 'multi30k:' must be one of 'images', .* is 'image'"):
+    with pytest.raises(
+        DataError, match=r"What follows 'multi30k:' must be one of 'images', .* is 'image'"
+    ):
         find_data("multi30k:image")
 
 
