@@ -178,8 +178,8 @@ DATASETS: dict[str, Dataset] = {
         load_tatoeba,
     ),
     "multi30k": Dataset(
-        "English image descriptions → German, 29,000 training pairs; multi30k:images for those with "
-        "a photo in `flickr8k`, multi30k:images-text for the same without it",
+        "English image descriptions → German, 29,000 training pairs; multi30k:images for those "
+        "with a photo in `flickr8k`, multi30k:images-text for the same without it",
         f"download from {MULTI30K_URL}; research use",
         load_multi30k,
     ),

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def read_captions(path: str | Path) -> list[Example]:
     lines have a list of captions. Where an image does not exist, the example is skipped and
     counted. Use `merge_references` for one example for each image.
     """
-    folder = Path() if str(path) == STANDARD_INPUT else Path(path).parent
+    folder = _folder_of(path)
     examples = expand_references(read_examples(path))
     if (examples[0].source.casefold(), examples[0].target.casefold()) == ("image", "caption"):
         examples = examples[1:]
@@ -84,6 +84,36 @@ def read_captions(path: str | Path) -> list[Example]:
     ]
 
 
+def read_with_images(
+    path: str, second: str | None = None, *, read: Callable[[str, str | None], list[Example]]
+) -> list[Example]:
+    """Read examples whose source is a text and an image: a path that starts at the file's folder.
+
+    Args:
+        path: The file.
+        second: As for `read`.
+        read: What reads the file.
+    """
+    folder = _folder_of(path)
+    return [
+        replace(example, source=(*example.source[:-1], _place(example.source[-1], folder)))
+        if isinstance(example.source, tuple)
+        else example
+        for example in read(path, second)
+    ]
+
+
+def place_images(lines: Iterable[str], path: str) -> Iterator[str]:
+    """Let the image of each line, its second column, start at the folder of the file `path`."""
+    folder = _folder_of(path)
+    for line in lines:
+        text, *image = line.split("\t")
+        # A line that is no pair is left for whoever reads it to say so.
+        if image and image[0].strip():
+            image[0] = _place(image[0].strip(), folder)
+        yield "\t".join([text, *image])
+
+
 def find_images(path: str) -> list[str]:
     """Return the references of an image, of a folder or archive of images, or of a list of paths.
 
@@ -103,7 +133,7 @@ def find_images(path: str) -> list[str]:
     elif path != STANDARD_INPUT and (_is_image(place) or _looks_like_image(place)):
         return [path]
     else:
-        folder = Path() if path == STANDARD_INPUT else place.parent
+        folder = _folder_of(path)
         found = [_place(line.strip(), folder) for line in read_lines(path) if line.strip()]
     if not found:
         raise DataError(f"{file_name(path)} holds no image.")
@@ -126,6 +156,10 @@ def _looks_like_image(path: Path) -> bool:
             return True
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return False
+
+
+def _folder_of(path: str | Path) -> Path:
+    return Path() if str(path) == STANDARD_INPUT else Path(path).parent
 
 
 def _place(name: str, folder: Path) -> str:

@@ -20,11 +20,13 @@ from regard.data.images import ImageConfig
 from regard.data.labelled import as_source, split_source
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.sources import (
+    JoinedConfig,
     SourceConfig,
     SourceField,
     describe_source,
     learn_source,
     load_source,
+    read_pair,
 )
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
@@ -351,7 +353,11 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    return source if isinstance(config, ImageConfig) else as_source(split_source(source))
+    if isinstance(config, ImageConfig):
+        return source
+    return (
+        read_pair(source) if isinstance(config, JoinedConfig) else as_source(split_source(source))
+    )
 
 
 def _has_text(source: Text) -> bool:

@@ -86,6 +86,8 @@ def max_tokens(config: object) -> int:
 
     Only learned positions come to an end.
     """
+    if isinstance(config, JoinedEncoderConfig):
+        return max_tokens(config.text)
     is_learned = getattr(config, "positions", "") == "learned"
     return int(getattr(config, "max_length", 0)) if is_learned else 0
 
