@@ -69,9 +69,8 @@ class ResnetEncoder(Encoder):
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
         grid = values.to(next(self.parameters()).dtype)
-        if grid.is_cuda:  # the order in which its convolutions are quickest
-            grid = grid.contiguous(memory_format=torch.channels_last)
-        grid = self.stem(grid)
+        # The order in which convolutions are quickest, by a quarter on a CPU.
+        grid = self.stem(grid.contiguous(memory_format=torch.channels_last))
         for block in self.blocks:
             grid = block(grid)  # (B, D, Y, X)
         states = grid.flatten(2).transpose(1, 2)  # (B, S, D)
