@@ -179,7 +179,8 @@ ENCODER_CASES = {
     SentencesEncoderConfig: list(sentence_readers()),
     VitEncoderConfig: list(vits()),
     ResnetEncoderConfig: [
-        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
+        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2))
+        for stem in ("small", "medium", "large")
     ],
 }
 DECODER_CASES = {

@@ -18,8 +18,9 @@ class ResnetEncoderConfig:
 
     kind: Literal["resnet"] = "resnet"
     """What kind of encoder this is."""
-    stem: Literal["small", "large"] = "small"
-    """What comes first: 3 x 3 pixels at full size, or 7 x 7 that leave a quarter of each side."""
+    stem: Literal["small", "medium", "large"] = "small"
+    """What comes first: 3 x 3 pixels at full size, 5 x 5 that leave half of each side, or 7 x 7
+    that leave a quarter."""
     widths: tuple[int, ...] = (64, 128, 256)
     """Channels of each stage; the last is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
@@ -121,6 +122,10 @@ def _small_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(*_convolve(channels, width, kernel=3), nn.ReLU(inplace=True))
 
 
+def _medium_stem(channels: int, width: int) -> nn.Sequential:
+    return nn.Sequential(*_convolve(channels, width, kernel=5, stride=2), nn.ReLU(inplace=True))
+
+
 def _large_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(
         *_convolve(channels, width, kernel=7, stride=2),
@@ -129,4 +134,4 @@ def _large_stem(channels: int, width: int) -> nn.Sequential:
     )
 
 
-STEMS = {"small": _small_stem, "large": _large_stem}
+STEMS = {"small": _small_stem, "medium": _medium_stem, "large": _large_stem}
