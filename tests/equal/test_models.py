@@ -28,6 +28,7 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
@@ -181,6 +182,17 @@ ENCODER_CASES = {
     ResnetEncoderConfig: [
         ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2))
         for stem in ("small", "medium", "large")
+    ],
+    HybridEncoderConfig: [
+        HybridEncoderConfig(
+            grid=ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)),
+            is_norm_first=is_norm_first,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+        for is_norm_first in (False, True)
     ],
 }
 DECODER_CASES = {

@@ -55,6 +55,9 @@ class ResnetEncoder(Encoder):
     def __init__(self, config: ResnetEncoderConfig, shape: tuple[int, int, int]) -> None:
         super().__init__()
         self.memory_dim = config.widths[-1]
+        # Each halving leaves the larger half.
+        scale = SCALES[config.stem] * 2 ** (len(config.widths) - 1)
+        self.layout = -(-shape[1] // scale), -(-shape[2] // scale)
         self.stem = STEMS[config.stem](shape[0], config.widths[0])
         self.blocks = nn.ModuleList()
         before = config.widths[0]
@@ -135,3 +138,5 @@ def _large_stem(channels: int, width: int) -> nn.Sequential:
 
 
 STEMS = {"small": _small_stem, "medium": _medium_stem, "large": _large_stem}
+SCALES = {"small": 1, "medium": 2, "large": 4}
+"""How many pixels of a side each stem makes one."""
