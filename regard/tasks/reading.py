@@ -81,9 +81,9 @@ def read_side(
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
-    if _sees(config):
-        return lambda path, second: read_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
+    if _sees(config):
+        return lambda path, second: read_captions(path, columns=columns)
     return partial(read_examples, columns=columns)
 
 
