@@ -42,8 +42,8 @@ from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.starting import (
     find_encoder,
     find_image_encoder,
-    find_image_field,
     find_tokenizer,
+    see_as,
 )
 from regard.tasks.task import Task
 from regard.training.loop import Validation
@@ -108,7 +108,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
         settings: Any
         if isinstance(recipe.data.source, ImageConfig):
             settings, encoder = find_image_encoder(start)
-            source = find_image_field(start)
+            source = see_as(start, recipe.data.source)
         else:
             settings, encoder = find_encoder(start)
             source = TextField(find_tokenizer(start), has_start=True)

@@ -112,10 +112,14 @@ class Predictor(Task[Recipe]):
                 "`start` must be a run of an encoder–decoder, but is one for the task "
                 f"'{start.recipe.task}'."
             )
+        source = start.source
+        if isinstance(recipe.data.source, ImageConfig):
+            find_image_encoder(start)
+            source = see_as(start, recipe.data.source)
         # The vocabularies come along, and whether there are two of them.
         data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
         recipe = replace(recipe, model=start.recipe.model, data=data)
-        begun = cls.fresh(recipe, source=start.source, target=start.target, device=device)
+        begun = cls.fresh(recipe, source=source, target=start.target, device=device)
         begun.model.load_state_dict(start.model.state_dict())
         return begun
 

@@ -92,11 +92,11 @@ def read_side(
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
-    if _sees(config):
-        return lambda path, second: read_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
     if _reads_both(config):
         columns = columns or JOINED_COLUMNS
+    if _sees(config):
+        return lambda path, second: read_captions(path, columns=columns)
     return partial(read_examples, columns=columns)
 
 
