@@ -92,6 +92,11 @@ def read_captions(path: str | Path, *, columns: Sequence[str] = ()) -> list[Exam
     _check_is_list(Path(path))
     folder = _folder_of(path)
     examples = expand_references(read_examples(path, columns=columns))
+    if several := [example.source for example in examples if not isinstance(example.source, str)]:
+        raise DataError(
+            f"{file_name(path)} must name one image for each caption, but a source is "
+            f"{several[0]}. Name one column 'source' and the others '-'."
+        )
     if (examples[0].source.casefold(), examples[0].target.casefold()) == ("image", "caption"):
         examples = examples[1:]
     placed = {example.source: _place(example.source, folder) for example in examples}
