@@ -22,6 +22,7 @@ from results import (
     phrasebook,
     pretrained_translation,
     pretraining,
+    scenes,
     speed,
     spelling,
 )
@@ -71,6 +72,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "dialogue": longer.write_dialogue,
     "questions": longer.write_questions,
     "long": long.write,
+    "scenes": scenes.write,
 }
 """Pages with one file of results, which has their name."""
 

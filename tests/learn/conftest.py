@@ -116,6 +116,23 @@ def learn_phrasebook(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def learn_scenes(tmp_path_factory):
+    """Train a captioner on drawn scenes."""
+
+    def learn(recipe, *words):
+        request = Request(
+            data=("scenes",),
+            recipe=recipe,
+            settings=(*words, f"seed={new_seed()}"),
+            out=tmp_path_factory.mktemp("learn") / "run",
+            device="cpu",
+        )
+        return train(request)
+
+    return learn
+
+
+@pytest.fixture(scope="session")
 def learn_opinions(tmp_path_factory):
     """Train a classifier on the grammar of opinions."""
 
