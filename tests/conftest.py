@@ -26,6 +26,7 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     ImageEncoderConfig,
     JoinedEncoderConfig,
     ResnetEncoderConfig,
@@ -90,6 +91,14 @@ TINY_IMAGE_ENCODERS = {
     f"resnet-{stem}": ResnetEncoderConfig(stem=stem, widths=widths, blocks=blocks)
     for stem, widths, blocks in (("small", (3, 4), (1, 2)), ("large", (4,), (1,)))
 }
+TINY_IMAGE_ENCODERS["hybrid"] = HybridEncoderConfig(
+    grid=TINY_IMAGE_ENCODERS["resnet-small"],
+    dim=8,
+    num_layers=2,
+    num_heads=2,
+    feed_forward_dim=5,
+    dropout=0.0,
+)
 TINY_ENCODERS = (
     TINY_TOKEN_ENCODERS
     | TINY_IMAGE_ENCODERS

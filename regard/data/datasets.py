@@ -146,9 +146,9 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
-        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is, "
-        "scenes:translation for English with a picture → German",
+        "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for "
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing "
+        "is, scenes:translation for English with a picture → German",
         "generated; MIT",
         load_scenes,
     ),

@@ -7,8 +7,9 @@ from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
-from regard.core.errors import ConfigError
+from regard.core.errors import DataError
 from regard.data.audio import AUDIO, AudioConfig, AudioField
+from regard.data.columns import SOURCE, TARGET
 from regard.data.fields import TOKENIZER, TextField, texts_of
 from regard.data.images import IMAGE, ImageConfig, ImageField
 from regard.data.tokenizers import Tokenizer, TokenizerConfig
@@ -50,6 +51,9 @@ class JoinedConfig:
     """What becomes of the image."""
 
 
+JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
+"""What stands in the columns of a file where a source is both: text, image and target."""
+
 SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig
 
 
@@ -76,11 +80,12 @@ class JoinedField:
         """The number of tokens and the shape of the image."""
         return self.text.size, self.image.size
 
-    def read_all(self, raws: Sequence[tuple[str, str]]) -> list[JoinedItem]:
-        """Turn pairs of a text and an image's reference into items."""
-        texts = self.text.read_all([text for text, _ in raws])
-        images = self.image.read_all([image for _, image in raws])
-        return [JoinedItem(*pair) for pair in zip(texts, images, strict=True)]
+    def read_all(self, raws: Sequence[Any]) -> list[JoinedItem]:
+        """Turn pairs of a text and an image's reference, or lines with both, into items."""
+        pairs = [read_pair(raw) for raw in raws]
+        texts = self.text.read_all([text for text, _ in pairs])
+        images = self.image.read_all([image for _, image in pairs])
+        return [JoinedItem(*both) for both in zip(texts, images, strict=True)]
 
     def shorten(self, item: JoinedItem, most: int) -> JoinedItem:
         """Cut the text to `most` tokens."""
@@ -118,10 +123,9 @@ def learn_source(
     if isinstance(config, AudioConfig):
         return AudioField.learn(config, raws)
     if isinstance(config, JoinedConfig):
-        for raw in raws:
-            check_pair(raw)
-        text = train_tokenizer(config.text, [text for text, _ in raws])
-        image = ImageField.learn(config.image, [image for _, image in raws])
+        pairs = [read_pair(raw) for raw in raws]
+        text = train_tokenizer(config.text, [text for text, _ in pairs])
+        image = ImageField.learn(config.image, [image for _, image in pairs])
         return JoinedField(TextField(text, has_start=has_start), image)
     texts = [part for raw in raws for part in texts_of(raw)]
     return TextField(train_tokenizer(config, texts), has_start=has_start)
@@ -149,13 +153,25 @@ def source_files(config: SourceConfig) -> tuple[str, ...]:
     return (text, image) if isinstance(config, JoinedConfig) else (text,)
 
 
-def check_pair(raw: Any) -> None:
-    """Raise if a source is not a text with an image."""
-    if not (isinstance(raw, tuple) and len(raw) == 2):
-        raise ConfigError(
-            "A source of kind 'joined' must be a text and an image in two columns, but is "
-            f"'{raw}'. Name the columns: `--columns source,source,target`."
+def read_pair(raw: Any) -> tuple[str, str]:
+    """Return the text and the image's reference of a source; in a line, a tab parts them."""
+    parts = raw.split("\t") if isinstance(raw, str) else raw
+    if not (isinstance(parts, list | tuple) and len(parts) == 2):
+        raise DataError(
+            "A source of kind 'joined' must be a text and an image, parted by a tab, but is "
+            f"'{_shown(raw)}'. In a file, three columns are text, image and target."
         )
+    text, image = (str(part).strip() for part in parts)
+    if not (text and image):
+        raise DataError(
+            "A source of kind 'joined' must have a text and an image, but "
+            f"{'the image' if text else 'the text'} of '{_shown(raw)}' is empty."
+        )
+    return text, image
+
+
+def _shown(raw: Any) -> str:
+    return ("\\t".join(map(str, raw)) if isinstance(raw, tuple) else str(raw))[:80]
 
 
 def describe_source(field: SourceField) -> str:
