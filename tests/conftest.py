@@ -26,6 +26,7 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     ImageEncoderConfig,
     JoinedEncoderConfig,
     ListenerEncoderConfig,
@@ -100,6 +101,14 @@ TINY_SOUND_ENCODERS = {
         channels=2, dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     ),
 }
+TINY_IMAGE_ENCODERS["hybrid"] = HybridEncoderConfig(
+    grid=TINY_IMAGE_ENCODERS["resnet-small"],
+    dim=8,
+    num_layers=2,
+    num_heads=2,
+    feed_forward_dim=5,
+    dropout=0.0,
+)
 TINY_ENCODERS = (
     TINY_TOKEN_ENCODERS
     | TINY_IMAGE_ENCODERS

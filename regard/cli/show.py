@@ -10,7 +10,10 @@ from regard.cli.options import Device, Run
 
 def show(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="A source sentence, or an image: its file.")],
+    sentence: Annotated[
+        str,
+        typer.Argument(help="A source sentence; an image: its file; or both, a tab between them."),
+    ],
     target: Annotated[
         str | None, typer.Option(help="A target to look at instead of the model's own.")
     ] = None,
@@ -38,18 +41,21 @@ def show(
     print(written)
     if found.kind != "attention":
         print(f"Shown: {found.kind}")
-    weights = found.mean().numpy()
-    rows, columns = found.labels
     seen = look_through(found)
+    words = found.words() if found.num_words else None
     console = Console()
-    if out is not None:
-        if seen:
-            tiles.save(out, tiles.sheet(seen, title=written), title=written)
+    if words is not None:
+        weights, (rows, columns) = words.mean().numpy(), words.labels
+        if out is None:
+            console.print(terminal.heatmap(weights, rows, columns))
         else:
-            heatmap.save(out, weights, rows, columns=columns)
-        print(out)
-    elif seen:
+            # Words and image are two pictures, and so two files.
+            place = out.with_stem(f"{out.stem}-words") if seen else out
+            heatmap.save(place, weights, rows, columns=columns)
+            print(place)
+    if seen and out is None:
         draw = blocks.half_blocks if console.color_system else blocks.shades
         console.print(blocks.mosaic(seen, draw=draw))
-    else:
-        console.print(terminal.heatmap(weights, rows, columns))
+    elif seen and out is not None:
+        tiles.save(out, tiles.sheet(seen, title=written), title=written)
+        print(out)

@@ -22,6 +22,7 @@ from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
 from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
+from regard.data.tones import load_tones
 from regard.data.translations import (
     MULTI30K_URL,
     TATOEBA_URL,
@@ -145,9 +146,9 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
-        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is, "
-        "scenes:translation for English with a picture → German",
+        "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for "
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing "
+        "is, scenes:translation for English with a picture → German",
         "generated; MIT",
         load_scenes,
     ),
@@ -156,6 +157,12 @@ DATASETS: dict[str, Dataset] = {
         "too",
         "generated; MIT",
         load_shapes,
+    ),
+    "tones": Dataset(
+        "recordings of tones → their words, 3,000 to learn from; tones:500 for fewer, tones:single "
+        "for one tone each",
+        "generated; MIT",
+        load_tones,
     ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",
@@ -178,8 +185,8 @@ DATASETS: dict[str, Dataset] = {
         load_tatoeba,
     ),
     "multi30k": Dataset(
-        "English image descriptions → German, 29,000 training pairs; multi30k:images for those with "
-        "a photo in `flickr8k`, multi30k:images-text for the same without it",
+        "English image descriptions → German, 29,000 training pairs; multi30k:images for those "
+        "with a photo in `flickr8k`, multi30k:images-text for the same without it",
         f"download from {MULTI30K_URL}; research use",
         load_multi30k,
     ),

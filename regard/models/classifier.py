@@ -10,6 +10,7 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.encoders import (
     ImageEncoderConfig,
+    JoinedEncoderConfig,
     SourceSize,
     TokenEncoderConfig,
     TransformerEncoderConfig,
@@ -25,10 +26,10 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: TokenEncoderConfig | ImageEncoderConfig = field(
+    encoder: TokenEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig = field(
         default_factory=TransformerEncoderConfig
     )
-    """What reads the text or the image."""
+    """What reads the text, the image or both."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
@@ -48,14 +49,21 @@ class ClassifierConfig:
                     f"`pooling` must not be '{self.pooling}' with an encoder of images, which has "
                     "no first token and no second text. Set it to 'summary' or 'mean'."
                 )
+            # The first token sees an image only in blocks that both go through.
+            is_unseen = self.pooling == "aligned" or not getattr(self.encoder, "num_layers", 1)
+            if isinstance(self.encoder, JoinedEncoderConfig) and is_unseen:
+                raise ConfigError(
+                    f"`pooling` must not be '{self.pooling}' with this joined encoder, since it "
+                    "would leave the image out. Set it to 'summary' or 'mean'."
+                )
 
 
 class Classifier(nn.Module):
-    """Says how likely each label is for a text or an image.
+    """Says how likely each label is for a text, an image or both.
 
     Args:
         config: The settings.
-        source_size: Number of tokens, or channels, rows and columns of the images.
+        source_size: Number of tokens; channels, rows and columns of the images; or both.
         num_labels: Number of labels.
         separator: The token that ends a text.
     """
@@ -83,7 +91,7 @@ class Classifier(nn.Module):
         """Return a logit for each label, (B, V), the labels being the vocabulary.
 
         Args:
-            values: (B, S) token ids, or (B, C, Y, X) images.
+            values: (B, S) token ids, (B, C, Y, X) images, or both as a pair.
             mask: (B, S), True = a real position; it may still lie on the host.
         """
         pooled = self.pooling(self.encoder(values, mask))

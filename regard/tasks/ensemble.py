@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.core.files import read_json
 from regard.data.fields import TOKENIZER
+from regard.data.images import IMAGE
 from regard.data.sources import SourceConfig, source_files
+from regard.data.tokenizers import TokenizerConfig
 from regard.models.ensemble import Ensemble
 from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
@@ -75,15 +78,22 @@ def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
         side
         for side, names in (("source", source_files(config)), ("target", TARGET_FILES))
         for name in names
-        if _bytes(first / name) != _bytes(other / name)
+        if _content(first / name) != _content(other / name)
     ]
     if differing:
+        is_text = isinstance(config, TokenizerConfig)
+        what = "vocabularies" if is_text else "fields"
         raise ConfigError(
-            f"An ensemble needs runs with the same vocabularies, but {first} and {other} have "
-            f"different {' and '.join(differing)} vocabularies. Train them with the same data and "
-            "data settings."
+            f"An ensemble needs runs with the same {what}, but {first} and {other} have different "
+            f"{' and '.join(differing)} {what}. Train them with the same data and data settings."
         )
 
 
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+def _content(path: Path) -> Any:
+    """Return what a file holds, but of images not what happens to them in training only."""
+    if not path.exists():
+        return None
+    if not path.match(IMAGE.format("*")):
+        return path.read_bytes()
+    value = read_json(path)
+    return {**value, "config": {**value["config"], "augmentation": None}}

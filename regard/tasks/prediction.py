@@ -1,6 +1,6 @@
 """What a model answers, and where it looked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -51,6 +51,19 @@ class AttentionMap:
         if recorded.num_layers:
             weights = recorded.stack_self()[0].cpu().float()
         return cls(source=text, target=text, weights=weights)
+
+    @property
+    def num_words(self) -> int:
+        """How many of `source` are pieces of a text: all that are no cells of an image."""
+        rows, columns = self.grid or (0, 0)
+        return len(self.source) - rows * columns
+
+    def words(self) -> "AttentionMap":
+        """Return the part of the map that is over a text."""
+        num = self.num_words
+        return replace(
+            self, source=self.source[:num], weights=self.weights[..., :num], grid=None, image=None
+        )
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:

@@ -19,6 +19,7 @@ from regard.data.examples import Example
 from regard.data.fields import TOKENIZER, Text, TextField, both_sides, texts_of
 from regard.data.images import ImageConfig
 from regard.data.sources import (
+    JOINED_COLUMNS,
     JoinedField,
     SourceField,
     describe_source,
@@ -111,10 +112,14 @@ class Predictor(Task[Recipe]):
                 "`start` must be a run of an encoder–decoder, but is one for the task "
                 f"'{start.recipe.task}'."
             )
+        source = start.source
+        if isinstance(recipe.data.source, ImageConfig):
+            find_image_encoder(start)
+            source = see_as(start, recipe.data.source)
         # The vocabularies come along, and whether there are two of them.
         data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
         recipe = replace(recipe, model=start.recipe.model, data=data)
-        begun = cls.fresh(recipe, source=start.source, target=start.target, device=device)
+        begun = cls.fresh(recipe, source=source, target=start.target, device=device)
         begun.model.load_state_dict(start.model.state_dict())
         return begun
 
@@ -156,7 +161,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
-            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
+            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
@@ -354,16 +359,21 @@ class Predictor(Task[Recipe]):
 
     def _warn_of_odd(self, sources: Sequence[Text]) -> None:
         """Say what of some texts the vocabulary does not hold, and how many are long."""
-        if not isinstance(self.source, TextField):
+        field: SourceField = self.source
+        if isinstance(field, JoinedField):
+            field, sources = field.text, [texts_of(source)[0] for source in sources]
+        if not isinstance(field, TextField):
             return
-        self.source.warn_of_unknown(sources, "sources")
+        field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
-            ids = self.source.read_all(sources)
+            ids = field.read_all(sources)
             self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
 
     def split(self, source: Text) -> Text:
-        """Return the texts of a line, where the recipe names several source columns."""
+        """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
         columns = self.recipe.data.columns
+        if isinstance(self.source, JoinedField):
+            columns = columns or JOINED_COLUMNS
         return split_columns(source, columns) if isinstance(source, str) else source
 
     def _read_prefix(self, prefix: str) -> list[int]:

@@ -61,7 +61,7 @@ def write_report(
     looked = _look(predictor, evaluation, num_maps)
     has_images = any(found.image is not None for _, found in looked)
     sections = [
-        Section("", _summary(metrics, evaluation)),
+        Section("", _summary(metrics, evaluation, "images" if has_images else "sentences")),
         Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
         Section(
             "Samples",
@@ -80,13 +80,13 @@ def write_report(
     return path
 
 
-def _summary(metrics: dict[str, Any], evaluation: Evaluation) -> Any:
+def _summary(metrics: dict[str, Any], evaluation: Evaluation, sources: str) -> Any:
     training = metrics["training"]
     values = {result.name: f"{result.value:.4g}" for result in evaluation.results.values()}
     values["parameters"] = f"{metrics['parameters']:,}"
     values["training"] = f"{training['seconds']:.0f} s"
     values["target tokens/s"] = f"{training['tokens_per_second']:,.0f}"
-    values["test sentences"] = f"{len(evaluation.outputs):,}"
+    values[f"test {sources}"] = f"{len(evaluation.outputs):,}"
     return cards(values)
 
 

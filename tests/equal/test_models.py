@@ -28,6 +28,7 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     JoinedEncoderConfig,
     ListenerEncoderConfig,
     ResnetEncoderConfig,
@@ -196,7 +197,19 @@ ENCODER_CASES = {
     SentencesEncoderConfig: list(sentence_readers()),
     VitEncoderConfig: list(vits()),
     ResnetEncoderConfig: [
-        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
+        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2))
+        for stem in ("small", "medium", "large")
+    ],
+    HybridEncoderConfig: [
+        HybridEncoderConfig(
+            grid=ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)),
+            is_norm_first=is_norm_first,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+        for is_norm_first in (False, True)
     ],
     ListenerEncoderConfig: [
         ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)

@@ -26,6 +26,8 @@ from regard.data.scenes.things import Scene, scene, shape_scene
 from regard.data.splitting import Splits
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
+NUM_CAPTIONED = 12_000
+"""Whole captions take more of them than labels and boxes."""
 GRID = 16
 """Rows, and columns, of the cells that `scenes:regions` has labels for."""
 
@@ -96,6 +98,7 @@ def load_scenes(argument: str, seed: int) -> Splits:
         seed: Other scenes.
     """
     kind, num_train = _parse(argument, "scenes", TARGETS)
+    num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
     return _fill(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
@@ -119,7 +122,9 @@ def load_shapes(argument: str, seed: int) -> Splits:
 
     drawn = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
-    return _fill(drawn, label, num_train, key=lambda found: _name("shapes", found), note=note)
+    return _fill(
+        drawn, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
+    )
 
 
 def _captioned(found: Scene) -> list[Example]:
@@ -168,9 +173,10 @@ def _name(kind: str, found: Scene) -> str:
 
 
 def _parse(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
+    """Return what is asked for, and the number of training examples; 0 = not said."""
     kind, _, number = argument.rpartition(",")
     if argument in known:
-        kind, number = argument, str(NUM_TRAIN)
+        return argument, 0
     if kind not in known or (kind == "" and "," in argument) or not _is_number(number):
         words = [word for word in known if word]
         raise DataError(

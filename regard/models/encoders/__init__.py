@@ -8,6 +8,7 @@ from regard.core.tables import one_of
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
 from regard.models.encoders.listener import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
@@ -32,7 +33,7 @@ TokenEncoderConfig = (
     | TokensEncoderConfig
 )
 """Encoders with a state for every token."""
-ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig
+ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
 SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
 """Encoders of sound, with a state for every few frames."""
@@ -55,6 +56,7 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
 IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
+    HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
 SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
@@ -99,6 +101,8 @@ def max_tokens(config: object) -> int:
 
     Only learned positions come to an end.
     """
+    if isinstance(config, JoinedEncoderConfig):
+        return max_tokens(config.text)
     is_learned = getattr(config, "positions", "") == "learned"
     return int(getattr(config, "max_length", 0)) if is_learned else 0
 
@@ -122,6 +126,8 @@ __all__ = [
     "ConvolutionEncoder",
     "ConvolutionEncoderConfig",
     "EncoderConfig",
+    "HybridEncoder",
+    "HybridEncoderConfig",
     "JoinedEncoder",
     "JoinedEncoderConfig",
     "ImageEncoderConfig",
