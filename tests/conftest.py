@@ -95,12 +95,6 @@ TINY_IMAGE_ENCODERS = {
     f"resnet-{stem}": ResnetEncoderConfig(stem=stem, widths=widths, blocks=blocks)
     for stem, widths, blocks in (("small", (3, 4), (1, 2)), ("large", (4,), (1,)))
 }
-TINY_SOUND_ENCODERS = {
-    "listener": ListenerEncoderConfig(dim=3, num_layers=3),
-    "speech": SpeechEncoderConfig(
-        channels=2, dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
-    ),
-}
 TINY_IMAGE_ENCODERS["hybrid"] = HybridEncoderConfig(
     grid=TINY_IMAGE_ENCODERS["resnet-small"],
     dim=8,
@@ -109,6 +103,12 @@ TINY_IMAGE_ENCODERS["hybrid"] = HybridEncoderConfig(
     feed_forward_dim=5,
     dropout=0.0,
 )
+TINY_SOUND_ENCODERS = {
+    "listener": ListenerEncoderConfig(dim=3, num_layers=3),
+    "speech": SpeechEncoderConfig(
+        channels=2, dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
+    ),
+}
 TINY_ENCODERS = (
     TINY_TOKEN_ENCODERS
     | TINY_IMAGE_ENCODERS

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from regard.data.fsdd import play_digits
 from regard.data.tones import play_tone, play_tones
 from regard.data.waves import Sound
 
@@ -16,6 +17,7 @@ def split_recording(reference: str) -> tuple[str, str] | None:
 
 
 RECORDINGS: dict[str, Callable[[str], Sound]] = {
+    "fsdd": play_digits,
     "tones": play_tones,
     "tone": play_tone,
 }
