@@ -7,12 +7,13 @@ write. What is no WAVE file is read by `soundfile`, where that is installed.
 import os
 import re
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,22 +50,29 @@ class Sound:
         return len(self.samples) / self.rate
 
 
-class Recording(Protocol):
+class Recording(ABC):
     """A recording in a file, which is read only as far as asked."""
 
     rate: int
     num_samples: int
 
+    def __init__(self, file: BinaryIO, reference: str) -> None:
+        self._file, self._reference = file, reference
+
+    @abstractmethod
     def read(self, first: int = 0, num: int | None = None) -> Samples:
         """Return some samples, or all from the first one on, the mean of their channels."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None: ...
+    ) -> None:
+        self._file.close()
 
 
 def open_recording(reference: str) -> Recording:
@@ -108,7 +116,7 @@ def read_file(reference: str, *, max_seconds: float) -> Sound:
         if last - first > max_seconds * file.rate:
             raise DataError(
                 f"{reference} has {(last - first) / file.rate:,.1f} seconds, but `max_seconds` "
-                f"allows {max_seconds:g}. Cut it, or raise `max_seconds`."
+                f"allows {max_seconds:g}. Cut it, hear it with `--chunk`, or raise `max_seconds`."
             )
         return Sound(file.read(first, last - first), file.rate)
 
@@ -131,11 +139,11 @@ class _Layout:
         return self.num_channels * self.kind[1] // 8
 
 
-class _WaveFile:
+class _WaveFile(Recording):
     """A WAVE file (RIFF), of whole numbers in 8 to 32 bits or of floats."""
 
     def __init__(self, file: BinaryIO, reference: str) -> None:
-        self._file, self._reference = file, reference
+        super().__init__(file, reference)
         self._layout = _read_layout(file, reference)
         self.rate = self._layout.rate
         self.num_samples = self._layout.num_bytes // self._layout.stride
@@ -148,52 +156,31 @@ class _WaveFile:
         values = _DECODERS[layout.kind](data)
         return _to_mono(values.reshape(-1, layout.num_channels), self._reference)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-
-class _OtherFile:
+class _OtherFile(Recording):
     """A recording of another format, such as FLAC or Ogg."""
 
     def __init__(self, file: BinaryIO, reference: str) -> None:
+        super().__init__(file, reference)
         if find_spec("soundfile") is None:
             raise DataError(
                 f"{reference} is not a WAVE file. To read FLAC, Ogg and others, install "
                 "`soundfile`: `pip install regard[sound]`."
             )
         try:
-            self._file: Any = import_module("soundfile").SoundFile(file)
+            self._decoder: Any = import_module("soundfile").SoundFile(file)
         except (RuntimeError, OSError) as error:
             raise DataError(f"{reference} is not a recording, or damaged ({error}).") from None
-        self._reference = reference
-        self.rate, self.num_samples = int(self._file.samplerate), int(self._file.frames)
+        self.rate = int(self._decoder.samplerate)
+        self.num_samples = int(self._decoder.frames)
 
     def read(self, first: int = 0, num: int | None = None) -> Samples:
         try:
-            self._file.seek(first)
-            values = self._file.read(-1 if num is None else num, dtype="float32", always_2d=True)
+            self._decoder.seek(first)
+            values = self._decoder.read(-1 if num is None else num, dtype="float32", always_2d=True)
         except (RuntimeError, OSError) as error:
             raise DataError(f"{self._reference} is damaged ({error}).") from None
         return _to_mono(values, self._reference)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
 
 
 def _read_layout(file: BinaryIO, reference: str) -> _Layout:
