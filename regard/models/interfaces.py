@@ -53,9 +53,10 @@ class Output:
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
     """Further terms of the loss, by name: a mean over tokens, or (B, T), one number a token."""
-    reinforce: Callable[[Tensor, Tensor], Tensor] | None = None
-    """Where something was drawn that is learned by its success: from the log-probabilities (B, T)
-    of the true tokens and their mask (B, T) to one more term, (B, T). To be called once."""
+    reinforce: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+    """Where something was drawn that is learned by its success: from the log-probabilities of the
+    true tokens, these tokens and their mask, all (B, T), to one more term, (B, T). To be called
+    once."""
 
 
 class Encoder(nn.Module, ABC):

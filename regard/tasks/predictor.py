@@ -160,7 +160,7 @@ class Predictor(Task[Recipe]):
         terms = list(output.losses.values())
         if output.reinforce is not None:
             told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
-            terms.append(output.reinforce(told, mask))
+            terms.append(output.reinforce(told, batch.target[:, 1:], mask))
         for term in terms:
             more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
             loss = replace(loss, total=loss.total + more)
