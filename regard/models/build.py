@@ -126,8 +126,8 @@ def _tie_output(decoder: Decoder) -> None:
 def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
     if not isinstance(encoder, TokenEncoder):
         raise ConfigError(
-            "`ties` 'all' needs an encoder of text, but an image has no embeddings to share. Set "
-            "`ties` to 'output'."
+            "`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
+            "share. Set `ties` to 'output'."
         )
     source, target = encoder.embedding.weight, decoder.embedding.weight
     if source.shape != target.shape:

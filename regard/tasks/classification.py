@@ -1,4 +1,4 @@
-"""Classification: a text, two texts or an image in; a label with its probability out."""
+"""Classification: text, two texts, an image or sound in; a label with its probability out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
+from regard.data.audio import AudioConfig
 from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.examples import Example
@@ -353,7 +354,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    if isinstance(config, ImageConfig):
+    if isinstance(config, ImageConfig | AudioConfig):
         return source
     return (
         read_pair(source) if isinstance(config, JoinedConfig) else as_source(split_source(source))

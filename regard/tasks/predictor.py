@@ -119,7 +119,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
-            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
+            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
