@@ -8,13 +8,22 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.record import record
+from regard.data.audio import AudioField
 from regard.data.batches import Batch
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.sources import JoinedField
 from regard.models.copying import CopyAttention
 from regard.search.force import force
-from regard.tasks.prediction import COPYING, AttentionMap, Prediction, as_picture, cell_names
+from regard.tasks.listening import CTC, listen
+from regard.tasks.prediction import (
+    COPYING,
+    AttentionMap,
+    Prediction,
+    Recording,
+    as_picture,
+    cell_names,
+)
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -84,14 +93,20 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
             if recorded.num_layers:
                 weights = recorded.stack()[place, :, :, :num_target].cpu().float()
                 weights = weights[..., seen[place].columns]
+            recording = seen[place].recording
+            kind = COPYING if pointers else "attention"
+            if recording and recording.aligned is not None and task.recipe.model.ctc_weight == 1:
+                # The decoder has learned nothing: where it looks means nothing.
+                weights, kind = recording.aligned[None, None], CTC
             target = batch.target[place, 1 : num_target + 1].tolist()
             maps[row] = AttentionMap(
                 source=source,
                 target=task.target.tokenizer.pieces(target),
                 weights=weights,
-                kind=COPYING if pointers else "attention",
+                kind=kind,
                 grid=seen[place].grid,
                 image=seen[place].image,
+                recording=seen[place].recording,
             )
     return [found for found in maps if found is not None]
 
@@ -105,6 +120,7 @@ class _Seen:
     """Which positions of the memory these are."""
     grid: tuple[int, int] | None = None
     image: Any = None
+    recording: Recording | None = None
 
 
 def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
@@ -113,6 +129,9 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
         return [_Seen(found, slice(len(found))) for found in labels]
     with torch.inference_mode():
         memory = task.encode(batch)
+    if isinstance(task.source, AudioField):
+        heard = listen(task, task.source, batch, memory=memory)
+        return [_Seen(times, slice(len(times)), recording=one) for times, one in heard]
     assert memory.layout is not None
     cells = cell_names(memory.layout)
     found = []

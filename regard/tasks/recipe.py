@@ -24,6 +24,7 @@ from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
+from regard.tasks.ctc import check_ctc
 from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
@@ -86,6 +87,7 @@ class Recipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         check_kinds(self.data.source, self.model.encoder)
+        check_ctc(self.model, self.search)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:
