@@ -31,8 +31,9 @@ class Memory:
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
     """(B, S), the source ids, for copying."""
-    layout: tuple[int, int] | None = None
-    """Rows and columns of the grid that the positions are, row by row, if they are one."""
+    layout: tuple[int, ...] | None = None
+    """Rows and columns of the grid that the positions are, row by row, if they are one; a video
+    has its frames before them."""
 
 
 @dataclass(frozen=True, slots=True)

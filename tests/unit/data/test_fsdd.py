@@ -83,7 +83,10 @@ def test_single_digits_are_labelled(fsdd):
     ("name", "message"),
     [
         ("fsdd:x", "What follows 'fsdd:' must be 'digits', a number .* but is 'x'"),
-        ("fsdd:speaker=bobb", "must be one of 'ann', 'bob', 'eve', but is 'bobb'. Did you mean 'bob'"),
+        (
+            "fsdd:speaker=bobb",
+            "must be one of 'ann', 'bob', 'eve', but is 'bobb'. Did you mean 'bob'",
+        ),
     ],
 )
 def test_what_follows_the_name_is_checked(fsdd, name, message):
