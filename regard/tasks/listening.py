@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.audio import AudioField
 from regard.data.batches import Batch
-from regard.models.ctc import align
+from regard.models.ctc import align, num_needed
 from regard.models.interfaces import Memory
 from regard.tasks.prediction import AttentionMap, Recording
 from regard.visual.spectrogram import Hearing
@@ -55,7 +55,9 @@ def _align(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | Non
         labels = batch.target[place, 1:num_target].tolist()
         log_probs = emissions.log_probs[place, : int(emissions.lengths[place])]
         weights = torch.zeros(num_target, len(log_probs))
-        for position, number in enumerate(align(log_probs, labels)):
+        # Of a target that is too long for its recording nothing is heard.
+        path = align(log_probs, labels) if num_needed(labels) <= len(log_probs) else []
+        for position, number in enumerate(path):
             if number >= 0:
                 weights[number, position] = 1.0
         found.append(weights)
