@@ -116,7 +116,7 @@ def read_file(reference: str, *, max_seconds: float) -> Sound:
         if last - first > max_seconds * file.rate:
             raise DataError(
                 f"{reference} has {(last - first) / file.rate:,.1f} seconds, but `max_seconds` "
-                f"allows {max_seconds:g}. Cut it, or raise `max_seconds`."
+                f"allows {max_seconds:g}. Cut it, hear it with `--chunk`, or raise `max_seconds`."
             )
         return Sound(file.read(first, last - first), file.rate)
 

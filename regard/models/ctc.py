@@ -77,6 +77,11 @@ def labelling_loss(emissions: Emissions, labels: Tensor, lengths: Tensor) -> Ten
     return loss
 
 
+def num_needed(labels: list[int]) -> int:
+    """Return how many positions a labelling takes at least: equal neighbours need a blank."""
+    return len(labels) + sum(a == b for a, b in zip(labels, labels[1:], strict=False))
+
+
 def align(log_probs: Tensor, labels: list[int]) -> list[int]:
     """Find the likeliest alignment of a labelling (Viterbi).
 
@@ -88,11 +93,10 @@ def align(log_probs: Tensor, labels: list[int]) -> list[int]:
         For each position the number of the label it says, or -1 for none.
     """
     blank = log_probs.shape[1] - 1
-    num_needed = len(labels) + sum(a == b for a, b in zip(labels, labels[1:], strict=False))
-    if len(log_probs) < num_needed:
+    if len(log_probs) < num_needed(labels):
         raise DataError(
-            f"The source must have at least {num_needed} positions for {len(labels)} labels to be "
-            f"aligned with, but has {len(log_probs)}. Give a shorter target."
+            f"The source must have at least {num_needed(labels)} positions to be aligned with "
+            f"{len(labels)} labels, but has {len(log_probs)}. Give a shorter target."
         )
     if not labels:
         return [-1] * len(log_probs)

@@ -14,7 +14,8 @@ from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.sources import JoinedField
 from regard.models.copying import CopyAttention
-from regard.search.force import force
+from regard.search.force import force, walk_along
+from regard.tasks.ctc import build_scorer
 from regard.tasks.listening import CTC, listen
 from regard.tasks.prediction import (
     COPYING,
@@ -30,14 +31,22 @@ if TYPE_CHECKING:
 
 
 def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
-    """Return the log-probability of every example's own target, as a prediction of it."""
+    """Return the log-probability of every example's own target, as a prediction of it.
+
+    Where the decoder learns nothing, it is that of CTC.
+    """
     scored: list[Prediction | None] = [None] * len(examples)
     for batch in task.batches(examples):
         on_device = batch.to(task.device)
         with torch.inference_mode():
-            log_probs = force(
-                task.model, task.inputs(batch), batch.source_mask, targets=on_device.target
-            ).cpu()
+            if task.recipe.model.ctc_weight == 1:
+                roles, memory = task.target.tokenizer, task.encode(batch)
+                scorer = build_scorer(task.model, memory, roles, weight=1.0)
+                log_probs = walk_along(scorer, on_device.target).cpu()
+            else:
+                log_probs = force(
+                    task.model, task.inputs(batch), batch.source_mask, targets=on_device.target
+                ).cpu()
         for place, row in enumerate(batch.rows):
             length = int(batch.target_mask[place].sum()) - 1
             said = tuple(log_probs[place, :length].tolist())

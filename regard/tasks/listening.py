@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.audio import AudioField
 from regard.data.batches import Batch
-from regard.models.ctc import align
+from regard.models.ctc import align, num_needed
 from regard.models.interfaces import Memory
 from regard.tasks.prediction import AttentionMap, Recording
 from regard.visual.spectrogram import Hearing
@@ -55,7 +55,9 @@ def _align(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | Non
         labels = batch.target[place, 1:num_target].tolist()
         log_probs = emissions.log_probs[place, : int(emissions.lengths[place])]
         weights = torch.zeros(num_target, len(log_probs))
-        for position, number in enumerate(align(log_probs, labels)):
+        # Of a target that is too long for its recording nothing is heard.
+        path = align(log_probs, labels) if num_needed(labels) <= len(log_probs) else []
+        for position, number in enumerate(path):
             if number >= 0:
                 weights[number, position] = 1.0
         found.append(weights)
@@ -66,19 +68,21 @@ def listen_through(found: AttentionMap) -> Hearing | None:
     """Return a map over sound as it is drawn; None where a map is over something else.
 
     Args:
-        found: A map with its recording. The end token is left out: it is heard nowhere.
+        found: A map with its recording. The end token is left out: it is heard nowhere. A label
+            stands alone and has none.
     """
     recording = found.recording
     if recording is None:
         return None
     words, _ = found.labels
+    num = max(1, len(words) - 1)
     roads = {found.kind: found.mean()} if found.weights.shape[0] else {}
     if recording.aligned is not None:
         roads[CTC] = recording.aligned
     return Hearing(
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
-        words=tuple(words[:-1]),
-        roads={name: weights[:-1].numpy() for name, weights in roads.items()},
+        words=tuple(words[:num]),
+        roads={name: weights[:num].numpy() for name, weights in roads.items()},
         step=recording.num_joined * recording.hop,
     )

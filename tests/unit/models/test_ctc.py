@@ -83,7 +83,7 @@ def test_the_alignment_is_the_likeliest_path(log_probs, labels):
 
 def test_too_many_labels_cannot_be_aligned(log_probs):
     with pytest.raises(
-        DataError, match=r"at least 4 positions for 3 labels to be aligned with, but has 3\. Give a"
+        DataError, match=r"at least 4 positions to be aligned with 3 labels, but has 3\. Give a"
     ):
         align(log_probs[0, :3], [1, 1, 2])
 
