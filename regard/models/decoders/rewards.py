@@ -14,7 +14,7 @@ class Advantage(nn.Module):
     expected gradient as it is, since none knows the choice: words said before it do not count; the
     moving average that is taken away (Xu et al. 2015, section 4.1) is kept for each word, as some
     words are always hard to foretell; and all is divided by the moving deviation where that is
-    above 1 (Mnih and Gregor 2014, section 2.3), which changes its size alone.
+    above 1 (as Mnih and Gregor 2014 do), which changes its size alone.
 
     Args:
         vocab_size: Number of words.
