@@ -184,16 +184,44 @@ def gradients(decoder, loss, *, keep=False):
     return torch.cat([gradient.flatten() for gradient in found])
 
 
-def exact_gradient():
-    """Of Σ_s p(s) log p(y | s), over every way to look at three places twice."""
+def every_way():
+    """A decoder that looks at three places twice, in every way there is, each once."""
     decoder, ways = sharpened(), list(itertools.product(range(NUM_PLACES), repeat=2))
     decoder.attention.choose = Forced(torch.tensor(ways))
-    memory = memory_of(len(ways))
-    logits, _, said = decoder.run(INPUTS.expand(len(ways), -1), decoder.start(memory))
-    told = logits.log_softmax(-1).gather(-1, LABELS.expand(len(ways), -1)[..., None])
-    chances = sum(choice.log_probs[:, 0] for choice in said).exp()
+    num = len(ways)
+    return decoder, memory_of(num), INPUTS.expand(num, -1), LABELS.expand(num, -1)
+
+
+def chances_and_logits():
+    """How likely each way is, (N,), and what is said in it."""
+    decoder, memory, inputs, _ = every_way()
+    logits, _, said = decoder.run(inputs, decoder.start(memory))
+    return decoder, sum(choice.log_probs[:, 0] for choice in said).exp(), logits
+
+
+def exact_gradient():
+    """Of Σ_s p(s) log p(y | s), over every way to look at three places twice."""
+    decoder, chances, logits = chances_and_logits()
     assert torch.allclose(chances.sum(), torch.ones((), dtype=torch.double))
-    return gradients(decoder, -(chances * told.sum((1, 2))).sum())
+    told = log_probs_in_full(logits, LABELS.expand(len(chances), -1))
+    return gradients(decoder, -(chances * told.sum(1)).sum())
+
+
+def log_probs_in_full(logits, labels):
+    """As `log_probs_of`, in the precision of the logits."""
+    return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+
+
+@pytest.mark.parametrize("usual", [0.0, -2.0], ids=["without", "with-a-baseline"])
+def test_expected_gradient_is_the_exact_one(usual):
+    _, chances, _ = chances_and_logits()
+    decoder, memory, inputs, labels = every_way()
+    decoder.advantage.usual.copy_(usual * torch.arange(9))
+    output = decoder(inputs, memory)
+    told = log_probs_in_full(output.logits, labels)
+    terms = output.reinforce(told.detach(), labels, torch.ones_like(labels).bool())
+    found = gradients(decoder, (chances.detach()[:, None] * (terms - told)).sum())
+    assert torch.allclose(found, exact_gradient(), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("usual", [0.0, -2.0], ids=["without", "with-a-baseline"])
