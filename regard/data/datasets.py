@@ -31,6 +31,7 @@ from regard.data.translations import (
     load_small_enja,
     load_tatoeba,
 )
+from regard.data.visual_questions import load_easy_vqa
 
 NUM_HELD_OUT = 500
 """Validation examples, and test examples, of a synthetic data set."""
@@ -148,8 +149,9 @@ DATASETS: dict[str, Dataset] = {
     ),
     "scenes": Dataset(
         "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for "
-        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing "
-        "is, scenes:translation for English with a picture → German",
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing is, "
+        "scenes:translation for English with a picture → German, scenes:questions for questions "
+        "with a picture → the answer",
         "generated; MIT",
         load_scenes,
     ),
@@ -266,6 +268,11 @@ DATASETS: dict[str, Dataset] = {
         "tiny images of handwritten digits → which, 1,297 training images; digits:100 for fewer",
         "the `scikit-learn` package (`pip install regard[data]`); BSD-3-Clause",
         load_digits,
+    ),
+    "easy-vqa": Dataset(
+        "questions with a picture of a shape → the answer, 34,700 training questions",
+        "the `easy-vqa` package (`pip install regard[data]`): Zhou 2019; MIT",
+        load_easy_vqa,
     ),
     "flickr8k": Dataset(
         "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",

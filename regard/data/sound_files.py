@@ -29,6 +29,11 @@ def names_sounds(examples: Sequence[Example]) -> bool:
     return 2 * len(found) > len(first)
 
 
+def holds_sounds(path: str | Path) -> bool:
+    """Tell whether there is a recording in a folder or below it."""
+    return any(_is_sound(file) for file in Path(path).rglob("*"))
+
+
 def read_sound_folder(path: str | Path) -> list[Example]:
     """Read a folder with a folder for each label, in which the recordings with this label lie."""
     root = Path(path)

@@ -56,7 +56,7 @@ def _stretches(lengths: Tensor, widths: Tensor, num: int, *, size: int) -> Tenso
     """Return (B, size), True in `num` stretches within `lengths` (B, 1), of `widths` at most."""
     chance = torch.rand(2, len(lengths), num, device=lengths.device)
     # From 0 to the most, each as likely; the begin leaves room for the whole stretch.
-    own = (chance[0] * (widths.floor() + 1)).floor()  # (B, stretches)
+    own = (chance[0] * (widths.floor() + 1)).floor()  # (B, N), one for each stretch
     begins = (chance[1] * (lengths - own + 1)).floor()
     places = torch.arange(size, device=lengths.device)
     is_in = (places >= begins[..., None]) & (places < (begins + own)[..., None])

@@ -12,7 +12,7 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
-from regard.data.audio import AudioConfig
+from regard.data.audio import AudioConfig, AudioField
 from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.examples import Example
@@ -38,6 +38,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.label_measures import evaluate_labels
 from regard.tasks.looking import align, look
 from regard.tasks.looking_at_images import look_at_images
+from regard.tasks.looking_at_sounds import look_at_sounds
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.starting import (
@@ -268,8 +269,10 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Return how much each piece of a text counted for its label: one row, the label's.
 
         A model that aligns two texts shows instead where the words of the second look in the
-        first. Of an image these are its cells.
+        first. Of an image these are its cells, of a recording its moments.
         """
+        if isinstance(self.source, AudioField):
+            return look_at_sounds(self, self.source, examples)
         if not isinstance(self.source, TextField):
             return look_at_images(self, examples)
         maps: list[AttentionMap | None] = [None] * len(examples)

@@ -127,7 +127,7 @@ class _Seen:
     labels: tuple[str, ...]
     columns: slice | Tensor
     """Which positions of the memory these are."""
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     image: Any = None
     recording: Recording | None = None
 

@@ -68,19 +68,21 @@ def listen_through(found: AttentionMap) -> Hearing | None:
     """Return a map over sound as it is drawn; None where a map is over something else.
 
     Args:
-        found: A map with its recording. The end token is left out: it is heard nowhere.
+        found: A map with its recording. The end token is left out: it is heard nowhere. A label
+            stands alone and has none.
     """
     recording = found.recording
     if recording is None:
         return None
     words, _ = found.labels
+    num = max(1, len(words) - 1)
     roads = {found.kind: found.mean()} if found.weights.shape[0] else {}
     if recording.aligned is not None:
         roads[CTC] = recording.aligned
     return Hearing(
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
-        words=tuple(words[:-1]),
-        roads={name: weights[:-1].numpy() for name, weights in roads.items()},
+        words=tuple(words[:num]),
+        roads={name: weights[:num].numpy() for name, weights in roads.items()},
         step=recording.num_joined * recording.hop,
     )

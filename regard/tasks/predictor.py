@@ -16,18 +16,15 @@ from regard.data.batches import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.columns import split_columns
 from regard.data.examples import Example
-from regard.data.fields import TOKENIZER, Text, TextField, both_sides, texts_of
-from regard.data.images import ImageConfig
+from regard.data.fields import TOKENIZER, Text, TextField, texts_of
 from regard.data.sources import (
     JOINED_COLUMNS,
     JoinedField,
     SourceField,
     describe_source,
-    learn_source,
     load_source,
 )
-from regard.data.tokenizers import Tokenizer, TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.tokenizers import Tokenizer
 from regard.metrics.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
@@ -41,8 +38,8 @@ from regard.tasks.evaluation import Evaluation, as_text, evaluate
 from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import DataConfig, Recipe
-from regard.tasks.starting import find_image_encoder, see_as
+from regard.tasks.preparing import Parts, learn_parts, take_parts
+from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy, log_probs_of
@@ -92,55 +89,16 @@ class Predictor(Task[Recipe]):
         start: Task[Any] | None = None,
     ) -> Self:
         """Learn vocabularies from training pairs, and build a model over them."""
-        if start is not None:
-            return cls._begin(recipe, start, examples, device=device)
-        return cls.fresh(recipe, **_learn_fields(recipe.data, examples), device=device)
+        if start is None:
+            return cls.build(learn_parts(recipe, examples), device=device)
+        return cls.build(take_parts(recipe, start, examples), device=device)
 
     @classmethod
-    def _begin(
-        cls,
-        recipe: Recipe,
-        start: Task[Any],
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-    ) -> Self:
-        if isinstance(recipe.data.source, ImageConfig) and not isinstance(start, Predictor):
-            return cls._begin_with_eyes(recipe, start, examples, device=device)
-        if not isinstance(start, Predictor):
-            raise ConfigError(
-                "`start` must be a run of an encoder–decoder, but is one for the task "
-                f"'{start.recipe.task}'."
-            )
-        source = start.source
-        if isinstance(recipe.data.source, ImageConfig):
-            find_image_encoder(start)
-            source = see_as(start, recipe.data.source)
-        # The vocabularies come along, and whether there are two of them.
-        data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
-        recipe = replace(recipe, model=start.recipe.model, data=data)
-        begun = cls.fresh(recipe, source=source, target=start.target, device=device)
-        begun.model.load_state_dict(start.model.state_dict())
-        return begun
-
-    @classmethod
-    def _begin_with_eyes(
-        cls,
-        recipe: Recipe,
-        start: Task[Any],
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-    ) -> Self:
-        """Take over only what sees: the encoder of a classifier of images."""
-        assert isinstance(recipe.data.source, ImageConfig)
-        settings, encoder = find_image_encoder(start)
-        source = see_as(start, recipe.data.source)
-        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        target = _learn_target(recipe.data, examples)
-        begun = cls.fresh(recipe, source=source, target=target, device=device)
-        begun.model.encoder.load_state_dict(encoder.state_dict())
-        return begun
+    def build(cls, parts: Parts, *, device: torch.device) -> Self:
+        """Put parts together; weights that they do not hold begin afresh."""
+        task = cls.fresh(parts.recipe, source=parts.source, target=parts.target, device=device)
+        task.model.load_state_dict({**task.model.state_dict(), **parts.weights})
+        return task
 
     @classmethod
     def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
@@ -202,7 +160,7 @@ class Predictor(Task[Recipe]):
         terms = list(output.losses.values())
         if output.reinforce is not None:
             told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
-            terms.append(output.reinforce(told, mask))
+            terms.append(output.reinforce(told, batch.target[:, 1:], mask))
         for term in terms:
             more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
             loss = replace(loss, total=loss.total + more)
@@ -392,20 +350,3 @@ class Predictor(Task[Recipe]):
             tokens=self.target.tokenizer.pieces(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
-
-
-def _learn_fields(config: DataConfig, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return the fields of both sides by their names."""
-    sources = [example.source for example in examples]
-    if config.is_joint:
-        assert isinstance(config.source, TokenizerConfig)
-        texts = [text for source in sources for text in texts_of(source)]
-        targets = [example.target for example in examples]
-        return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
-    source = learn_source(config.source, sources)
-    return {"source": source, "target": _learn_target(config, examples)}
-
-
-def _learn_target(config: DataConfig, examples: Sequence[Example]) -> TextField:
-    tokenizer = train_tokenizer(config.target, [example.target for example in examples])
-    return TextField(tokenizer, has_start=True)

@@ -99,9 +99,9 @@ def _samples(evaluation: Evaluation, num: int) -> Any:
 
 def _image_samples(looked: Looked) -> Any:
     tiles = [
-        Tile(fit(check_image(found.image)), pair.target, f"right: {pair.references[0]}")
+        Tile(fit(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
         for pair, found in looked
-        if found.image is not None
+        if found.still is not None
     ]
     note = f"The first {len(tiles)} images of the test set that were answered, unpicked."
     return join(paragraph(note), figure(to_svg(sheet(tiles))))
