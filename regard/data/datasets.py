@@ -12,6 +12,7 @@ from regard.data import phrasebook
 from regard.data.babi import load_babi
 from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
+from regard.data.fsdd import load_fsdd
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
 from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
@@ -22,6 +23,7 @@ from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
 from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
+from regard.data.tones import load_tones
 from regard.data.translations import (
     MULTI30K_URL,
     TATOEBA_URL,
@@ -29,6 +31,7 @@ from regard.data.translations import (
     load_small_enja,
     load_tatoeba,
 )
+from regard.data.visual_questions import load_easy_vqa
 
 NUM_HELD_OUT = 500
 """Validation examples, and test examples, of a synthetic data set."""
@@ -146,8 +149,9 @@ DATASETS: dict[str, Dataset] = {
     ),
     "scenes": Dataset(
         "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for "
-        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing "
-        "is, scenes:translation for English with a picture → German",
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing is, "
+        "scenes:translation for English with a picture → German, scenes:questions for questions "
+        "with a picture → the answer",
         "generated; MIT",
         load_scenes,
     ),
@@ -156,6 +160,12 @@ DATASETS: dict[str, Dataset] = {
         "too",
         "generated; MIT",
         load_shapes,
+    ),
+    "tones": Dataset(
+        "recordings of tones → their words, 3,000 to learn from; tones:500 for fewer, tones:single "
+        "for one tone each",
+        "generated; MIT",
+        load_tones,
     ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",
@@ -259,9 +269,20 @@ DATASETS: dict[str, Dataset] = {
         "the `scikit-learn` package (`pip install regard[data]`); BSD-3-Clause",
         load_digits,
     ),
+    "easy-vqa": Dataset(
+        "questions with a picture of a shape → the answer, 34,700 training questions",
+        "the `easy-vqa` package (`pip install regard[data]`): Zhou 2019; MIT",
+        load_easy_vqa,
+    ),
     "flickr8k": Dataset(
         "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",
         "the folder `flickr8k` in `REGARD_DATA`: Hodosh et al. 2013; research use",
         load_flickr8k,
+    ),
+    "fsdd": Dataset(
+        "strings of spoken digits → their words, 6,000 training strings; fsdd:2000 for fewer, "
+        "fsdd:speaker=jackson to test on one speaker, fsdd:digits for single digits as labels",
+        "the folder `fsdd` in `REGARD_DATA`: Jackson et al. 2018; CC BY-SA 4.0",
+        load_fsdd,
     ),
 }

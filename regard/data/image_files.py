@@ -15,6 +15,7 @@ from regard.data.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.opening import find_archive, is_there, members
 from regard.data.pictures import split_reference
 from regard.data.readers import read_examples
+from regard.data.sound_files import holds_sounds, read_sound_folder
 from regard.data.splitting import expand_references
 
 SUFFIXES = frozenset(
@@ -36,9 +37,9 @@ def names_images(examples: Sequence[Example]) -> bool:
 def read_pairs_or_folder(
     path: str, second: str | None = None, *, columns: Sequence[str] = ()
 ) -> list[Example]:
-    """Read a folder with a folder of images for each label, or a file of pairs."""
+    """Read a folder with a folder of images or recordings for each label, or a file of pairs."""
     if second is None and Path(path).is_dir():
-        return read_image_folder(path)
+        return read_sound_folder(path) if holds_sounds(path) else read_image_folder(path)
     _check_is_list(Path(path))
     return read_examples(path, second, columns=columns)
 

@@ -31,8 +31,9 @@ class Memory:
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
     """(B, S), the source ids, for copying."""
-    layout: tuple[int, int] | None = None
-    """Rows and columns of the grid that the positions are, row by row, if they are one."""
+    layout: tuple[int, ...] | None = None
+    """Rows and columns of the grid that the positions are, row by row, if they are one; a video
+    has its frames before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,21 @@ class State:
     """Per sentence (a `Nested`): projected keys, values, masks. Never tiled, never reordered."""
     moving: Any
     """Per hypothesis (a `Nested`), the batch first: what search reorders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emissions:
+    """What an encoder's states say by themselves: at each, one token or nothing."""
+
+    log_probs: Tensor
+    """(B, S, V + 1); the last class is the blank, which says nothing."""
+    lengths: Tensor
+    """(B,), how many states are real."""
+
+    @property
+    def blank(self) -> int:
+        """The class that says nothing."""
+        return self.log_probs.shape[-1] - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,8 @@ class Output:
     """Where something was drawn that is learned by its success: from the log-probabilities of the
     true tokens, these tokens and their mask, all (B, T), to one more term, (B, T). To be called
     once."""
+    emissions: Emissions | None = None
+    """What the encoder's states say by themselves, where they learn to."""
 
 
 class Encoder(nn.Module, ABC):

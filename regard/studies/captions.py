@@ -31,7 +31,7 @@ TELLING = {
 """Words whose looks are drawn: what is there, and how it stands to the next."""
 
 NUM_TELLING = 5
-"""Of these in a caption of three groups."""
+"""So many of them are in a caption of three groups: three things and two relations."""
 
 EXACT, BLEU, POINTING, CHANCE = "exact captions %", "BLEU-4", "pointing accuracy %", "by chance %"
 
@@ -57,8 +57,11 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
     assert isinstance(splits, Splits)
     tasks = {name: _learn(name, seed, folder) for name in MODELS}
     numbers = {name: _measure(task, splits.test) for name, task in tasks.items()}
-    # A relation for each gap between two groups.
-    chosen = [one for one in splits.test if sum(w in TELLING for w in one.target.split()) == 5]
+    chosen = [
+        one
+        for one in splits.test
+        if sum(word in TELLING for word in one.target.split()) == NUM_TELLING
+    ]
     return Findings(
         title="Show, attend and tell",
         about=_ABOUT,

@@ -223,7 +223,7 @@ class GroundingTask(Task[GroundingRecipe]):
 
     def _found(
         self, sources: Sequence[Any]
-    ) -> Iterator[tuple[int, Tensor, Tensor, tuple[int, int]]]:
+    ) -> Iterator[tuple[int, Tensor, Tensor, tuple[int, ...]]]:
         """Yield the number of each source with its box (4,), its weights (S,) and the grid."""
         examples = [Example(source) for source in sources]
         batches = self._batches(examples, [0] * len(examples)) if examples else None
@@ -265,7 +265,7 @@ def _write(box: Tensor) -> str:
     return " ".join(f"{edge:.3f}" for edge in box.clamp(0, 1).tolist())
 
 
-def _prediction(text: str, box: Tensor, weights: Tensor, *, layout: tuple[int, int]) -> Prediction:
+def _prediction(text: str, box: Tensor, weights: Tensor, *, layout: tuple[int, ...]) -> Prediction:
     """Make an answer of a box (4,) and where was looked (S,)."""
     share = float((cell_shares(box[None], layout)[0] * weights).sum())
     log_prob = math.log(max(share, LEAST))

@@ -29,11 +29,11 @@ from regard.metrics.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
+from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
-from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
-from regard.tasks import forcing
+from regard.tasks import ctc, forcing
 from regard.tasks.evaluation import Evaluation, as_text, evaluate
 from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
@@ -119,7 +119,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
-            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
+            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
@@ -164,7 +164,7 @@ class Predictor(Task[Recipe]):
         for term in terms:
             more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
             loss = replace(loss, total=loss.total + more)
-        return loss
+        return ctc.weigh(loss, output, batch, weight=self.recipe.model.ctc_weight)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure greedy answers and the loss."""
@@ -288,10 +288,14 @@ class Predictor(Task[Recipe]):
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         roles = self.target.tokenizer
+        ctc.check_ctc(self.recipe.model, config)
         with torch.inference_mode():
             memory = self.encode(batch)
-            return find_targets(
-                ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
+            scorer = ctc.build_scorer(self.model, memory, roles, weight=config.ctc_weight)
+            if isinstance(scorer, CtcScorer) and ctc.takes_best_path(config, prefix):
+                return ctc.find_best_path(scorer, self.model, memory)
+            found = find_targets(
+                scorer,
                 start=roles.sos,
                 end=roles.eos,
                 max_lengths=limit_targets(config.max_lengths(batch.source_mask), self.recipe.model),
@@ -300,6 +304,7 @@ class Predictor(Task[Recipe]):
                 prefixes=[prefix] * len(batch.rows),
                 numbers=numbers,
             )
+            return ctc.own_log_probs(scorer, found, start=roles.sos)
 
     def inputs(self, batch: Batch) -> Values:
         """Return what the encoder reads of a batch, on the model's device."""

@@ -9,10 +9,11 @@ from regard.data.examples import Example
 from regard.metrics.grouping import Group
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.listening import listen_through
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
 from regard.tasks.seeing import look_through
-from regard.visual import curves, heatmap
+from regard.visual import curves, heatmap, spectrogram
 from regard.visual.picture import to_svg
 from regard.visual.pixels import check_image, fit
 from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
@@ -98,9 +99,9 @@ def _samples(evaluation: Evaluation, num: int) -> Any:
 
 def _image_samples(looked: Looked) -> Any:
     tiles = [
-        Tile(fit(check_image(found.image)), pair.target, f"right: {pair.references[0]}")
+        Tile(fit(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
         for pair, found in looked
-        if found.image is not None
+        if found.still is not None
     ]
     note = f"The first {len(tiles)} images of the test set that were answered, unpicked."
     return join(paragraph(note), figure(to_svg(sheet(tiles))))
@@ -126,6 +127,9 @@ def _maps(looked: Looked, note: str) -> list[Section]:
 
 
 def _draw(found: AttentionMap) -> Any:
+    heard = listen_through(found)
+    if heard is not None:
+        return to_svg(spectrogram.draw(heard))
     seen = look_through(found)
     return to_svg(sheet(seen)) if seen else heatmap.svg(found.mean().numpy(), *found.labels)
 

@@ -10,6 +10,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.core.log import logger
 from regard.data.image_files import names_images, read_pairs_or_folder
 from regard.data.lines import STANDARD_INPUT
+from regard.data.sound_files import names_sounds
 from regard.data.splitting import Splits
 from regard.tasks import runs
 from regard.tasks.choice import choose
@@ -87,14 +88,14 @@ class Request:
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         recipe = self._with_metric(recipe)
-        if not names_images(splits.train):
+        if not (names_images(splits.train) or names_sounds(splits.train)):
             return recipe, splits
         if STANDARD_INPUT in (*self.data, *self.valid, *self.test):
             raise ConfigError(
                 "Standard input can be read only once, and it took that to see that it names "
-                f"images. Name the recipe: `--recipe {choice.recipe}`."
+                f"images or recordings. Name the recipe: `--recipe {choice.recipe}`."
             )
-        # Images are read anew, as the recipe sees them.
+        # Images and recordings are read anew, as the recipe takes them.
         return recipe, self._read(recipe)
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:

@@ -30,9 +30,11 @@ from regard.models.encoders import (
     ConvolutionEncoderConfig,
     HybridEncoderConfig,
     JoinedEncoderConfig,
+    ListenerEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    SpeechEncoderConfig,
     TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
@@ -168,6 +170,20 @@ def vits():
         )
 
 
+def speech_readers():
+    """Every kind of position that is added, turning or a bias, with both orders of norms."""
+    for number, positions in enumerate(("sinusoidal", "rotary", "alibi")):
+        yield SpeechEncoderConfig(
+            positions=positions,
+            is_norm_first=number != 1,
+            channels=3,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -195,6 +211,10 @@ ENCODER_CASES = {
         )
         for is_norm_first in (False, True)
     ],
+    ListenerEncoderConfig: [
+        ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
+    ],
+    SpeechEncoderConfig: list(speech_readers()),
     JoinedEncoderConfig: [
         JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
         for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))

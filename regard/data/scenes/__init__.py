@@ -9,6 +9,7 @@ ever moves it.
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count, islice
 
 import numpy as np
@@ -22,6 +23,7 @@ from regard.data.loading import Parts, sizes
 from regard.data.scenes.captions import caption, caption_words, format_box, phrases, tags
 from regard.data.scenes.drawing import cell_labels, draw_scene, draw_scenes, thing_masks
 from regard.data.scenes.german import english, german
+from regard.data.scenes.questions import guess_by_question, questions
 from regard.data.scenes.things import Scene, scene, shape_scene
 from regard.data.splitting import Splits
 
@@ -90,18 +92,23 @@ def part_of(text: str) -> str:
 
 
 def load_scenes(argument: str, seed: int) -> Splits:
-    """Return scenes with captions, with labels of their regions, or with boxes of phrases.
+    """Return scenes with captions, labels of their regions, boxes of phrases, or questions.
 
     Args:
-        argument: Nothing, `regions`, `boxes`, `translation` or `translation-text`; and a number of
-            training examples, as in `2000` or `regions,2000`.
+        argument: Nothing, `regions`, `boxes`, `translation`, `translation-text` or `questions`;
+            and a number of training examples, as in `2000` or `regions,2000`.
         seed: Other scenes.
     """
     kind, num_train = _parse(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    return _fill(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
+    splits = _fill(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
+    if kind != "questions":
+        return splits
+    guessed = guess_by_question(splits.train, splits.test)
+    note = f"{splits.note}; {guessed:.1f} % guessed right by the question alone"
+    return replace(splits, note=note)
 
 
 def load_shapes(argument: str, seed: int) -> Splits:
@@ -155,12 +162,20 @@ def _translated_unseen(found: Scene) -> list[Example]:
     return [Example(english(found), german(found), tags=tags(found))]
 
 
+def _asked(found: Scene) -> list[Example]:
+    return [
+        Example((question.text, _name("scenes", found)), question.answer, tags=(question.kind,))
+        for question in questions(found)
+    ]
+
+
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
     "": _captioned,
     "regions": _labelled,
     "boxes": _boxed,
     "translation": _translated,
     "translation-text": _translated_unseen,
+    "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
 

@@ -10,16 +10,19 @@ from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
+from regard.models.encoders.listener import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
+from regard.models.encoders.speech import SpeechEncoder, SpeechEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]]
-"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; or both."""
+SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]] | tuple[int]
+"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; both; or
+the mel bins of a frame of sound."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -32,8 +35,14 @@ TokenEncoderConfig = (
 """Encoders with a state for every token."""
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
+SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
+"""Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
-    TokenEncoderConfig | SentencesEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig
+    TokenEncoderConfig
+    | SentencesEncoderConfig
+    | ImageEncoderConfig
+    | JoinedEncoderConfig
+    | SoundEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -50,26 +59,30 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    ListenerEncoderConfig: ListenerEncoder,
+    SpeechEncoderConfig: SpeechEncoder,
+}
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
+    **SOUND_ENCODERS,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
     "images": IMAGE_ENCODERS,
     "text with an image": JOINED_ENCODERS,
+    "sound": SOUND_ENCODERS,
 }
 """Encoders by what they read."""
+SIZES = {1: "sound", 2: "text with an image", 3: "images"}
+"""What a size of so many parts is one of."""
 
 
 def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     """Build the encoder that the settings describe, for sources of this size."""
-    if isinstance(source_size, int):
-        given = "text"
-    else:
-        given = "images" if len(source_size) == 3 else "text with an image"
-    check_reads(config, given)
+    check_reads(config, "text" if isinstance(source_size, int) else SIZES[len(source_size)])
     return ENCODERS[type(config)](config, source_size)
 
 
@@ -104,6 +117,7 @@ __all__ = [
     "ENCODERS",
     "IMAGE_ENCODERS",
     "JOINED_ENCODERS",
+    "SOUND_ENCODERS",
     "TEXT_ENCODERS",
     "AlbertEncoder",
     "AlbertEncoderConfig",
@@ -117,13 +131,18 @@ __all__ = [
     "JoinedEncoder",
     "JoinedEncoderConfig",
     "ImageEncoderConfig",
+    "ListenerEncoder",
+    "ListenerEncoderConfig",
     "ResnetEncoder",
     "ResnetEncoderConfig",
     "RnnEncoder",
     "RnnEncoderConfig",
     "SentencesEncoder",
     "SentencesEncoderConfig",
+    "SoundEncoderConfig",
     "SourceSize",
+    "SpeechEncoder",
+    "SpeechEncoderConfig",
     "TokenEncoderConfig",
     "TokensEncoder",
     "TokensEncoderConfig",

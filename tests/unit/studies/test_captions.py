@@ -4,17 +4,26 @@ from regard.data import scenes
 from regard.studies import captions
 from regard.studies.captions import EXACT, MODELS, POINTING, show_attend_tell
 from regard.tasks import runs
+from regard.tasks.request import Request
 
 TINY = (
     "data.source.size=16",
-    "model.encoder.widths=[4, 4]",
-    "model.encoder.blocks=[1, 1]",
+    "model.encoder.dim=4",
+    "model.encoder.num_layers=1",
+    "model.encoder.num_heads=2",
+    "model.encoder.feed_forward_dim=4",
+    "model.encoder.grid.widths=[4]",
+    "model.encoder.grid.blocks=[1]",
     "model.decoder.embedding_dim=4",
     "model.decoder.dim=4",
     "model.decoder.attention_dim=4",
     "train.max_steps=1",
     "train.max_epochs=0",
 )
+
+
+def request_little(*, settings, **others):
+    return Request(settings=(*settings, *TINY), **others)
 
 
 @pytest.fixture(scope="module")
@@ -24,19 +33,12 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenes, "NUM_HELD_OUT", 30)
         patch.setattr(captions, "DATA", "scenes:40")
-        patch.setattr(captions, "Request", _tiny_request)
+        patch.setattr(captions, "Request", request_little)
         findings = show_attend_tell(5, folder)
         weights = [(folder / f"{name}-5" / runs.WEIGHTS).stat().st_mtime_ns for name in MODELS]
         again = show_attend_tell(5, folder)
         kept = [(folder / f"{name}-5" / runs.WEIGHTS).stat().st_mtime_ns for name in MODELS]
     return folder, findings, again, weights == kept
-
-
-def _tiny_request(*, settings, **others):
-    return captions_request(settings=(*settings, *TINY), **others)
-
-
-captions_request = captions.Request
 
 
 def test_both_kinds_of_attention_are_measured(made):

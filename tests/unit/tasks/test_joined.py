@@ -112,9 +112,43 @@ def test_a_writer_looks_at_words_and_cells(writer):
         assert look_through(words) == []
 
 
-def test_a_classifier_shows_which_cells_count(classifier):
-    for found in classifier.attend(EXAMPLES):
+def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classifier):
+    for found, num_words in zip(classifier.attend(EXAMPLES), (5, 10, 5), strict=True):
+        assert found.grid == (2, 2)
+        assert found.num_words == num_words
+        assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
+        assert len(look_through(found)) == 2
+
+
+def test_a_look_alone_equals_a_look_in_a_batch(classifier):
+    for together, example in zip(classifier.attend(EXAMPLES), EXAMPLES, strict=True):
+        (alone,) = classifier.attend([example])
+        assert torch.allclose(together.weights, alone.weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", ["summary", "mean"])
+@pytest.mark.parametrize(
+    "image", [ENCODER["image"], {"kind": "resnet", "widths": (4, 6, 8), "blocks": (1, 1, 1)}]
+)
+def test_a_classifier_without_such_blocks_shows_which_cells_count(image, pooling):
+    model = {"encoder": {**ENCODER, "num_layers": 0, "image": image}, "pooling": pooling}
+    recipe = from_dict(ClassificationRecipe, {"data": {"source": SOURCE}, "model": model})
+    task = ClassificationTask.prepare(recipe, EXAMPLES, device=CPU)
+    for found in task.attend(EXAMPLES):
         assert found.grid == (2, 2)
         assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
         assert found.num_words == 0
         assert len(look_through(found)) == 2
+
+
+def test_a_question_of_ten_thousand_words_is_shortened(classifier, caplog):
+    asked = " ".join(["is it red"] * 3_334)
+    ((answer,),) = classifier.predict([(asked, "shapes/0/1")])
+    assert answer.tokens
+    warned = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
+    assert warned == ["shortened 1 of 1 texts to 100 tokens (`max_length`)"]
+
+
+def test_a_missing_image_is_named(task):
+    with pytest.raises(DataError, match="nowhere.png does not exist"):
+        task.predict([("is it red", "/nowhere.png")])
