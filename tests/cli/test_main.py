@@ -109,7 +109,7 @@ def test_reader_that_has_had_enough_is_no_error():
 
 @pytest.mark.parametrize(("words", "is_said"), [(("--verbose",), True), ((), False)])
 def test_more_is_said_when_asked_for(regard, monkeypatch, words, is_said):
-    def speak(*_):
+    def speak(*_, **__):
         logger.debug("in detail")
         raise DataError("Enough.")
 
