@@ -9,7 +9,7 @@ from regard.core.errors import ConfigError
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.copying import NoCopyingConfig
-from regard.models.encoders import IMAGE_ENCODERS, JOINED_ENCODERS
+from regard.models.encoders import IMAGE_ENCODERS, JOINED_ENCODERS, SOUND_ENCODERS
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
 from regard.models.regions import Grounder, PatchLabeller
@@ -37,6 +37,8 @@ def source_size(encoder):
     """What an encoder of these settings is built for."""
     if type(encoder) in JOINED_ENCODERS:
         return 50, SHAPE
+    if type(encoder) in SOUND_ENCODERS:
+        return (40,)
     return SHAPE if type(encoder) in IMAGE_ENCODERS else 50
 
 
