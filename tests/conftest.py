@@ -33,6 +33,7 @@ from regard.models.encoders import (
     SentencesEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     VitEncoderConfig,
 )
 from regard.tasks.learning import train
@@ -43,6 +44,7 @@ torch.set_num_threads(1)
 
 VOCAB_SIZE = 11
 IMAGE_SHAPE = (3, 8, 6)
+VIDEO_SHAPE = (4, *IMAGE_SHAPE)
 PAD, START, END = 0, 2, 3
 
 CELLS = ("vanilla", "gru", "lstm")
@@ -106,6 +108,9 @@ TINY_ENCODERS = (
         ),
         "joined": JoinedEncoderConfig(
             text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
+        ),
+        "video": VideoEncoderConfig(
+            image=TINY_IMAGE_ENCODERS["resnet-small"], num_layers=1, num_heads=2, dropout=0.0
         ),
     }
 )
@@ -216,6 +221,11 @@ def draw_images():
     return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
 
 
+def draw_videos():
+    source = torch.randn(3, *VIDEO_SHAPE, generator=torch.Generator().manual_seed(6))
+    return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
+
+
 def draw_joined():
     sentences = draw_sentences()
     return Joined((sentences.source, draw_images().source), sentences.mask, sentences.targets)
@@ -235,11 +245,13 @@ def images():
 
 @pytest.fixture
 def inputs_of():
-    """Settings of a model to what it can read: sentences, images or both."""
+    """Settings of a model to what it can read: sentences, images, both or videos."""
 
     def draw(config):
         if isinstance(config.encoder, JoinedEncoderConfig):
             return draw_joined()
+        if isinstance(config.encoder, VideoEncoderConfig):
+            return draw_videos()
         reads_images = isinstance(config.encoder, ImageEncoderConfig)
         return draw_images() if reads_images else draw_sentences()
 
@@ -305,6 +317,8 @@ def build():
         size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
         if isinstance(config.encoder, JoinedEncoderConfig):
             size = VOCAB_SIZE, IMAGE_SHAPE
+        if isinstance(config.encoder, VideoEncoderConfig):
+            size = VIDEO_SHAPE
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = build_model(config, source_size=size, target_vocab_size=VOCAB_SIZE)

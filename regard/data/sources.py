@@ -1,4 +1,4 @@
-"""What can go into a model: text, images, or both; each is a field with the same methods."""
+"""What can go into a model: text, images, both or videos; each is a field, with equal methods."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from regard.data.columns import SOURCE, TARGET
 from regard.data.fields import TOKENIZER, TextField, texts_of
 from regard.data.images import IMAGE, ImageConfig, ImageField
 from regard.data.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.video import VIDEO, VideoConfig, VideoField
 from regard.data.vocabularies import train_tokenizer
 
 
@@ -20,7 +21,7 @@ class SourceField(Protocol):
 
     @property
     def size(self) -> Any:
-        """What an encoder is built for: a number of tokens, or the shape of an image."""
+        """What an encoder is built for: a number of tokens, or the shape of an image or a video."""
 
     def read_all(self, raws: Sequence[Any], /) -> list[Any]:
         """Turn raw items into items whose length is the number of positions they take."""
@@ -53,7 +54,7 @@ class JoinedConfig:
 JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
 """What stands in the columns of a file where a source is both: text, image and target."""
 
-SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | VideoConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,8 @@ def learn_source(
     """
     if isinstance(config, ImageConfig):
         return ImageField.learn(config, raws)
+    if isinstance(config, VideoConfig):
+        return VideoField.learn(config, raws)
     if isinstance(config, JoinedConfig):
         pairs = [read_pair(raw) for raw in raws]
         text = train_tokenizer(config.text, [text for text, _ in pairs])
@@ -132,6 +135,8 @@ def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) 
     """Open what `SourceField.save` left in a run folder."""
     if isinstance(config, ImageConfig):
         return ImageField.load(folder / IMAGE.format("source"))
+    if isinstance(config, VideoConfig):
+        return VideoField.load(folder / VIDEO.format("source"))
     text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
     if isinstance(config, JoinedConfig):
         return JoinedField(text, ImageField.load(folder / IMAGE.format("source")))
@@ -143,6 +148,8 @@ def source_files(config: SourceConfig) -> tuple[str, ...]:
     text, image = TOKENIZER.format("source"), IMAGE.format("source")
     if isinstance(config, ImageConfig):
         return (image,)
+    if isinstance(config, VideoConfig):
+        return (VIDEO.format("source"),)
     return (text, image) if isinstance(config, JoinedConfig) else (text,)
 
 
@@ -174,6 +181,6 @@ def describe_source(field: SourceField) -> str:
     return " with ".join(
         f"{size:,} source tokens"
         if isinstance(size, int)
-        else f"images of {' x '.join(map(str, size))}"
+        else f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"
         for size in sizes
     )

@@ -14,6 +14,7 @@ from regard.models.encoders import (
     SourceSize,
     TokenEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     build_encoder,
     check_unpooled,
 )
@@ -26,10 +27,10 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: TokenEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig = field(
-        default_factory=TransformerEncoderConfig
+    encoder: TokenEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig | VideoEncoderConfig = (
+        field(default_factory=TransformerEncoderConfig)
     )
-    """What reads the text, the image or both."""
+    """What reads the text, the image, both, or the video."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
@@ -44,10 +45,10 @@ class ClassifierConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
-            if isinstance(self.encoder, ImageEncoderConfig):
+            if isinstance(self.encoder, ImageEncoderConfig | VideoEncoderConfig):
                 raise ConfigError(
-                    f"`pooling` must not be '{self.pooling}' with an encoder of images, which has "
-                    "no first token and no second text. Set it to 'summary' or 'mean'."
+                    f"`pooling` must not be '{self.pooling}' with an encoder of pictures, which "
+                    "has no first token and no second text. Set it to 'summary' or 'mean'."
                 )
             # The first token sees an image only in blocks that both go through.
             is_unseen = self.pooling == "aligned" or not getattr(self.encoder, "num_layers", 1)

@@ -20,6 +20,8 @@ from regard.data.readers import read_examples, read_sources
 from regard.data.sources import JOINED_COLUMNS, JoinedConfig, read_pair
 from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.texts import read_text, split_text
+from regard.data.video import VideoConfig, keep_readable_videos
+from regard.data.video_files import find_videos, read_video_captions, read_video_folder
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
 
@@ -94,6 +96,8 @@ def read_side(
 def _pair_reader(config: BaseDataConfig) -> Reader:
     if _sees(config):
         return lambda path, second: read_captions(path)
+    if _watches(config):
+        return lambda path, second: read_video_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
     if _reads_both(config):
         columns = columns or JOINED_COLUMNS
@@ -105,22 +109,29 @@ def _sees(config: BaseDataConfig) -> bool:
     return isinstance(getattr(config, "source", None), ImageConfig)
 
 
+def _watches(config: BaseDataConfig) -> bool:
+    """Tell whether sources are videos."""
+    return isinstance(getattr(config, "source", None), VideoConfig)
+
+
 def _reads_both(config: BaseDataConfig) -> bool:
     """Tell whether sources are texts with an image."""
     return isinstance(getattr(config, "source", None), JoinedConfig)
 
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Return examples to measure on: an image once, with all that is said of it."""
+    """Return examples to measure on: an image or video once, with all that is said of it."""
     examples = _keep_readable(examples, config)
-    return merge_references(examples) if _sees(config) else examples
+    return merge_references(examples) if _sees(config) or _watches(config) else examples
 
 
 def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Drop examples whose image cannot be read, and say so; text is always kept."""
+    """Drop examples whose image or video cannot be read, and say so; text is always kept."""
     source = getattr(config, "source", None)
     if isinstance(source, ImageConfig):
         return keep_readable(examples, source)
+    if isinstance(source, VideoConfig):
+        return keep_readable_videos(examples, source)
     if isinstance(source, JoinedConfig):
         return keep_readable(
             examples, source.image, reference=lambda example: read_pair(example.source)[1]
@@ -138,6 +149,8 @@ def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
     """
     if _sees(recipe.data):
         return iter(find_images(path))
+    if _watches(recipe.data):
+        return iter(find_videos(path))
     lines = read_sources(path)
     return place_images(lines, path) if _reads_both(recipe.data) else lines
 
@@ -221,9 +234,16 @@ def read_labelled_side(
 
 
 def _label_reader(config: BaseDataConfig) -> Reader:
+    if _watches(config):
+        return _read_labelled_videos
     return _read_labelled_images if _sees(config) else read_labelled
 
 
 def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
     """Read a folder with one for each label, or a file with an image and its label a line."""
     return read_image_folder(path) if Path(path).is_dir() else read_captions(path)
+
+
+def _read_labelled_videos(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with a video and its label a line."""
+    return read_video_folder(path) if Path(path).is_dir() else read_video_captions(path)

@@ -13,6 +13,7 @@ from regard.data.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.packing import PackingKind
 from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
+from regard.data.video import VideoConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
@@ -294,7 +295,12 @@ def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
     check_reads(encoder, given)
 
 
-SOURCES = {"text": TokenizerConfig, "images": ImageConfig, "text with an image": JoinedConfig}
+SOURCES = {
+    "text": TokenizerConfig,
+    "images": ImageConfig,
+    "text with an image": JoinedConfig,
+    "videos": VideoConfig,
+}
 """What a source can be, as encoders are sorted by it."""
 
 RECIPES: dict[str, type[BaseRecipe]] = {

@@ -14,11 +14,15 @@ from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]]
-"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; or both."""
+SourceSize: TypeAlias = (
+    int | tuple[int, int, int] | tuple[int, tuple[int, int, int]] | tuple[int, int, int, int]
+)
+"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; both; or the
+frames of a video before these."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -32,7 +36,11 @@ TokenEncoderConfig = (
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
 EncoderConfig = (
-    TokenEncoderConfig | SentencesEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig
+    TokenEncoderConfig
+    | SentencesEncoderConfig
+    | ImageEncoderConfig
+    | JoinedEncoderConfig
+    | VideoEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -48,15 +56,18 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     ResnetEncoderConfig: ResnetEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
+    **VIDEO_ENCODERS,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
     "images": IMAGE_ENCODERS,
     "text with an image": JOINED_ENCODERS,
+    "videos": VIDEO_ENCODERS,
 }
 """Encoders by what they read."""
 
@@ -66,7 +77,7 @@ def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     if isinstance(source_size, int):
         given = "text"
     else:
-        given = "images" if len(source_size) == 3 else "text with an image"
+        given = {2: "text with an image", 3: "images", 4: "videos"}[len(source_size)]
     check_reads(config, given)
     return ENCODERS[type(config)](config, source_size)
 
@@ -103,6 +114,7 @@ __all__ = [
     "IMAGE_ENCODERS",
     "JOINED_ENCODERS",
     "TEXT_ENCODERS",
+    "VIDEO_ENCODERS",
     "AlbertEncoder",
     "AlbertEncoderConfig",
     "BertEncoder",
@@ -125,6 +137,8 @@ __all__ = [
     "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "VideoEncoder",
+    "VideoEncoderConfig",
     "VitEncoder",
     "VitEncoderConfig",
     "build_encoder",
