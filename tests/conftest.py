@@ -110,7 +110,7 @@ TINY_ENCODERS = (
             text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
         ),
         "video": VideoEncoderConfig(
-            image=TINY_IMAGE_ENCODERS["resnet-small"], num_layers=1, num_heads=2, dropout=0.0
+            image=TINY_IMAGE_ENCODERS["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
         ),
     }
 )
