@@ -24,6 +24,7 @@ from results import (
     phrasebook,
     pretrained_translation,
     pretraining,
+    scenes,
     speed,
     spelling,
 )
@@ -76,6 +77,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "classification": images.write_classification,
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
+    "scenes": scenes.write,
 }
 """Pages with one file of results, which has their name."""
 

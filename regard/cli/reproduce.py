@@ -7,7 +7,9 @@ import typer
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="The experiment: nadaraya-watson.")],
+    name: Annotated[
+        str, typer.Argument(help="The experiment: nadaraya-watson or show-attend-tell.")
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Where its files go; runs/NAME if not given.")
     ] = None,

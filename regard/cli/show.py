@@ -1,4 +1,4 @@
-"""`regard show`: where the model looks while it answers, in a sentence or an image."""
+"""`regard show`: where the model looks while it answers, in a sentence, an image or a recording."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,13 +23,14 @@ def show(
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw where the model looks in a sentence or an image, in the terminal or into a file."""
+    """Draw where the model looks in a sentence, an image or sound, in the terminal or a file."""
     from rich.console import Console
 
     from regard.core.errors import ConfigError
+    from regard.tasks.listening import listen_through
     from regard.tasks.runs import load
     from regard.tasks.seeing import look_through, num_columns
-    from regard.visual import blocks, heatmap, terminal, tiles
+    from regard.visual import blocks, heatmap, spectrogram, terminal, tiles
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
@@ -45,8 +46,14 @@ def show(
     if found.kind != "attention":
         print(f"Shown: {found.kind}")
     seen = look_through(found)
-    words = found.words() if found.num_words else None
+    heard = listen_through(found)
+    words = found.words() if found.num_words and heard is None else None
     console = Console()
+    if heard is not None and out is None:
+        console.print(spectrogram.in_terminal(heard, has_colour=bool(console.color_system)))
+    elif heard is not None and out is not None:
+        spectrogram.save(out, heard, title=written)
+        print(out)
     if words is not None:
         weights, (rows, columns) = words.mean().numpy(), words.labels
         if out is None:

@@ -12,6 +12,7 @@ from regard.data import phrasebook
 from regard.data.babi import load_babi
 from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
+from regard.data.fsdd import load_fsdd
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
 from regard.data.moving import load_moving
@@ -23,6 +24,7 @@ from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
 from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
+from regard.data.tones import load_tones
 from regard.data.translations import (
     MULTI30K_URL,
     TATOEBA_URL,
@@ -147,8 +149,8 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 6,000 to learn from; scenes:2000 for fewer, "
-        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is, "
+        "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for "
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing is, "
         "scenes:translation for English with a picture → German, scenes:questions for questions "
         "with a picture → the answer",
         "generated; MIT",
@@ -165,6 +167,12 @@ DATASETS: dict[str, Dataset] = {
         "moving:directions for where the first shape sets out to",
         "generated; MIT",
         load_moving,
+    ),
+    "tones": Dataset(
+        "recordings of tones → their words, 3,000 to learn from; tones:500 for fewer, tones:single "
+        "for one tone each",
+        "generated; MIT",
+        load_tones,
     ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",
@@ -277,5 +285,11 @@ DATASETS: dict[str, Dataset] = {
         "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",
         "the folder `flickr8k` in `REGARD_DATA`: Hodosh et al. 2013; research use",
         load_flickr8k,
+    ),
+    "fsdd": Dataset(
+        "strings of spoken digits → their words, 6,000 training strings; fsdd:2000 for fewer, "
+        "fsdd:speaker=jackson to test on one speaker, fsdd:digits for single digits as labels",
+        "the folder `fsdd` in `REGARD_DATA`: Jackson et al. 2018; CC BY-SA 4.0",
+        load_fsdd,
     ),
 }

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.data.examples import Example
-from regard.data.scenes import fill_parts, parse_argument
+from regard.data.scenes import NUM_TRAIN, fill_parts, parse_argument
 from regard.data.scenes.drawing import draw_scene
 from regard.data.scenes.things import COLOURS, GAP, SHAPES, Background, Scene, Thing
 from regard.data.splitting import Splits
@@ -158,7 +158,9 @@ def load_moving(argument: str, seed: int) -> Splits:
 
     drawn = (motion(seed, number) for number in count())
     note = f"moving shapes of seed {seed}, no caption is shared"
-    return fill_parts(drawn, write, num_train, key=lambda found: found.caption, note=note)
+    return fill_parts(
+        drawn, write, num_train or NUM_TRAIN, key=lambda found: found.caption, note=note
+    )
 
 
 def _lay_out(

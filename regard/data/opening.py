@@ -39,7 +39,7 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     if found := split_reference(reference):
         name, argument = found
         return to_image(PICTURES[name]([argument])[0])
-    with _open_bytes(reference) as file, warnings.catch_warnings():
+    with open_bytes(reference) as file, warnings.catch_warnings():
         # Pillow warns of large images, which have their limit here, and of odd metadata.
         warnings.simplefilter("ignore")
         try:
@@ -94,7 +94,8 @@ def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
         )
 
 
-def _open_bytes(reference: str) -> BinaryIO:
+def open_bytes(reference: str, *, what: str = "an image") -> BinaryIO:
+    """Open a file, or a member of a `.zip` file; `what` it should be, an error says."""
     try:
         if found := find_archive(reference):
             archive, member = found
@@ -105,7 +106,7 @@ def _open_bytes(reference: str) -> BinaryIO:
     except KeyError:
         raise DataError(f"{reference} does not exist: the archive has no such member.") from None
     except IsADirectoryError:
-        raise DataError(f"{reference} is a folder, not an image.") from None
+        raise DataError(f"{reference} is a folder, not {what}.") from None
     # An archive may be damaged, locked by a password or packed in a way that Python cannot unpack.
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error

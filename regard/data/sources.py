@@ -1,4 +1,4 @@
-"""What can go into a model: text, images, both or videos; each is a field, with equal methods."""
+"""What can go into a model: text, images, both, videos or sound; each is a field, all alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 from torch import Tensor
 
 from regard.core.errors import DataError
+from regard.data.audio import AUDIO, AudioConfig, AudioField
 from regard.data.columns import SOURCE, TARGET
 from regard.data.fields import TOKENIZER, TextField, texts_of
 from regard.data.images import IMAGE, ImageConfig, ImageField
@@ -21,7 +22,7 @@ class SourceField(Protocol):
 
     @property
     def size(self) -> Any:
-        """What an encoder is built for: a number of tokens, or the shape of an image or a video."""
+        """What an encoder is built for: a number of tokens, or the shape of what else is read."""
 
     def read_all(self, raws: Sequence[Any], /) -> list[Any]:
         """Turn raw items into items whose length is the number of positions they take."""
@@ -54,7 +55,7 @@ class JoinedConfig:
 JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
 """What stands in the columns of a file where a source is both: text, image and target."""
 
-SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | VideoConfig
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig | VideoConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class JoinedField:
 def learn_source(
     config: SourceConfig, raws: Sequence[Any], *, has_start: bool = False
 ) -> SourceField:
-    """Learn from training sources what a field needs: a vocabulary, the mean of the images.
+    """Learn from training sources what a field needs: a vocabulary, the mean of images or sounds.
 
     Args:
         config: The settings.
@@ -122,6 +123,8 @@ def learn_source(
         return ImageField.learn(config, raws)
     if isinstance(config, VideoConfig):
         return VideoField.learn(config, raws)
+    if isinstance(config, AudioConfig):
+        return AudioField.learn(config, raws)
     if isinstance(config, JoinedConfig):
         pairs = [read_pair(raw) for raw in raws]
         text = train_tokenizer(config.text, [text for text, _ in pairs])
@@ -137,6 +140,8 @@ def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) 
         return ImageField.load(folder / IMAGE.format("source"))
     if isinstance(config, VideoConfig):
         return VideoField.load(folder / VIDEO.format("source"))
+    if isinstance(config, AudioConfig):
+        return AudioField.load(folder / AUDIO.format("source"))
     text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
     if isinstance(config, JoinedConfig):
         return JoinedField(text, ImageField.load(folder / IMAGE.format("source")))
@@ -150,6 +155,8 @@ def source_files(config: SourceConfig) -> tuple[str, ...]:
         return (image,)
     if isinstance(config, VideoConfig):
         return (VIDEO.format("source"),)
+    if isinstance(config, AudioConfig):
+        return (AUDIO.format("source"),)
     return (text, image) if isinstance(config, JoinedConfig) else (text,)
 
 
@@ -177,10 +184,12 @@ def _shown(raw: Any) -> str:
 def describe_source(field: SourceField) -> str:
     """Say in a few words what a model reads."""
     parts = (field.text, field.image) if isinstance(field, JoinedField) else (field,)
-    sizes: list[Any] = [part.size for part in parts]
-    return " with ".join(
-        f"{size:,} source tokens"
-        if isinstance(size, int)
-        else f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"
-        for size in sizes
-    )
+    return " with ".join(_describe(part.size) for part in parts)
+
+
+def _describe(size: Any) -> str:
+    if isinstance(size, int):
+        return f"{size:,} source tokens"
+    if len(size) == 1:
+        return f"frames of {size[0]} mel bins"
+    return f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"

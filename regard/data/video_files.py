@@ -1,6 +1,7 @@
 """Videos that a person has: a folder for each label, a file of captions, a list of paths."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,17 +31,21 @@ def read_video_folder(path: str | Path) -> list[Example]:
     return found
 
 
-def read_video_captions(path: str | Path) -> list[Example]:
+def read_video_captions(path: str | Path, *, columns: Sequence[str] = ()) -> list[Example]:
     """Read a file of videos and captions, or labels, one example for each caption.
 
     It is TSV, CSV or JSON lines as for `read_examples`, with the video in the place of the source:
     a path that starts at the folder of the file. Where a video does not exist, the example is
     skipped and counted.
+
+    Args:
+        path: The file.
+        columns: What stands in its columns, if not video and caption.
     """
     folder = _folder_of(path)
     examples = [
         replace(example, source=_place(example.source, folder))
-        for example in expand_references(read_examples(path))
+        for example in expand_references(read_examples(path, columns=columns))
     ]
     missing = list(dict.fromkeys(e.source for e in examples if not _is_there(e.source)))
     kept = [example for example in examples if example.source not in set(missing)]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.models.interfaces import LayerStates
 
@@ -25,6 +26,34 @@ STEPS: dict[Cell, Callable[..., Any]] = {
 def num_tensors(cell: Cell) -> int:
     """Return how many tensors a layer remembers: h, and for an LSTM also c."""
     return 2 if cell == "lstm" else 1
+
+
+def run_packed(
+    recurrence: nn.RNNBase, inputs: Tensor, lengths: Tensor
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """Run torch's recurrent layers over sequences without their padding.
+
+    Packing keeps padding out of both directions, so a sentence's states do not depend on the
+    sentences beside it. It wants the lengths in falling order and on the host; sorting there and
+    copying without waiting leaves the device undisturbed.
+
+    Args:
+        recurrence: The layers, the batch first.
+        inputs: (B, S, D).
+        lengths: (B,), on the host.
+
+    Returns:
+        The states (B, S, D), zeros at padding, and where layers and directions end: h (N, B, D)
+        and, of an LSTM, c.
+    """
+    falling, rows = lengths.sort(descending=True, stable=True)
+    back = rows.argsort().to(inputs.device, non_blocking=True)
+    rows = rows.to(inputs.device, non_blocking=True)
+    packed = pack_padded_sequence(inputs[rows], falling, batch_first=True)
+    outputs, last = recurrence(packed)
+    states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
+    parts = last if isinstance(last, tuple) else (last,)
+    return states[back], tuple(part[:, back] for part in parts)
 
 
 class Recurrence(nn.Module):

@@ -6,14 +6,16 @@ from pathlib import Path
 import torch
 
 from regard.core.tables import pick
+from regard.studies.captions import show_attend_tell
 from regard.studies.findings import Findings
 from regard.studies.regression import nadaraya_watson
 from regard.tasks.runs import describe_making
 
-REPRODUCTIONS: dict[str, Callable[[int], Findings]] = {
-    "nadaraya-watson": nadaraya_watson,
+REPRODUCTIONS: dict[str, Callable[[int, Path], Findings]] = {
+    "nadaraya-watson": lambda seed, _folder: nadaraya_watson(seed),
+    "show-attend-tell": show_attend_tell,
 }
-"""From name to the experiment, which takes a seed."""
+"""From name to the experiment, which takes a seed and a folder for what it trains."""
 
 
 def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
@@ -24,7 +26,7 @@ def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
         folder: Where the files go.
         seed: What its chance starts from.
     """
-    findings = pick(REPRODUCTIONS, name, "name")(seed)
+    findings = pick(REPRODUCTIONS, name, "name")(seed, folder)
     making = describe_making(torch.device("cpu"))
     making |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
     findings.save(folder, making)

@@ -18,6 +18,7 @@ from regard.metrics.units import Unit
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.measuring import PERPLEXITY, measure, num_candidates
+from regard.tasks.pointing import measure_pointing
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
@@ -110,6 +111,9 @@ def evaluate(
     error_rate = measure_alignment(predictor, examples)
     if error_rate is not None:
         results["aer"] = error_rate
+    pointing = measure_pointing(predictor, examples, num_bootstrap=num_bootstrap)
+    if pointing is not None:
+        results["pointing"] = pointing
     first = next((name for name in names if name in METRICS), "accuracy")
     has_text = isinstance(predictor.source, TextField)
     unit = next((UNITS[name] for name in names if name in UNITS), None)

@@ -30,6 +30,20 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """Sound that was listened to, as it was read."""
+
+    frames: NDArray[np.float32]
+    """(F, M), log-mel."""
+    hop: float
+    """Seconds from one frame to the next."""
+    num_joined: int
+    """Frames that went into one position of the memory."""
+    aligned: Tensor | None = None
+    """(T, S), 1 where CTC hears each piece of the target, where the model has it; on the host."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionMap:
     """Where the model looked while it wrote a given target."""
 
@@ -46,6 +60,8 @@ class AttentionMap:
     last of `source`, frame by frame and row by row."""
     image: NDArray[np.uint8] | None = None
     """The image that was looked at, (Y, X, 3), or the video, (F, Y, X, 3), where there is one."""
+    recording: Recording | None = None
+    """The sound that was listened to, where there is any."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":

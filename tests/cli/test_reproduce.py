@@ -9,7 +9,7 @@ from regard.studies.findings import Findings, Relation
 def shower(monkeypatch):
     """A row for an experiment that takes no time: it rains if the seed is even."""
 
-    def make(seed):
+    def make(seed, _folder):
         relations = (Relation("It rains.", seed % 2 == 0),)
         return Findings("Weather", "Looked out.", {"today": {"drops": 7.0}}, relations, {})
 
@@ -45,7 +45,7 @@ def test_unknown_experiment_is_refused(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = refused("reproduce", "nadaraya-wattson")
     assert message == (
-        "`name` must be one of 'nadaraya-watson', but is 'nadaraya-wattson'. "
+        "`name` must be one of 'nadaraya-watson', 'show-attend-tell', but is 'nadaraya-wattson'. "
         "Did you mean 'nadaraya-watson'?"
     )
     assert list(tmp_path.iterdir()) == []

@@ -28,10 +28,13 @@ from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     JoinedEncoderConfig,
+    ListenerEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    SpeechEncoderConfig,
     TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
@@ -169,6 +172,20 @@ def vits():
         )
 
 
+def speech_readers():
+    """Every kind of position that is added, turning or a bias, with both orders of norms."""
+    for number, positions in enumerate(("sinusoidal", "rotary", "alibi")):
+        yield SpeechEncoderConfig(
+            positions=positions,
+            is_norm_first=number != 1,
+            channels=3,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -182,8 +199,24 @@ ENCODER_CASES = {
     SentencesEncoderConfig: list(sentence_readers()),
     VitEncoderConfig: list(vits()),
     ResnetEncoderConfig: [
-        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2)) for stem in ("small", "large")
+        ResnetEncoderConfig(stem=stem, widths=(3, 4), blocks=(1, 2))
+        for stem in ("small", "medium", "large")
     ],
+    HybridEncoderConfig: [
+        HybridEncoderConfig(
+            grid=ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)),
+            is_norm_first=is_norm_first,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+        for is_norm_first in (False, True)
+    ],
+    ListenerEncoderConfig: [
+        ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
+    ],
+    SpeechEncoderConfig: list(speech_readers()),
     JoinedEncoderConfig: [
         JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
         for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))

@@ -31,6 +31,8 @@ from regard.data.splitting import Splits
 Drawn = TypeVar("Drawn")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
+NUM_CAPTIONED = 12_000
+"""Whole captions take more of them than labels and boxes."""
 GRID = 16
 """Rows, and columns, of the cells that `scenes:regions` has labels for."""
 
@@ -101,6 +103,7 @@ def load_scenes(argument: str, seed: int) -> Splits:
         seed: Other scenes.
     """
     kind, num_train = parse_argument(argument, "scenes", TARGETS)
+    num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
     splits = fill_parts(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
@@ -129,7 +132,9 @@ def load_shapes(argument: str, seed: int) -> Splits:
 
     drawn = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
-    return fill_parts(drawn, label, num_train, key=lambda found: _name("shapes", found), note=note)
+    return fill_parts(
+        drawn, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
+    )
 
 
 def _captioned(found: Scene) -> list[Example]:
@@ -186,16 +191,16 @@ def _name(kind: str, found: Scene) -> str:
 
 
 def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
-    """Return the kind and the number of training examples that follow a data set's name.
+    """Return what is asked for, and the number of training examples; 0 = not said.
 
     Args:
-        argument: Nothing, a kind, a number, or both with a comma between them.
-        name: The data set, for whom a mistake is explained to.
+        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
+        name: The data set's, to be named in a message.
         known: The kinds, among them the empty one.
     """
     kind, _, number = argument.rpartition(",")
     if argument in known:
-        kind, number = argument, str(NUM_TRAIN)
+        return argument, 0
     if kind not in known or (kind == "" and "," in argument) or not _is_number(number):
         words = [word for word in known if word]
         raise DataError(

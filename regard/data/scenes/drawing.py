@@ -102,8 +102,10 @@ def _cover(thing: Thing, size: int) -> tuple[tuple[int, int], Coverage]:
     columns = (left + (np.arange((right - left) * FINENESS) + 0.5) / FINENESS) / size
     rows = (top + (np.arange((low - top) * FINENESS) + 0.5) / FINENESS) / size
     inside = _is_inside(thing, columns[None], rows[:, None])
-    by_pixel = inside.reshape(low - top, FINENESS, right - left, FINENESS)
-    return (top, left), by_pixel.mean((1, 3), dtype=np.float32)
+    # Whole rows are added first, which is quicker than small squares.
+    by_row = inside.reshape(low - top, FINENESS, -1).sum(1, dtype=np.float32)
+    by_pixel = by_row.reshape(low - top, right - left, FINENESS).sum(2)
+    return (top, left), by_pixel / np.float32(FINENESS**2)
 
 
 def _is_inside(thing: Thing, x: Places, y: Places) -> NDArray[np.bool_]:
@@ -113,8 +115,10 @@ def _is_inside(thing: Thing, x: Places, y: Places) -> NDArray[np.bool_]:
     inside = np.zeros((y.size, x.size), bool)
     corners = zip(thing.outline, (*thing.outline[1:], thing.outline[0]), strict=True)
     for (x1, y1), (x2, y2) in corners:
-        # A point is inside if a line from it to the right meets an odd number of sides.
-        is_beside = (y1 <= y) != (y2 <= y)
-        if is_beside.any():
-            inside ^= is_beside & (x < x1 + (y - y1) * (x2 - x1) / (y2 - y1))
+        # A point is inside if a line from it to the right meets an odd number of sides; only rows
+        # between the ends of a side can meet it.
+        first, last = np.searchsorted(y[:, 0], (min(y1, y2), max(y1, y2)))
+        if first < last:
+            rows = y[first:last]
+            inside[first:last] ^= x < x1 + (rows - y1) * (x2 - x1) / (y2 - y1)
     return inside

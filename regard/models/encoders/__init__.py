@@ -8,10 +8,13 @@ from regard.core.tables import one_of
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
+from regard.models.encoders.listener import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
+from regard.models.encoders.speech import SpeechEncoder, SpeechEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
@@ -19,10 +22,14 @@ from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
 SourceSize: TypeAlias = (
-    int | tuple[int, int, int] | tuple[int, tuple[int, int, int]] | tuple[int, int, int, int]
+    int
+    | tuple[int]
+    | tuple[int, int, int]
+    | tuple[int, int, int, int]
+    | tuple[int, tuple[int, int, int]]
 )
-"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; both; or the
-frames of a video before these."""
+"""The number of tokens of a text's vocabulary; the mel bins of a frame of sound; channels, rows and
+columns of an image, and the frames of a video before these; or both of text and image."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -33,14 +40,17 @@ TokenEncoderConfig = (
     | TokensEncoderConfig
 )
 """Encoders with a state for every token."""
-ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig
+ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
+SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
+"""Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
     TokenEncoderConfig
     | SentencesEncoderConfig
     | ImageEncoderConfig
     | JoinedEncoderConfig
     | VideoEncoderConfig
+    | SoundEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -54,31 +64,36 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
 IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
+    HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
 VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
+SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    ListenerEncoderConfig: ListenerEncoder,
+    SpeechEncoderConfig: SpeechEncoder,
+}
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
     **VIDEO_ENCODERS,
+    **SOUND_ENCODERS,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
     "images": IMAGE_ENCODERS,
     "text with an image": JOINED_ENCODERS,
     "videos": VIDEO_ENCODERS,
+    "sound": SOUND_ENCODERS,
 }
 """Encoders by what they read."""
+SIZES = {1: "sound", 2: "text with an image", 3: "images", 4: "videos"}
+"""What a size of so many parts is one of."""
 
 
 def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     """Build the encoder that the settings describe, for sources of this size."""
-    if isinstance(source_size, int):
-        given = "text"
-    else:
-        given = {2: "text with an image", 3: "images", 4: "videos"}[len(source_size)]
-    check_reads(config, given)
+    check_reads(config, "text" if isinstance(source_size, int) else SIZES[len(source_size)])
     return ENCODERS[type(config)](config, source_size)
 
 
@@ -113,6 +128,7 @@ __all__ = [
     "ENCODERS",
     "IMAGE_ENCODERS",
     "JOINED_ENCODERS",
+    "SOUND_ENCODERS",
     "TEXT_ENCODERS",
     "VIDEO_ENCODERS",
     "AlbertEncoder",
@@ -122,16 +138,23 @@ __all__ = [
     "ConvolutionEncoder",
     "ConvolutionEncoderConfig",
     "EncoderConfig",
+    "HybridEncoder",
+    "HybridEncoderConfig",
     "JoinedEncoder",
     "JoinedEncoderConfig",
     "ImageEncoderConfig",
+    "ListenerEncoder",
+    "ListenerEncoderConfig",
     "ResnetEncoder",
     "ResnetEncoderConfig",
     "RnnEncoder",
     "RnnEncoderConfig",
     "SentencesEncoder",
     "SentencesEncoderConfig",
+    "SoundEncoderConfig",
     "SourceSize",
+    "SpeechEncoder",
+    "SpeechEncoderConfig",
     "TokenEncoderConfig",
     "TokensEncoder",
     "TokensEncoderConfig",

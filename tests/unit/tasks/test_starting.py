@@ -12,7 +12,12 @@ from regard.tasks.predictor import Predictor
 
 CPU = torch.device("cpu")
 RESNET = ("model.encoder.widths=[4,8]", "model.encoder.blocks=[1,1]")
-VIT = ("model.encoder.dim=8", "model.encoder.num_layers=1", "model.encoder.feed_forward_dim=8")
+VIT = (
+    "model.encoder.positions=learned",
+    "model.encoder.dim=8",
+    "model.encoder.num_layers=1",
+    "model.encoder.feed_forward_dim=8",
+)
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,9 @@ def values():
 
 
 @pytest.mark.parametrize(
-    ("stem", "layout"), [("small", (4, 3)), ("large", (1, 1))], ids=["small", "large"]
+    ("stem", "layout"),
+    [("small", (4, 3)), ("medium", (2, 2)), ("large", (1, 1))],
+    ids=["small", "medium", "large"],
 )
 def test_states_are_the_last_grid_row_by_row(values, stem, layout):
     encoder = build_encoder(stem=stem)

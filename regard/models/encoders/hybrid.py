@@ -1,0 +1,70 @@
+"""The hybrid encoder: convolutions see what is in each cell, and the cells look at each other."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from torch import Tensor, nn
+
+from regard.attention.positions import GridPositions
+from regard.models.blocks import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+    place,
+)
+from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
+from regard.models.interfaces import Encoder, Memory
+from regard.models.layers import FeedForwardKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridEncoderConfig(BlockConfig):
+    """A residual network, and a stack of blocks over the cells of its grid."""
+
+    kind: Literal["hybrid"] = "hybrid"
+    """What kind of encoder this is."""
+    grid: ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
+    """What turns an image into cells."""
+    feed_forward: FeedForwardKind = "gelu"
+    """The feed-forward layer."""
+    is_norm_first: bool = True
+    """Norm before each layer instead of after the residual sum."""
+
+
+class HybridEncoder(Encoder):
+    """Reads an image by convolutions and then as a sequence of cells.
+
+    The hybrid of Dosovitskiy et al. 2021 (section 3.1), with the sines and cosines of row and
+    column that Carion et al. 2020 have. Convolutions are quick to learn what is where; attention
+    between cells far apart, how many there are and how they stand to each other.
+
+    Args:
+        config: The settings.
+        shape: Channels, rows and columns of the images.
+    """
+
+    def __init__(self, config: HybridEncoderConfig, shape: tuple[int, int, int]) -> None:
+        super().__init__()
+        self.memory_dim = config.dim
+        self.grid = ResnetEncoder(config.grid, shape)
+        self.cell_map = nn.Linear(self.grid.memory_dim, config.dim)
+        _, columns = self.grid.layout
+        self.positions = GridPositions(
+            dim=config.dim, num_heads=config.num_heads, num_columns=columns
+        )
+        self.blocks = TransformerBlocks(
+            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        seen = self.grid(values, mask)
+        states = self.cell_map(seen.states)  # (B, S, D)
+        states = self.dropout(place(states, self.positions))
+        for block in self.blocks:
+            states = block.encode(states)
+        states = self.norm(states)
+        return Memory(states=states, mask=seen.mask, summary=states.mean(1), layout=seen.layout)

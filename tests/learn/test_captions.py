@@ -1,0 +1,24 @@
+"""Captioners learn to say exactly what a scene shows, and look at what they name."""
+
+import pytest
+
+pytestmark = pytest.mark.learn
+
+
+def points_well(trained, *, times):
+    """Tell whether words look at what they name so many times as often as by chance."""
+    pointing = trained.evaluation.results["pointing"]
+    return pointing.value >= times * pointing.detail["chance"]
+
+
+def test_soft_attention_describes_scenes_exactly(learn_scenes, value):
+    trained = learn_scenes("scenes", "xu2015-laptop")
+    assert value(trained, "accuracy") >= 95
+    assert value(trained, "bleu4") >= 97
+    assert points_well(trained, times=4)
+
+
+def test_hard_attention_describes_most_scenes(learn_scenes, value):
+    trained = learn_scenes("scenes", "xu2015-hard-laptop")
+    assert value(trained, "accuracy") >= 60
+    assert points_well(trained, times=4)
