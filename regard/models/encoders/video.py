@@ -15,6 +15,7 @@ from regard.models.blocks import (
     TransformerBlocks,
     build_final_norm,
 )
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, Memory
@@ -25,6 +26,7 @@ VideoShape = tuple[int, int, int, int]
 EYES: dict[type, type[Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
+    HybridEncoderConfig: HybridEncoder,
 }
 
 
@@ -34,7 +36,9 @@ class VideoEncoderConfig:
 
     kind: Literal["video"] = "video"
     """What kind of encoder this is."""
-    image: VitEncoderConfig | ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
+    image: VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig = field(
+        default_factory=ResnetEncoderConfig
+    )
     """What sees a frame."""
     over_time: Literal["transformer", "gru"] = "transformer"
     """What goes over time: blocks in which all cells of all frames look at each other, or

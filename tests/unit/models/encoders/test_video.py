@@ -4,6 +4,7 @@ import torch
 from regard.attention.record import record
 from regard.core.errors import ConfigError
 from regard.models.encoders import (
+    HybridEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     VideoEncoder,
@@ -15,6 +16,13 @@ from regard.models.encoders import (
 SHAPE = (5, 3, 8, 6)
 EYES = {
     "resnet": ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1)),
+    "hybrid": HybridEncoderConfig(
+        grid=ResnetEncoderConfig(widths=(4,), blocks=(1,)),
+        dim=8,
+        num_layers=1,
+        num_heads=2,
+        feed_forward_dim=8,
+    ),
     "vit": VitEncoderConfig(patch=2, dim=8, num_layers=1, num_heads=2, feed_forward_dim=8),
 }
 MASK = torch.ones(2, 1, dtype=torch.bool)
@@ -73,7 +81,7 @@ def test_every_frame_reaches_every_other(encoder, videos):
         assert (gradient.flatten(2).abs().sum(-1) > 0).all()
 
 
-def test_cells_are_told_apart_by_their_place(eyes):
+def test_cells_are_told_apart_by_their_place():
     """Frames that are all the same colour still have cells that differ."""
     torch.manual_seed(0)
     config = VideoEncoderConfig(image=EYES["resnet"], num_layers=1, num_heads=2, dropout=0.0)
