@@ -37,6 +37,7 @@ from regard.models.encoders import (
     SpeechEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     VitEncoderConfig,
 )
 from regard.tasks.learning import train
@@ -47,6 +48,7 @@ torch.set_num_threads(1)
 
 VOCAB_SIZE = 11
 IMAGE_SHAPE = (3, 8, 6)
+VIDEO_SHAPE = (4, *IMAGE_SHAPE)
 NUM_MELS = 5
 PAD, START, END = 0, 2, 3
 
@@ -126,6 +128,9 @@ TINY_ENCODERS = (
         ),
         "joined": JoinedEncoderConfig(
             text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
+        ),
+        "video": VideoEncoderConfig(
+            image=TINY_IMAGE_ENCODERS["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
         ),
     }
 )
@@ -245,6 +250,11 @@ def draw_images():
     return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
 
 
+def draw_videos():
+    source = torch.randn(3, *VIDEO_SHAPE, generator=torch.Generator().manual_seed(6))
+    return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
+
+
 def draw_joined():
     sentences = draw_sentences()
     return Joined((sentences.source, draw_images().source), sentences.mask, sentences.targets)
@@ -277,11 +287,13 @@ def images():
 
 @pytest.fixture
 def inputs_of():
-    """Settings of a model to what it can read: sentences, images, both or recordings."""
+    """Settings of a model to what it can read: sentences, images, both, videos or recordings."""
 
     def draw(config):
         if isinstance(config.encoder, JoinedEncoderConfig):
             return draw_joined()
+        if isinstance(config.encoder, VideoEncoderConfig):
+            return draw_videos()
         if isinstance(config.encoder, SoundEncoderConfig):
             return draw_recordings()
         reads_images = isinstance(config.encoder, ImageEncoderConfig)
@@ -349,6 +361,8 @@ def build():
         size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
         if isinstance(config.encoder, JoinedEncoderConfig):
             size = VOCAB_SIZE, IMAGE_SHAPE
+        if isinstance(config.encoder, VideoEncoderConfig):
+            size = VIDEO_SHAPE
         if isinstance(config.encoder, SoundEncoderConfig):
             size = (NUM_MELS,)
         with torch.random.fork_rng(devices=[]):

@@ -12,7 +12,10 @@ def show(
     run: Run,
     sentence: Annotated[
         str,
-        typer.Argument(help="A source sentence; an image: its file; or both, a tab between them."),
+        typer.Argument(
+            help="A source sentence; an image or a video: its file; or a text and an image, a tab "
+            "between them."
+        ),
     ],
     target: Annotated[
         str | None, typer.Option(help="A target to look at instead of the model's own.")
@@ -26,7 +29,7 @@ def show(
     from regard.core.errors import ConfigError
     from regard.tasks.listening import listen_through
     from regard.tasks.runs import load
-    from regard.tasks.seeing import look_through
+    from regard.tasks.seeing import look_through, num_columns
     from regard.visual import blocks, heatmap, spectrogram, terminal, tiles
 
     if not sentence.strip():
@@ -64,5 +67,6 @@ def show(
         draw = blocks.half_blocks if console.color_system else blocks.shades
         console.print(blocks.mosaic(seen, draw=draw))
     elif seen and out is not None:
-        tiles.save(out, tiles.sheet(seen, title=written), title=written)
+        drawn = tiles.sheet(seen, columns=num_columns(found), title=written)
+        tiles.save(out, drawn, title=written)
         print(out)

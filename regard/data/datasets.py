@@ -15,6 +15,7 @@ from regard.data.examples import Example
 from regard.data.fsdd import load_fsdd
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
+from regard.data.moving import load_moving
 from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.scenes import load_scenes, load_shapes
@@ -160,6 +161,12 @@ DATASETS: dict[str, Dataset] = {
         "too",
         "generated; MIT",
         load_shapes,
+    ),
+    "moving": Dataset(
+        "videos of moving shapes → what happens, 6,000 to learn from; moving:2000 for fewer, "
+        "moving:directions for where the first shape sets out to",
+        "generated; MIT",
+        load_moving,
     ),
     "tones": Dataset(
         "recordings of tones → their words, 3,000 to learn from; tones:500 for fewer, tones:single "

@@ -46,7 +46,7 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
             image: Image.Image = Image.open(file)
             _check_size(reference, image.size, max_pixels)
             image.load()
-            return _to_8_bits(ImageOps.exif_transpose(image))
+            return to_8_bits(ImageOps.exif_transpose(image))
         except (DataError, MemoryError):
             raise
         except Image.DecompressionBombError:
@@ -127,7 +127,8 @@ def _open_archive(path: str, changed: tuple[int, int]) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def _to_8_bits(image: Image.Image) -> Image.Image:
+def to_8_bits(image: Image.Image) -> Image.Image:
+    """Turn an image of any mode into one of 8 bits, grey or in colour, on white."""
     if image.mode in _WHITES:
         return _scale(image)
     if image.has_transparency_data:

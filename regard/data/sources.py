@@ -1,4 +1,4 @@
-"""What can go into a model: text, images, both, or sound; each is a field with the same methods."""
+"""What can go into a model: text, images, both, videos or sound; each is a field, all alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ from regard.data.columns import SOURCE, TARGET
 from regard.data.fields import TOKENIZER, TextField, texts_of
 from regard.data.images import IMAGE, ImageConfig, ImageField
 from regard.data.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.video import VIDEO, VideoConfig, VideoField
 from regard.data.vocabularies import train_tokenizer
 
 
@@ -21,7 +22,7 @@ class SourceField(Protocol):
 
     @property
     def size(self) -> Any:
-        """What an encoder is built for: a number of tokens, the shape of an image, of a frame."""
+        """What an encoder is built for: a number of tokens, or the shape of what else is read."""
 
     def read_all(self, raws: Sequence[Any], /) -> list[Any]:
         """Turn raw items into items whose length is the number of positions they take."""
@@ -54,7 +55,7 @@ class JoinedConfig:
 JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
 """What stands in the columns of a file where a source is both: text, image and target."""
 
-SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig | VideoConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ def learn_source(
     """
     if isinstance(config, ImageConfig):
         return ImageField.learn(config, raws)
+    if isinstance(config, VideoConfig):
+        return VideoField.learn(config, raws)
     if isinstance(config, AudioConfig):
         return AudioField.learn(config, raws)
     if isinstance(config, JoinedConfig):
@@ -135,6 +138,8 @@ def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) 
     """Open what `SourceField.save` left in a run folder."""
     if isinstance(config, ImageConfig):
         return ImageField.load(folder / IMAGE.format("source"))
+    if isinstance(config, VideoConfig):
+        return VideoField.load(folder / VIDEO.format("source"))
     if isinstance(config, AudioConfig):
         return AudioField.load(folder / AUDIO.format("source"))
     text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
@@ -148,6 +153,8 @@ def source_files(config: SourceConfig) -> tuple[str, ...]:
     text, image = TOKENIZER.format("source"), IMAGE.format("source")
     if isinstance(config, ImageConfig):
         return (image,)
+    if isinstance(config, VideoConfig):
+        return (VIDEO.format("source"),)
     if isinstance(config, AudioConfig):
         return (AUDIO.format("source"),)
     return (text, image) if isinstance(config, JoinedConfig) else (text,)
@@ -185,4 +192,4 @@ def _describe(size: Any) -> str:
         return f"{size:,} source tokens"
     if len(size) == 1:
         return f"frames of {size[0]} mel bins"
-    return f"images of {' x '.join(map(str, size))}"
+    return f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"

@@ -15,6 +15,7 @@ from regard.models.encoders import (
     SourceSize,
     TokenEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     build_encoder,
     check_unpooled,
 )
@@ -27,10 +28,14 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: TokenEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig | SoundEncoderConfig = (
-        field(default_factory=TransformerEncoderConfig)
-    )
-    """What reads the text, the image or both, or listens."""
+    encoder: (
+        TokenEncoderConfig
+        | ImageEncoderConfig
+        | JoinedEncoderConfig
+        | SoundEncoderConfig
+        | VideoEncoderConfig
+    ) = field(default_factory=TransformerEncoderConfig)
+    """What reads the text, sees the image, both or the video, or listens."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
@@ -45,8 +50,10 @@ class ClassifierConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
-            if isinstance(self.encoder, ImageEncoderConfig | SoundEncoderConfig):
-                what = "images" if isinstance(self.encoder, ImageEncoderConfig) else "sound"
+            if isinstance(
+                self.encoder, ImageEncoderConfig | SoundEncoderConfig | VideoEncoderConfig
+            ):
+                what = "sound" if isinstance(self.encoder, SoundEncoderConfig) else "images"
                 raise ConfigError(
                     f"`pooling` must not be '{self.pooling}' with an encoder of {what}, which has "
                     "no first token and no second text. Set it to 'summary' or 'mean'."

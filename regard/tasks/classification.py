@@ -1,4 +1,4 @@
-"""Classification: text, two texts, an image or sound in; a label with its probability out."""
+"""Classification: text, an image, a video or sound in; a label with its probability out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -29,6 +29,7 @@ from regard.data.sources import (
     load_source,
     read_pair,
 )
+from regard.data.video import VideoConfig
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
 from regard.models.poolings import AlignedPooling
@@ -357,7 +358,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    if isinstance(config, ImageConfig | AudioConfig):
+    if isinstance(config, ImageConfig | AudioConfig | VideoConfig):
         return source
     return (
         read_pair(source) if isinstance(config, JoinedConfig) else as_source(split_source(source))

@@ -22,6 +22,8 @@ from regard.data.sound_files import find_sounds, read_sound_folder, read_transcr
 from regard.data.sources import JOINED_COLUMNS, JoinedConfig, read_pair
 from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.texts import read_text, split_text
+from regard.data.video import VideoConfig, keep_readable_videos
+from regard.data.video_files import find_videos, read_video_captions, read_video_folder
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
 
@@ -101,12 +103,19 @@ def _pair_reader(config: BaseDataConfig) -> Reader:
         return lambda path, second: read_captions(path, columns=columns)
     if _hears(config):
         return lambda path, second: read_transcripts(path, columns=columns)
+    if _watches(config):
+        return lambda path, second: read_video_captions(path, columns=columns)
     return partial(read_examples, columns=columns)
 
 
 def _sees(config: BaseDataConfig) -> bool:
     """Tell whether sources are images."""
     return isinstance(getattr(config, "source", None), ImageConfig)
+
+
+def _watches(config: BaseDataConfig) -> bool:
+    """Tell whether sources are videos."""
+    return isinstance(getattr(config, "source", None), VideoConfig)
 
 
 def _hears(config: BaseDataConfig) -> bool:
@@ -120,16 +129,19 @@ def _reads_both(config: BaseDataConfig) -> bool:
 
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Return examples to measure on: an image or a recording once, with all that is said of it."""
+    """Return examples to measure on: an image or the like once, with all that is said of it."""
     examples = _keep_readable(examples, config)
-    return merge_references(examples) if _sees(config) or _hears(config) else examples
+    has_texts = not (_sees(config) or _hears(config) or _watches(config))
+    return examples if has_texts else merge_references(examples)
 
 
 def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Drop examples whose image or recording cannot be read, and say so; text is always kept."""
+    """Drop examples whose image and the like cannot be read, and say so; text is always kept."""
     source = getattr(config, "source", None)
     if isinstance(source, ImageConfig):
         return keep_readable(examples, source)
+    if isinstance(source, VideoConfig):
+        return keep_readable_videos(examples, source)
     if isinstance(source, AudioConfig):
         return keep_audible(examples, source)
     if isinstance(source, JoinedConfig):
@@ -149,6 +161,8 @@ def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
     """
     if _sees(recipe.data):
         return iter(find_images(path))
+    if _watches(recipe.data):
+        return iter(find_videos(path))
     if _hears(recipe.data):
         return iter(find_sounds(path))
     lines = read_sources(path)
@@ -234,6 +248,8 @@ def read_labelled_side(
 
 
 def _label_reader(config: BaseDataConfig) -> Reader:
+    if _watches(config):
+        return _read_labelled_videos
     if _hears(config):
         return _read_labelled_sounds
     return _read_labelled_images if _sees(config) else read_labelled
@@ -242,6 +258,11 @@ def _label_reader(config: BaseDataConfig) -> Reader:
 def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
     """Read a folder with one for each label, or a file with an image and its label a line."""
     return read_image_folder(path) if Path(path).is_dir() else read_captions(path)
+
+
+def _read_labelled_videos(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with a video and its label a line."""
+    return read_video_folder(path) if Path(path).is_dir() else read_video_captions(path)
 
 
 def _read_labelled_sounds(path: str, second: str | None = None) -> list[Example]:

@@ -14,6 +14,7 @@ from regard.data.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.packing import PackingKind
 from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
+from regard.data.video import VideoConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
@@ -301,6 +302,7 @@ SOURCES = {
     "text": TokenizerConfig,
     "images": ImageConfig,
     "text with an image": JoinedConfig,
+    "videos": VideoConfig,
     "sound": AudioConfig,
 }
 """What a source can be, as encoders are sorted by it."""

@@ -12,7 +12,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.listening import listen_through
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
-from regard.tasks.seeing import look_through
+from regard.tasks.seeing import look_through, num_columns
 from regard.visual import curves, heatmap, spectrogram
 from regard.visual.picture import to_svg
 from regard.visual.pixels import check_image, fit
@@ -131,7 +131,9 @@ def _draw(found: AttentionMap) -> Any:
     if heard is not None:
         return to_svg(spectrogram.draw(heard))
     seen = look_through(found)
-    return to_svg(sheet(seen)) if seen else heatmap.svg(found.mean().numpy(), *found.labels)
+    if seen:
+        return to_svg(sheet(seen, columns=num_columns(found)))
+    return heatmap.svg(found.mean().numpy(), *found.labels)
 
 
 def _groups(title: str, groups: Sequence[Group]) -> list[Section]:

@@ -81,21 +81,20 @@ def draw(heard: Hearing, *, title: str = "") -> Figure:
         heard: What was heard, and when.
         title: A line above.
     """
-    num_words = len(heard.words)
-    heights = [height for _ in heard.roads for height in (1.5, 0.17 * num_words + 0.1)]
+    heights = (1.5, 0.17 * len(heard.words) + 0.1)
     width = min(24.0, max(6.0, 2.2 * heard.seconds))
     with style():
-        canvas = Figure(figsize=(width, sum(heights) + 0.5 * len(heard.roads) + 0.4))
-        panels = canvas.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
+        canvas = Figure(figsize=(width, len(heard.roads) * (sum(heights) + 0.8) + 0.5))
+        canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
+        rows = canvas.add_gridspec(len(heard.roads), 1, hspace=0.45, top=0.88)
         for number, (name, weights) in enumerate(heard.roads.items()):
-            upper, lower = panels[2 * number : 2 * number + 2, 0]
+            pair = rows[number].subgridspec(2, 1, height_ratios=heights, hspace=0.1)
+            upper, lower = (canvas.add_subplot(pair[place]) for place in (0, 1))
             _draw_frames(upper, heard)
             _draw_spans(upper, heard, spans(weights))
             upper.set_title(clean(name), loc="left", fontsize=10, pad=18)
             _draw_weights(lower, heard, weights)
-        panels[-1, 0].set_xlabel("seconds")
-        canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
-        canvas.tight_layout()
+            lower.set_xlabel("seconds")
     return canvas
 
 

@@ -38,8 +38,10 @@ from regard.models.encoders import (
     TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     VitEncoderConfig,
 )
+from regard.models.encoders.video import OVER_TIME
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.search.beam import beam_search
@@ -218,6 +220,12 @@ ENCODER_CASES = {
     JoinedEncoderConfig: [
         JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
         for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))
+    ],
+    VideoEncoderConfig: [
+        VideoEncoderConfig(
+            image=ResnetEncoderConfig(widths=(4,), blocks=(1,)), over_time=name, num_layers=1
+        )
+        for name in OVER_TIME
     ],
 }
 DECODER_CASES = {

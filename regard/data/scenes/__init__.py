@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from regard.data.scenes.german import english, german
 from regard.data.scenes.questions import guess_by_question, questions
 from regard.data.scenes.things import Scene, scene, shape_scene
 from regard.data.splitting import Splits
+
+Drawn = TypeVar("Drawn")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 12_000
@@ -99,11 +102,11 @@ def load_scenes(argument: str, seed: int) -> Splits:
             and a number of training examples, as in `2000` or `regions,2000`.
         seed: Other scenes.
     """
-    kind, num_train = _parse(argument, "scenes", TARGETS)
+    kind, num_train = parse_argument(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    splits = _fill(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
+    splits = fill_parts(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
     if kind != "questions":
         return splits
     guessed = guess_by_question(splits.train, splits.test)
@@ -119,7 +122,7 @@ def load_shapes(argument: str, seed: int) -> Splits:
             training examples, as in `2000` or `colours,2000`.
         seed: Other pictures.
     """
-    kind, num_train = _parse(argument, "shapes", ("", "colours"))
+    kind, num_train = parse_argument(argument, "shapes", ("", "colours"))
 
     def label(found: Scene) -> list[Example]:
         (thing,) = found.things
@@ -129,7 +132,7 @@ def load_shapes(argument: str, seed: int) -> Splits:
 
     drawn = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
-    return _fill(
+    return fill_parts(
         drawn, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
     )
 
@@ -187,8 +190,14 @@ def _name(kind: str, found: Scene) -> str:
     return f"{kind}/{found.seed}/{found.number}"
 
 
-def _parse(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
-    """Return what is asked for, and the number of training examples; 0 = not said."""
+def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
+    """Return what is asked for, and the number of training examples; 0 = not said.
+
+    Args:
+        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
+        name: The data set's, to be named in a message.
+        known: The kinds, among them the empty one.
+    """
     kind, _, number = argument.rpartition(",")
     if argument in known:
         return argument, 0
@@ -205,15 +214,23 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) is not None
 
 
-def _fill(
-    drawn: Iterator[Scene],
-    write: Callable[[Scene], list[Example]],
+def fill_parts(
+    drawn: Iterator[Drawn],
+    write: Callable[[Drawn], list[Example]],
     num_train: int,
     *,
-    key: Callable[[Scene], str],
+    key: Callable[[Drawn], str],
     note: str,
 ) -> Splits:
-    """Draw until every part is full; the size of one does not change what is in another."""
+    """Draw until every part is full; the size of one does not change what is in another.
+
+    Args:
+        drawn: What is drawn, without an end.
+        write: What its examples are.
+        num_train: Training examples.
+        key: What decides to which part it belongs.
+        note: Where it comes from.
+    """
     wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
     found: dict[str, list[Example]] = {part: [] for part in wanted}
     while any(len(found[part]) < num for part, num in wanted.items()):

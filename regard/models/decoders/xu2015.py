@@ -55,7 +55,7 @@ class HardXuDecoderConfig(XuDecoderConfig):
     """What kind of decoder this is."""
     soft_share: float = 0.5
     """Share of the training sources that are seen softly, for steadier gradients."""
-    reward: float = 0.2
+    reward: float = 0.05
     """Weight of the loss by which choices are learned, the λ_r of the paper."""
     entropy: float = 0.002
     """Weight of the pull towards open choices, the λ_e of the paper."""

@@ -17,12 +17,19 @@ from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderC
 from regard.models.encoders.speech import SpeechEncoder, SpeechEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]] | tuple[int]
-"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; both; or
-the mel bins of a frame of sound."""
+SourceSize: TypeAlias = (
+    int
+    | tuple[int]
+    | tuple[int, int, int]
+    | tuple[int, int, int, int]
+    | tuple[int, tuple[int, int, int]]
+)
+"""The number of tokens of a text's vocabulary; the mel bins of a frame of sound; channels, rows and
+columns of an image, and the frames of a video before these; or both of text and image."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -42,6 +49,7 @@ EncoderConfig = (
     | SentencesEncoderConfig
     | ImageEncoderConfig
     | JoinedEncoderConfig
+    | VideoEncoderConfig
     | SoundEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
@@ -59,6 +67,7 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
 SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     ListenerEncoderConfig: ListenerEncoder,
     SpeechEncoderConfig: SpeechEncoder,
@@ -67,16 +76,18 @@ ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
+    **VIDEO_ENCODERS,
     **SOUND_ENCODERS,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
     "images": IMAGE_ENCODERS,
     "text with an image": JOINED_ENCODERS,
+    "videos": VIDEO_ENCODERS,
     "sound": SOUND_ENCODERS,
 }
 """Encoders by what they read."""
-SIZES = {1: "sound", 2: "text with an image", 3: "images"}
+SIZES = {1: "sound", 2: "text with an image", 3: "images", 4: "videos"}
 """What a size of so many parts is one of."""
 
 
@@ -119,6 +130,7 @@ __all__ = [
     "JOINED_ENCODERS",
     "SOUND_ENCODERS",
     "TEXT_ENCODERS",
+    "VIDEO_ENCODERS",
     "AlbertEncoder",
     "AlbertEncoderConfig",
     "BertEncoder",
@@ -148,6 +160,8 @@ __all__ = [
     "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "VideoEncoder",
+    "VideoEncoderConfig",
     "VitEncoder",
     "VitEncoderConfig",
     "build_encoder",

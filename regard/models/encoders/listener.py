@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.config import at_least, within
-from regard.models.interfaces import Encoder, LayerStates, Memory
-from regard.models.recurrence import run_packed
+from regard.models.interfaces import Encoder, Memory
+from regard.models.recurrence import BothWays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,28 +46,20 @@ class ListenerEncoder(Encoder):
         self.memory_dim = 2 * config.dim
         self.num_joined: int = 2 ** (config.num_layers - 1)
         widths = [size[0], *[2 * self.memory_dim] * (config.num_layers - 1)]
-        self.blocks = nn.ModuleList(
-            nn.LSTM(width, config.dim, batch_first=True, bidirectional=True) for width in widths
-        )
+        self.blocks = nn.ModuleList(BothWays(width, config.dim) for width in widths)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Listen to log-mel frames (B, F, M) and return their `Memory`, which is shorter."""
         states = values.to(next(self.parameters()).dtype)
-        lengths, final = mask.sum(1).cpu(), []
+        mask, final = mask.to(values.device, non_blocking=True), []
         for number, block in enumerate(self.blocks):
-            assert isinstance(block, nn.LSTM)
             if number:
-                states, lengths = join_pairs(self.dropout(states)), (lengths + 1) // 2
-                mask = mask[:, ::2]
-            states, parts = run_packed(block, states, lengths)  # (B, S, D)
-            final.append(tuple(part.transpose(0, 1).flatten(1) for part in parts))
-        layers: LayerStates = tuple(final)
+                states, mask = join_pairs(self.dropout(states)), mask[:, ::2]
+            states, last = block(states, mask)  # (B, S, D)
+            final.append((last,))
         return Memory(
-            states=self.dropout(states),
-            mask=mask.to(values.device, non_blocking=True),
-            summary=layers[-1][0],
-            final=layers,
+            states=self.dropout(states), mask=mask, summary=final[-1][0], final=tuple(final)
         )
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:

@@ -146,7 +146,7 @@ def test_a_question_of_ten_thousand_words_is_shortened(classifier, caplog):
     ((answer,),) = classifier.predict([(asked, "shapes/0/1")])
     assert answer.tokens
     warned = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
-    assert warned == ["shortened 1 of 1 texts to 100 tokens (`max_length`)"]
+    assert warned == ["shortened 1 of 1 texts to 200 tokens (`max_length`)"]
 
 
 def test_a_missing_image_is_named(task):
