@@ -36,6 +36,13 @@ _OVER_IMAGES = (
     "there while it wrote. Each piece has a scale of its own, which ends at its greatest weight."
 )
 
+_OVER_SOUND = (
+    "Each picture shows the sound's frequencies over time, with the stretches where each piece of "
+    "the output is heard; below them, the weights these are taken from."
+)
+_NOTES = {"sentences": _BETWEEN_WORDS, "images": _OVER_IMAGES, "recordings": _OVER_SOUND}
+"""What is said of maps over each kind of source."""
+
 
 def write_report(
     folder: Path,
@@ -61,8 +68,10 @@ def write_report(
     metric = predictor.recipe.validation.metric
     looked = _look(predictor, evaluation, num_maps)
     has_images = any(found.image is not None for _, found in looked)
+    has_sound = any(found.recording is not None for _, found in looked)
+    sources = "images" if has_images else "recordings" if has_sound else "sentences"
     sections = [
-        Section("", _summary(metrics, evaluation, "images" if has_images else "sentences")),
+        Section("", _summary(metrics, evaluation, sources)),
         Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
         Section(
             "Samples",
@@ -70,7 +79,7 @@ def write_report(
             if has_images
             else _samples(evaluation, num_samples),
         ),
-        *_maps(looked, _OVER_IMAGES if has_images else _BETWEEN_WORDS),
+        *_maps(looked, _NOTES[sources]),
         *_groups("by source length", evaluation.by_length),
         *_groups("by phenomenon", evaluation.by_tag),
         *_errors(evaluation),

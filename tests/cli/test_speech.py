@@ -9,6 +9,8 @@ from PIL import Image
 
 from regard.data.datasets import find_data
 from regard.data.recordings import RECORDINGS
+from regard.tasks.report import write_report
+from regard.tasks.runs import load
 
 SETTINGS = (
     "data.source.num_mels=12",
@@ -84,3 +86,13 @@ def test_the_share_of_ctc_is_asked_for_by_a_word(regard, run):
     alone = regard("predict", run, "tones/0/5", "search.ctc_weight=1", "--beam", "1")
     assert plain.code == alone.code == 0, plain.err + alone.err
     assert len(plain.lines) == len(alone.lines) == 1
+
+
+def test_the_report_draws_recordings(run):
+    predictor = load(run, "cpu")
+    held, config = str(run.parent / "held.tsv"), predictor.recipe.data
+    examples = predictor.read_side((held,), "test", config=config)
+    path = write_report(run, predictor, predictor.evaluate(examples), title="Tones", num_maps=1)
+    page = path.read_text(encoding="utf-8")
+    assert "test recordings" in page
+    assert "frequencies over time, with the stretches where each piece" in page
