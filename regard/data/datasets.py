@@ -145,7 +145,7 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 12,000 to learn from; scenes:2000 for fewer, "
+        "pictures of coloured shapes → what is where, 16,000 to learn from; scenes:2000 for fewer, "
         "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is",
         "generated; MIT",
         load_scenes,
