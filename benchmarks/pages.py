@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    captions,
     cost,
     entailment,
     generalisation,
+    images,
     ladder,
     language,
     lengths,
@@ -72,6 +74,9 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "dialogue": longer.write_dialogue,
     "questions": longer.write_questions,
     "long": long.write,
+    "classification": images.write_classification,
+    "captioning": captions.write_captioning,
+    "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
 }
 """Pages with one file of results, which has their name."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ class Run:
     """Settings; `{folder}` stands for the folder of all runs of the experiment."""
     seed: int = 1
     needs: tuple[str, ...] = ()
-    """Folders of runs that must be finished before."""
+    """Folders of runs that must be finished before; `experiment/folder` for another's."""
 
     @property
     def folder(self) -> str:
@@ -45,12 +46,25 @@ def train_all(
     done: dict[Path, Future[None]] = {}
     with ThreadPoolExecutor(len(planned)) as waiting:
         for run, folder in planned:
-            before = [done[folder / name] for name in run.needs]
+            places = [_place_of(name, folder) for name in run.needs]
+            before = [done[needed] for needed in places if _is_planned(needed, done)]
             place = folder / run.folder
             done[place] = waiting.submit(_train_after, before, slots, run, place, words, threads)
     slots.shutdown()
     for future in done.values():
         future.result()
+
+
+def _place_of(need: str, folder: Path) -> Path:
+    """Return the folder of a needed run: beside the others, or among those of an experiment."""
+    return folder.parent / need if "/" in need else folder / need
+
+
+def _is_planned(needed: Path, done: Mapping[Path, object]) -> bool:
+    """Tell whether a needed run is to be waited for; if not, it must be finished."""
+    if needed not in done and not (needed / runs.METRICS).exists():
+        raise SystemExit(f"{needed} is needed first. Name its experiment before the others.")
+    return needed in done
 
 
 def _train_after(  # noqa: PLR0917

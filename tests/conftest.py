@@ -29,11 +29,15 @@ from regard.models.encoders import (
     HybridEncoderConfig,
     ImageEncoderConfig,
     JoinedEncoderConfig,
+    ListenerEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    SoundEncoderConfig,
+    SpeechEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     VitEncoderConfig,
 )
 from regard.tasks.learning import train
@@ -44,6 +48,8 @@ torch.set_num_threads(1)
 
 VOCAB_SIZE = 11
 IMAGE_SHAPE = (3, 8, 6)
+VIDEO_SHAPE = (4, *IMAGE_SHAPE)
+NUM_MELS = 5
 PAD, START, END = 0, 2, 3
 
 CELLS = ("vanilla", "gru", "lstm")
@@ -99,9 +105,16 @@ TINY_IMAGE_ENCODERS["hybrid"] = HybridEncoderConfig(
     feed_forward_dim=5,
     dropout=0.0,
 )
+TINY_SOUND_ENCODERS = {
+    "listener": ListenerEncoderConfig(dim=3, num_layers=3),
+    "speech": SpeechEncoderConfig(
+        channels=2, dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
+    ),
+}
 TINY_ENCODERS = (
     TINY_TOKEN_ENCODERS
     | TINY_IMAGE_ENCODERS
+    | TINY_SOUND_ENCODERS
     | {
         # The sources of these tests have no end token: another one parts them.
         "sentences": SentencesEncoderConfig(
@@ -115,6 +128,9 @@ TINY_ENCODERS = (
         ),
         "joined": JoinedEncoderConfig(
             text=TINY_TOKEN_ENCODERS["gru-both"], image=TINY_IMAGE_ENCODERS["resnet-small"]
+        ),
+        "video": VideoEncoderConfig(
+            image=TINY_IMAGE_ENCODERS["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
         ),
     }
 )
@@ -211,6 +227,15 @@ class Joined(Sentences):
         return (source, images), mask
 
 
+@dataclass(frozen=True)
+class Recordings(Sentences):
+    """Frames of sound."""
+
+    def padded(self, num):
+        source = torch.nn.functional.pad(self.source, (0, 0, 0, num), value=7.0)
+        return source, torch.nn.functional.pad(self.mask, (0, num))
+
+
 def draw_sentences():
     generator = torch.Generator().manual_seed(5)
     source = torch.randint(4, VOCAB_SIZE, (3, 7), generator=generator)
@@ -225,9 +250,27 @@ def draw_images():
     return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
 
 
+def draw_videos():
+    source = torch.randn(3, *VIDEO_SHAPE, generator=torch.Generator().manual_seed(6))
+    return Images(source, torch.ones(3, 1).bool(), draw_sentences().targets)
+
+
 def draw_joined():
     sentences = draw_sentences()
     return Joined((sentences.source, draw_images().source), sentences.mask, sentences.targets)
+
+
+def draw_recordings():
+    source = torch.randn(3, 23, NUM_MELS, generator=torch.Generator().manual_seed(5))
+    mask = torch.arange(23) < torch.tensor([23, 9, 14])[:, None]
+    # What stands at padding must not matter.
+    return Recordings(source.masked_fill(~mask[..., None], 9.0), mask, draw_sentences().targets)
+
+
+@pytest.fixture
+def recordings():
+    """Three recordings of 23, 9 and 14 frames, and the targets of the sentences."""
+    return draw_recordings()
 
 
 @pytest.fixture
@@ -244,11 +287,15 @@ def images():
 
 @pytest.fixture
 def inputs_of():
-    """Settings of a model to what it can read: sentences, images or both."""
+    """Settings of a model to what it can read: sentences, images, both, videos or recordings."""
 
     def draw(config):
         if isinstance(config.encoder, JoinedEncoderConfig):
             return draw_joined()
+        if isinstance(config.encoder, VideoEncoderConfig):
+            return draw_videos()
+        if isinstance(config.encoder, SoundEncoderConfig):
+            return draw_recordings()
         reads_images = isinstance(config.encoder, ImageEncoderConfig)
         return draw_images() if reads_images else draw_sentences()
 
@@ -314,6 +361,10 @@ def build():
         size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
         if isinstance(config.encoder, JoinedEncoderConfig):
             size = VOCAB_SIZE, IMAGE_SHAPE
+        if isinstance(config.encoder, VideoEncoderConfig):
+            size = VIDEO_SHAPE
+        if isinstance(config.encoder, SoundEncoderConfig):
+            size = (NUM_MELS,)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             model = build_model(config, source_size=size, target_vocab_size=VOCAB_SIZE)

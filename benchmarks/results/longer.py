@@ -1,7 +1,7 @@
 """Summaries, replies and answers to questions: scores, samples, and where the models looked."""
 
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from regard.core.files import write_text
 from regard.visual import curves, heatmap, picture
 from regard.visual.labels import MAX_WIDTH
 
-from .parts import Runs, changes, making, score, table
+from .parts import Runs, changes, making, plain, score, spread, table
 
 TITLES = {
     "rouge1": "ROUGE-1",
@@ -182,12 +182,9 @@ def _cut_short(runs: Runs) -> list[str]:
 
 
 def _spread(runs: Runs, key: str) -> str:
-    found = [run["test"]["scores"][key]["value"] for run in runs]
     if key in SHARES:
-        return f"{mean(found):.2f}"
-    if len(runs) == 1:
-        return score(runs[0], key)
-    return f"{mean(found):.1f} ± {stdev(found):.1f}"
+        return f"{mean(run['test']['scores'][key]['value'] for run in runs):.2f}"
+    return spread(runs, key)
 
 
 def _ways(ways: Runs) -> str:
@@ -256,7 +253,7 @@ def _all_maps(runs: Runs, folder: Path, name: str) -> list[str]:
             columns = [*map(_both_ends, one["columns"])]
             drawing = heatmap.svg(np.array(one["weights"]), one["rows"], columns)
             write_text(folder / file, str(drawing))
-            parts += [f"![{_plain(one['source'])} → {_plain(one['target'])}]({file})", ""]
+            parts += [f"![{plain(one['source'])} → {plain(one['target'])}]({file})", ""]
     return parts
 
 
@@ -277,9 +274,9 @@ def _samples(rows: Runs, title: str, num: int) -> str:
     for number, (source, right, _) in enumerate(shown[0]["samples"][:num], start=1):
         # What belongs to an item stands below its text, which begins later after a longer number.
         indent = " " * len(f"{number}. ")
-        parts += [f"{number}. {_plain(source)}", f"{indent}- *right*: {_plain(right)}"]
+        parts += [f"{number}. {plain(source)}", f"{indent}- *right*: {plain(right)}"]
         parts += [
-            f"{indent}- {_short(row['name'])}: {_plain(row['samples'][number - 1][2])}"
+            f"{indent}- {_short(row['name'])}: {plain(row['samples'][number - 1][2])}"
             for row in shown
             if row["name"] != "people"
         ]
@@ -290,10 +287,3 @@ def _short(name: str) -> str:
     """Return a run's name without that of its data."""
     data, _, rest = name.partition(" ")
     return rest if data in TEXTS else name
-
-
-def _plain(text: str) -> str:
-    """Return a text that Markdown shows as it is."""
-    for mark in "\\`*_[]<>":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())

@@ -1,13 +1,16 @@
 """What several result pages share: tables, scores, samples, and how it was made."""
 
+import re
 from collections.abc import Sequence
+from statistics import mean, stdev
 from typing import Any
 
 Runs = list[dict[str, Any]]
 
-
 LEAST = 20
 """Fewer sentences than this say little."""
+
+_WORD = re.compile(r"[\w.]+=\[.*?\]|\S+")  # the parts of a list may stand apart
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
@@ -17,7 +20,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
-def score(run: dict[str, Any], name: str) -> str:
+def score(run: dict[str, Any], name: str, *, digits: int = 1) -> str:
     """Write a score of a run with half its 95 % interval, or a dash if it was not taken."""
     found = run["test"]["scores"].get(name)
     if found is None:
@@ -25,8 +28,23 @@ def score(run: dict[str, Any], name: str) -> str:
     spread = ""
     if "interval" in found:
         low, high = found["interval"]
-        spread = f" ± {(high - low) / 2:.1f}"
-    return f"{found['value']:.1f}{spread}"
+        spread = f" ± {(high - low) / 2:.{digits}f}"
+    return f"{found['value']:.{digits}f}{spread}"
+
+
+def spread(runs: Runs, name: str, *, digits: int = 1) -> str:
+    """Write the mean of a score ± its deviation over seeds; of a single run, half its interval."""
+    if len(runs) == 1:
+        return score(runs[0], name, digits=digits)
+    found = [run["test"]["scores"][name]["value"] for run in runs]
+    return f"{mean(found):.{digits}f} ± {stdev(found):.{digits}f}"
+
+
+def plain(text: str) -> str:
+    """Return a text that Markdown shows as it is."""
+    for mark in "\\`*_[]<>":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
 
 
 def making(value: dict[str, Any]) -> str:
@@ -50,7 +68,7 @@ def making(value: dict[str, Any]) -> str:
 
 def changes(runs: Runs) -> str:
     """Say which settings were changed from the recipes: for all, and for each that has more."""
-    found = {run["name"]: [*filter(_is_change, run["command"].split())] for run in runs}
+    found = {run["name"]: [*filter(_is_change, _WORD.findall(run["command"]))] for run in runs}
     first, *others = found.values()
     common = [word for word in first if all(word in words for words in others)]
     more = {name: [w for w in words if w not in common] for name, words in found.items()}

@@ -27,9 +27,10 @@ def show(
 ) -> None:
     """Print some pairs, with further references, alignment and tags where there are any."""
     from regard.data.datasets import find_data
+    from regard.data.image_files import read_pairs_or_folder
     from regard.data.splitting import Splits
 
-    found = find_data(data, data2)
+    found = find_data(data, data2, read=read_pairs_or_folder)
     examples = found.train if isinstance(found, Splits) else found
     if isinstance(found, Splits):
         print(f"# {found.note}")

@@ -1,12 +1,17 @@
 """`regard predict`: one line in, one line out, order kept."""
 
 import json
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from regard.cli.options import Device, Rerank, RerankWeight, Run
 from regard.cli.words import split_words
+
+if TYPE_CHECKING:
+    from regard.search.settings import SearchConfig
+    from regard.tasks.task import Task
 
 CHUNK = 2_000
 """Lines translated together; what has been read before is already printed."""
@@ -24,6 +29,12 @@ def predict(
     beam: Annotated[int | None, typer.Option(help="Beams; 1 is greedy search.")] = None,
     nbest: Annotated[int, typer.Option(help="Answers a line.")] = 1,
     prefix: Annotated[str, typer.Option(help="What every answer begins with.")] = "",
+    chunk: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="Hear recordings in parts of so many seconds, however long."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
@@ -34,6 +45,7 @@ def predict(
     With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
     Answers are drawn instead of searched for with search.temperature above 0.
     With --rerank there are as many candidates as beams, 10 at least, also where they are drawn.
+    With --chunk a recording is cut where it is quiet; --json then has the text of every part.
     """
     import dataclasses
     from itertools import islice
@@ -57,10 +69,18 @@ def predict(
             f"'{task.recipe.task}'. Leave it out."
         )
     lines = read_asked(file, task.recipe)
+    if chunk is not None:
+        if nbest > 1 or prefix or rerank:
+            raise ConfigError(
+                "`--chunk` gives one answer made of many, so it cannot be joined with `--nbest`, "
+                "`--prefix` or `--rerank`. Leave one of them out."
+            )
+        _print_transcripts(task, lines, seconds=chunk, search=search, as_json=as_json)
+        return
     number = 0
-    while chunk := list(islice(lines, CHUNK)):
-        answers = answer(chunk, search=search, num_best=nbest, prefix=prefix)
-        for source, found in zip(chunk, answers, strict=True):
+    while together := list(islice(lines, CHUNK)):
+        answers = answer(together, search=search, num_best=nbest, prefix=prefix)
+        for source, found in zip(together, answers, strict=True):
             number += 1
             if as_json:
                 predictions = [dataclasses.asdict(prediction) for prediction in found]
@@ -71,3 +91,27 @@ def predict(
             else:
                 for prediction in found:
                     print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")
+
+
+def _print_transcripts(
+    task: "Task[Any]",
+    references: Iterable[str],
+    *,
+    seconds: float,
+    search: "SearchConfig | None",
+    as_json: bool,
+) -> None:
+    """Print what is heard in recordings of any length, a line each."""
+    from regard.tasks.streaming import join, transcribe
+
+    for reference in references:
+        parts = list(transcribe(task, reference, seconds=seconds, search=search))
+        if not as_json:
+            print(join(parts))
+            continue
+        spans = [
+            {"begin": part.chunk.begin, "end": part.chunk.end, "text": part.prediction.text}
+            for part in parts
+        ]
+        row = {"source": reference, "text": join(parts), "parts": spans}
+        print(json.dumps(row, ensure_ascii=False))

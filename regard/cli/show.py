@@ -1,4 +1,4 @@
-"""`regard show`: where the model looks while it answers, in a sentence or an image."""
+"""`regard show`: where the model looks while it answers, in a sentence, an image or a recording."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,20 +10,27 @@ from regard.cli.options import Device, Run
 
 def show(
     run: Run,
-    sentence: Annotated[str, typer.Argument(help="A source sentence, or an image: its file.")],
+    sentence: Annotated[
+        str,
+        typer.Argument(
+            help="A source sentence; an image or a video: its file; or a text and an image, a tab "
+            "between them."
+        ),
+    ],
     target: Annotated[
         str | None, typer.Option(help="A target to look at instead of the model's own.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw where the model looks in a sentence or an image, in the terminal or into a file."""
+    """Draw where the model looks in a sentence, an image or sound, in the terminal or a file."""
     from rich.console import Console
 
     from regard.core.errors import ConfigError
+    from regard.tasks.listening import listen_through
     from regard.tasks.runs import load
-    from regard.tasks.seeing import look_through
-    from regard.visual import blocks, heatmap, terminal, tiles
+    from regard.tasks.seeing import look_through, num_columns
+    from regard.visual import blocks, heatmap, spectrogram, terminal, tiles
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
@@ -38,18 +45,28 @@ def show(
     print(written)
     if found.kind != "attention":
         print(f"Shown: {found.kind}")
-    weights = found.mean().numpy()
-    rows, columns = found.labels
     seen = look_through(found)
+    heard = listen_through(found)
+    words = found.words() if found.num_words and heard is None else None
     console = Console()
-    if out is not None:
-        if seen:
-            tiles.save(out, tiles.sheet(seen, title=written), title=written)
-        else:
-            heatmap.save(out, weights, rows, columns=columns)
+    if heard is not None and out is None:
+        console.print(spectrogram.in_terminal(heard, has_colour=bool(console.color_system)))
+    elif heard is not None and out is not None:
+        spectrogram.save(out, heard, title=written)
         print(out)
-    elif seen:
+    if words is not None:
+        weights, (rows, columns) = words.mean().numpy(), words.labels
+        if out is None:
+            console.print(terminal.heatmap(weights, rows, columns))
+        else:
+            # Words and image are two pictures, and so two files.
+            place = out.with_stem(f"{out.stem}-words") if seen else out
+            heatmap.save(place, weights, rows, columns=columns)
+            print(place)
+    if seen and out is None:
         draw = blocks.half_blocks if console.color_system else blocks.shades
         console.print(blocks.mosaic(seen, draw=draw))
-    else:
-        console.print(terminal.heatmap(weights, rows, columns))
+    elif seen and out is not None:
+        drawn = tiles.sheet(seen, columns=num_columns(found), title=written)
+        tiles.save(out, drawn, title=written)
+        print(out)

@@ -12,8 +12,10 @@ from regard.data import phrasebook
 from regard.data.babi import load_babi
 from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
+from regard.data.fsdd import load_fsdd
 from regard.data.labelled import load_imdb, load_opinions, load_sick, load_sst2
 from regard.data.loading import Parts, sizes
+from regard.data.moving import load_moving
 from regard.data.picture_sets import load_digits, load_flickr8k, load_pictures
 from regard.data.readers import STANDARD_INPUT, read_examples
 from regard.data.scenes import load_scenes, load_shapes
@@ -22,6 +24,7 @@ from regard.data.splitting import Splits
 from regard.data.summaries import load_scitldr, load_synopsis
 from regard.data.synthetic import RANGES, generate
 from regard.data.texts import load_shakespeare, load_wikitext2
+from regard.data.tones import load_tones
 from regard.data.translations import (
     MULTI30K_URL,
     TATOEBA_URL,
@@ -29,6 +32,7 @@ from regard.data.translations import (
     load_small_enja,
     load_tatoeba,
 )
+from regard.data.visual_questions import load_easy_vqa
 
 NUM_HELD_OUT = 500
 """Validation examples, and test examples, of a synthetic data set."""
@@ -145,8 +149,10 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 16,000 to learn from; scenes:2000 for fewer, "
-        "scenes:regions for labels of their patches, scenes:boxes for where a phrase's thing is",
+        "pictures of coloured shapes → what is where, 16,000 to learn from; scenes:2000 for "
+        "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing is, "
+        "scenes:translation for English with a picture → German, scenes:questions for questions "
+        "with a picture → the answer",
         "generated; MIT",
         load_scenes,
     ),
@@ -155,6 +161,18 @@ DATASETS: dict[str, Dataset] = {
         "too",
         "generated; MIT",
         load_shapes,
+    ),
+    "moving": Dataset(
+        "videos of moving shapes → what happens, 6,000 to learn from; moving:2000 for fewer, "
+        "moving:directions for where the first shape sets out to",
+        "generated; MIT",
+        load_moving,
+    ),
+    "tones": Dataset(
+        "recordings of tones → their words, 3,000 to learn from; tones:500 for fewer, tones:single "
+        "for one tone each",
+        "generated; MIT",
+        load_tones,
     ),
     "cmudict": Dataset(
         "English words → their sounds, 126,000 words, some with several pronunciations",
@@ -177,7 +195,8 @@ DATASETS: dict[str, Dataset] = {
         load_tatoeba,
     ),
     "multi30k": Dataset(
-        "English image descriptions → German, 29,000 training pairs",
+        "English image descriptions → German, 29,000 training pairs; multi30k:images for those "
+        "with a photo in `flickr8k`, multi30k:images-text for the same without it",
         f"download from {MULTI30K_URL}; research use",
         load_multi30k,
     ),
@@ -257,9 +276,20 @@ DATASETS: dict[str, Dataset] = {
         "the `scikit-learn` package (`pip install regard[data]`); BSD-3-Clause",
         load_digits,
     ),
+    "easy-vqa": Dataset(
+        "questions with a picture of a shape → the answer, 34,700 training questions",
+        "the `easy-vqa` package (`pip install regard[data]`): Zhou 2019; MIT",
+        load_easy_vqa,
+    ),
     "flickr8k": Dataset(
         "photos → their description, 6,000 training photos with five each; flickr8k:1000 for fewer",
         "the folder `flickr8k` in `REGARD_DATA`: Hodosh et al. 2013; research use",
         load_flickr8k,
+    ),
+    "fsdd": Dataset(
+        "strings of spoken digits → their words, 6,000 training strings; fsdd:2000 for fewer, "
+        "fsdd:speaker=jackson to test on one speaker, fsdd:digits for single digits as labels",
+        "the folder `fsdd` in `REGARD_DATA`: Jackson et al. 2018; CC BY-SA 4.0",
+        load_fsdd,
     ),
 }

@@ -70,7 +70,7 @@ class ImageCache:
                 places.update({key: (pixels, row) for row, key in enumerate(known["rows"])})
         decoded = Decoded()
         for reference in references:
-            key = _key(reference)
+            key = file_key(reference)
             if key in places:
                 pixels, row = places[key]
                 decoded.images[reference] = pixels[row : row + 1]
@@ -85,7 +85,7 @@ class ImageCache:
             references: Files, each once.
             found: (C, Y, X) for each of them, or a sentence that says why there is nothing.
         """
-        keys = [_key(reference) for reference in references]
+        keys = [file_key(reference) for reference in references]
         digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
         path = self._folder / f"{digest}.npy"
         try:
@@ -119,7 +119,7 @@ class ImageCache:
         np.lib.format.write_array_header_1_0(file, header)
 
 
-def _key(reference: str) -> str:
+def file_key(reference: str) -> str:
     """Return place, size and last change of a file, or of the archive that it is in."""
     archive = find_archive(reference)
     try:

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from regard.data.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.opening import find_archive, is_there, members
 from regard.data.pictures import split_reference
 from regard.data.readers import read_examples
+from regard.data.sound_files import holds_sounds, read_sound_folder
 from regard.data.splitting import expand_references
 
 SUFFIXES = frozenset(
@@ -23,16 +24,37 @@ SUFFIXES = frozenset(
 """What the names of images end in, where a folder holds other files, too."""
 
 
+def names_images(examples: Sequence[Example]) -> bool:
+    """Tell by their names whether the sources of examples are images, most of the first at least.
+
+    Not all of them: a file may begin with a line of headings.
+    """
+    first = [example.source for example in examples[:100]]
+    found = [source for source in first if isinstance(source, str) and _is_name(source)]
+    return 2 * len(found) > len(first)
+
+
+def read_pairs_or_folder(
+    path: str, second: str | None = None, *, columns: Sequence[str] = ()
+) -> list[Example]:
+    """Read a folder with a folder of images or recordings for each label, or a file of pairs."""
+    if second is None and Path(path).is_dir():
+        return read_sound_folder(path) if holds_sounds(path) else read_image_folder(path)
+    _check_is_list(Path(path))
+    return read_examples(path, second, columns=columns)
+
+
 def read_image_folder(path: str | Path) -> list[Example]:
     """Read a folder with a folder for each label, in which the images with this label lie."""
     root = Path(path)
     if not root.is_dir():
         raise DataError(f"{root} is not a folder. Give one with a folder of images for each label.")
+    labels = [entry for entry in sorted(root.iterdir()) if _is_folder(entry)]
+    images = {folder: _images_in(folder) for folder in labels}
     found = [
         Example(os.path.abspath(image), folder.name)
-        for folder in sorted(root.iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-        for image in _images_in(folder)
+        for folder in labels
+        for image in images[folder]
     ]
     if not found:
         raise DataError(
@@ -46,19 +68,36 @@ def read_image_folder(path: str | Path) -> list[Example]:
             root,
             without[0].name,
         )
+    if empty := [folder.name for folder in labels if not images[folder]]:
+        logger.warning(
+            "left out %s in %s without any image (first: %s)",
+            "1 label" if len(empty) == 1 else f"{len(empty):,} labels",
+            root,
+            empty[0],
+        )
     return found
 
 
-def read_captions(path: str | Path) -> list[Example]:
+def read_captions(path: str | Path, *, columns: Sequence[str] = ()) -> list[Example]:
     """Read a file of images and captions, one example for each caption.
 
     It is TSV, CSV or JSON lines as for `read_examples`, with the image in the place of the source:
     a path that starts at the folder of the file. An image may come several times, and in JSON
     lines have a list of captions. Where an image does not exist, the example is skipped and
     counted. Use `merge_references` for one example for each image.
+
+    Args:
+        path: The file, or `-` for standard input.
+        columns: What stands in each column, as for `read_examples`; one of them is the image.
     """
-    folder = Path() if str(path) == STANDARD_INPUT else Path(path).parent
-    examples = expand_references(read_examples(path))
+    _check_is_list(Path(path))
+    folder = _folder_of(path)
+    examples = expand_references(read_examples(path, columns=columns))
+    if several := [example.source for example in examples if not isinstance(example.source, str)]:
+        raise DataError(
+            f"{file_name(path)} must name one image for each caption, but a source is "
+            f"{several[0]}. Name one column 'source' and the others '-'."
+        )
     if (examples[0].source.casefold(), examples[0].target.casefold()) == ("image", "caption"):
         examples = examples[1:]
     placed = {example.source: _place(example.source, folder) for example in examples}
@@ -84,6 +123,36 @@ def read_captions(path: str | Path) -> list[Example]:
     ]
 
 
+def read_with_images(
+    path: str, second: str | None = None, *, read: Callable[[str, str | None], list[Example]]
+) -> list[Example]:
+    """Read examples whose source is a text and an image: a path that starts at the file's folder.
+
+    Args:
+        path: The file.
+        second: As for `read`.
+        read: What reads the file.
+    """
+    folder = _folder_of(path)
+    return [
+        replace(example, source=(*example.source[:-1], _place(example.source[-1], folder)))
+        if isinstance(example.source, tuple)
+        else example
+        for example in read(path, second)
+    ]
+
+
+def place_images(lines: Iterable[str], path: str) -> Iterator[str]:
+    """Let the image of each line, its second column, start at the folder of the file `path`."""
+    folder = _folder_of(path)
+    for line in lines:
+        text, *image = line.split("\t")
+        # A line that is no pair is left for whoever reads it to say so.
+        if image and image[0].strip():
+            image[0] = _place(image[0].strip(), folder)
+        yield "\t".join([text, *image])
+
+
 def find_images(path: str) -> list[str]:
     """Return the references of an image, of a folder or archive of images, or of a list of paths.
 
@@ -103,11 +172,34 @@ def find_images(path: str) -> list[str]:
     elif path != STANDARD_INPUT and (_is_image(place) or _looks_like_image(place)):
         return [path]
     else:
-        folder = Path() if path == STANDARD_INPUT else place.parent
+        folder = _folder_of(path)
         found = [_place(line.strip(), folder) for line in read_lines(path) if line.strip()]
     if not found:
         raise DataError(f"{file_name(path)} holds no image.")
     return found
+
+
+def _check_is_list(path: Path) -> None:
+    """Raise if what should name images is a folder of images, one image or an archive."""
+    if path.is_dir():
+        raise DataError(
+            f"{path} is a folder, but captions stand in a file: on each line an image, a tab and "
+            "its caption. A folder of images for each label needs a recipe for classification."
+        )
+    if path.suffix.lower() in SUFFIXES | {".zip"}:
+        raise DataError(
+            f"{path} is {'an archive' if path.suffix.lower() == '.zip' else 'an image'}, but "
+            "images to learn from lie in a folder for each label, or stand in a file: on each "
+            "line an image, a tab and what is said of it."
+        )
+
+
+def _is_name(source: str) -> bool:
+    return Path(source).suffix.lower() in SUFFIXES or split_reference(source) is not None
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.name.startswith(".")
 
 
 def _images_in(folder: Path) -> list[Path]:
@@ -126,6 +218,10 @@ def _looks_like_image(path: Path) -> bool:
             return True
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return False
+
+
+def _folder_of(path: str | Path) -> Path:
+    return Path() if str(path) == STANDARD_INPUT else Path(path).parent
 
 
 def _place(name: str, folder: Path) -> str:

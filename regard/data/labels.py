@@ -30,7 +30,8 @@ class LabelField:
             only = f"only {names[0]!r}" if names else "none"
             raise DataError(
                 f"There must be at least two labels to tell apart, but there is {only} in the "
-                "training data. A line holds a text, a tab and its label."
+                "training data. A line holds a text, a tab and its label; images lie in a folder "
+                "for each label."
             )
         return cls(names)
 

@@ -39,14 +39,14 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     if found := split_reference(reference):
         name, argument = found
         return to_image(PICTURES[name]([argument])[0])
-    with _open_bytes(reference) as file, warnings.catch_warnings():
+    with open_bytes(reference) as file, warnings.catch_warnings():
         # Pillow warns of large images, which have their limit here, and of odd metadata.
         warnings.simplefilter("ignore")
         try:
             image: Image.Image = Image.open(file)
             _check_size(reference, image.size, max_pixels)
             image.load()
-            return _to_8_bits(ImageOps.exif_transpose(image))
+            return to_8_bits(ImageOps.exif_transpose(image))
         except (DataError, MemoryError):
             raise
         except Image.DecompressionBombError:
@@ -94,7 +94,8 @@ def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
         )
 
 
-def _open_bytes(reference: str) -> BinaryIO:
+def open_bytes(reference: str, *, what: str = "an image") -> BinaryIO:
+    """Open a file, or a member of a `.zip` file; `what` it should be, an error says."""
     try:
         if found := find_archive(reference):
             archive, member = found
@@ -105,7 +106,7 @@ def _open_bytes(reference: str) -> BinaryIO:
     except KeyError:
         raise DataError(f"{reference} does not exist: the archive has no such member.") from None
     except IsADirectoryError:
-        raise DataError(f"{reference} is a folder, not an image.") from None
+        raise DataError(f"{reference} is a folder, not {what}.") from None
     # An archive may be damaged, locked by a password or packed in a way that Python cannot unpack.
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
@@ -126,7 +127,8 @@ def _open_archive(path: str, changed: tuple[int, int]) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def _to_8_bits(image: Image.Image) -> Image.Image:
+def to_8_bits(image: Image.Image) -> Image.Image:
+    """Turn an image of any mode into one of 8 bits, grey or in colour, on white."""
     if image.mode in _WHITES:
         return _scale(image)
     if image.has_transparency_data:

@@ -1,4 +1,4 @@
-"""What can go into a model: text, images, or both; each is a field with the same methods."""
+"""What can go into a model: text, images, both, videos or sound; each is a field, all alike."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,13 @@ from typing import Any, Literal, Protocol
 
 from torch import Tensor
 
-from regard.core.errors import ConfigError
+from regard.core.errors import DataError
+from regard.data.audio import AUDIO, AudioConfig, AudioField
+from regard.data.columns import SOURCE, TARGET
 from regard.data.fields import TOKENIZER, TextField, texts_of
 from regard.data.images import IMAGE, ImageConfig, ImageField
 from regard.data.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.video import VIDEO, VideoConfig, VideoField
 from regard.data.vocabularies import train_tokenizer
 
 
@@ -19,7 +22,7 @@ class SourceField(Protocol):
 
     @property
     def size(self) -> Any:
-        """What an encoder is built for: a number of tokens, or the shape of an image."""
+        """What an encoder is built for: a number of tokens, or the shape of what else is read."""
 
     def read_all(self, raws: Sequence[Any], /) -> list[Any]:
         """Turn raw items into items whose length is the number of positions they take."""
@@ -49,7 +52,10 @@ class JoinedConfig:
     """What becomes of the image."""
 
 
-SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig
+JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
+"""What stands in the columns of a file where a source is both: text, image and target."""
+
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig | VideoConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,12 @@ class JoinedField:
         """The number of tokens and the shape of the image."""
         return self.text.size, self.image.size
 
-    def read_all(self, raws: Sequence[tuple[str, str]]) -> list[JoinedItem]:
-        """Turn pairs of a text and an image's reference into items."""
-        texts = self.text.read_all([text for text, _ in raws])
-        images = self.image.read_all([image for _, image in raws])
-        return [JoinedItem(*pair) for pair in zip(texts, images, strict=True)]
+    def read_all(self, raws: Sequence[Any]) -> list[JoinedItem]:
+        """Turn pairs of a text and an image's reference, or lines with both, into items."""
+        pairs = [read_pair(raw) for raw in raws]
+        texts = self.text.read_all([text for text, _ in pairs])
+        images = self.image.read_all([image for _, image in pairs])
+        return [JoinedItem(*both) for both in zip(texts, images, strict=True)]
 
     def shorten(self, item: JoinedItem, most: int) -> JoinedItem:
         """Cut the text to `most` tokens."""
@@ -105,7 +112,7 @@ class JoinedField:
 def learn_source(
     config: SourceConfig, raws: Sequence[Any], *, has_start: bool = False
 ) -> SourceField:
-    """Learn from training sources what a field needs: a vocabulary, the mean of the images.
+    """Learn from training sources what a field needs: a vocabulary, the mean of images or sounds.
 
     Args:
         config: The settings.
@@ -114,11 +121,14 @@ def learn_source(
     """
     if isinstance(config, ImageConfig):
         return ImageField.learn(config, raws)
+    if isinstance(config, VideoConfig):
+        return VideoField.learn(config, raws)
+    if isinstance(config, AudioConfig):
+        return AudioField.learn(config, raws)
     if isinstance(config, JoinedConfig):
-        for raw in raws:
-            check_pair(raw)
-        text = train_tokenizer(config.text, [text for text, _ in raws])
-        image = ImageField.learn(config.image, [image for _, image in raws])
+        pairs = [read_pair(raw) for raw in raws]
+        text = train_tokenizer(config.text, [text for text, _ in pairs])
+        image = ImageField.learn(config.image, [image for _, image in pairs])
         return JoinedField(TextField(text, has_start=has_start), image)
     texts = [part for raw in raws for part in texts_of(raw)]
     return TextField(train_tokenizer(config, texts), has_start=has_start)
@@ -128,6 +138,10 @@ def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) 
     """Open what `SourceField.save` left in a run folder."""
     if isinstance(config, ImageConfig):
         return ImageField.load(folder / IMAGE.format("source"))
+    if isinstance(config, VideoConfig):
+        return VideoField.load(folder / VIDEO.format("source"))
+    if isinstance(config, AudioConfig):
+        return AudioField.load(folder / AUDIO.format("source"))
     text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
     if isinstance(config, JoinedConfig):
         return JoinedField(text, ImageField.load(folder / IMAGE.format("source")))
@@ -139,25 +153,43 @@ def source_files(config: SourceConfig) -> tuple[str, ...]:
     text, image = TOKENIZER.format("source"), IMAGE.format("source")
     if isinstance(config, ImageConfig):
         return (image,)
+    if isinstance(config, VideoConfig):
+        return (VIDEO.format("source"),)
+    if isinstance(config, AudioConfig):
+        return (AUDIO.format("source"),)
     return (text, image) if isinstance(config, JoinedConfig) else (text,)
 
 
-def check_pair(raw: Any) -> None:
-    """Raise if a source is not a text with an image."""
-    if not (isinstance(raw, tuple) and len(raw) == 2):
-        raise ConfigError(
-            "A source of kind 'joined' must be a text and an image in two columns, but is "
-            f"'{raw}'. Name the columns: `--columns source,source,target`."
+def read_pair(raw: Any) -> tuple[str, str]:
+    """Return the text and the image's reference of a source; in a line, a tab parts them."""
+    parts = raw.split("\t") if isinstance(raw, str) else raw
+    if not (isinstance(parts, list | tuple) and len(parts) == 2):
+        raise DataError(
+            "A source of kind 'joined' must be a text and an image, parted by a tab, but is "
+            f"'{_shown(raw)}'. In a file, three columns are text, image and target."
         )
+    text, image = (str(part).strip() for part in parts)
+    if not (text and image):
+        raise DataError(
+            "A source of kind 'joined' must have a text and an image, but "
+            f"{'the image' if text else 'the text'} of '{_shown(raw)}' is empty."
+        )
+    return text, image
+
+
+def _shown(raw: Any) -> str:
+    return ("\\t".join(map(str, raw)) if isinstance(raw, tuple) else str(raw))[:80]
 
 
 def describe_source(field: SourceField) -> str:
     """Say in a few words what a model reads."""
     parts = (field.text, field.image) if isinstance(field, JoinedField) else (field,)
-    sizes: list[Any] = [part.size for part in parts]
-    return " with ".join(
-        f"{size:,} source tokens"
-        if isinstance(size, int)
-        else f"images of {' x '.join(map(str, size))}"
-        for size in sizes
-    )
+    return " with ".join(_describe(part.size) for part in parts)
+
+
+def _describe(size: Any) -> str:
+    if isinstance(size, int):
+        return f"{size:,} source tokens"
+    if len(size) == 1:
+        return f"frames of {size[0]} mel bins"
+    return f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"

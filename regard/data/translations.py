@@ -12,6 +12,7 @@ from regard.data.downloads import cache_folder, fetch, local_folder
 from regard.data.examples import Example
 from regard.data.loading import check_argument, find_folder, with_sizes
 from regard.data.readers import read_examples
+from regard.data.seen_translations import load_seen_multi30k
 from regard.data.splitting import Splits, split_by_source
 
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
@@ -46,8 +47,14 @@ def _read_zipped(archive: Path, member: str) -> list[Example]:
 
 
 def load_multi30k(argument: str, seed: int) -> Splits:
-    """Return English image descriptions with German ones in their official split."""
-    check_argument(argument, "multi30k")
+    """Return English image descriptions with German ones in their official split.
+
+    Args:
+        argument: Nothing; `images` for those whose image is in Flickr8k, with it; or `images-text`
+            for the same without it.
+        seed: Not used.
+    """
+    check_argument(argument, "multi30k", "images", "images-text")
     parts = ("train", "val", "test_2016_flickr")
     local = local_folder("multi30k")
     if (local / "train.en.gz").is_file():
@@ -62,7 +69,8 @@ def load_multi30k(argument: str, seed: int) -> Splits:
     train, valid, test = (
         read_examples(folder / f"{part}.en.gz", folder / f"{part}.de.gz") for part in parts
     )
-    return with_sizes((train, valid, test), f"official split of {origin}, test_2016_flickr")
+    whole = with_sizes((train, valid, test), f"official split of {origin}, test_2016_flickr")
+    return load_seen_multi30k(whole, has_images=argument == "images") if argument else whole
 
 
 def load_small_enja(argument: str, seed: int) -> Splits:

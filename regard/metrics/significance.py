@@ -69,22 +69,51 @@ def paired_bootstrap(
         num_samples: How often the test set is drawn anew.
         seed: Seed of the drawing.
     """
-    check_references(hypotheses, references)
+    return paired_bootstrap_of_runs(
+        [baseline], [hypotheses], references, metric=metric, num_samples=num_samples, seed=seed
+    )
+
+
+def paired_bootstrap_of_runs(
+    baselines: Sequence[Sequence[str]],
+    systems: Sequence[Sequence[str]],
+    references: Sequence[Sequence[str]],
+    *,
+    metric: str = "bleu",
+    num_samples: int = 1000,
+    seed: int = SEED,
+) -> Difference:
+    """Test the mean difference of several runs to their baselines, such as those of other seeds.
+
+    Every resample is the same for all: runs tell the same sentences, not more of them.
+
+    Args:
+        baselines: What each baseline answered.
+        systems: What each system answered, in the order of the baselines.
+        references: As for `paired_bootstrap`, like all that follows.
+        metric: `bleu` or `chrf`.
+        num_samples: How often the test set is drawn anew.
+        seed: Seed of the drawing.
+    """
     at_least("num_samples", num_samples, 40)
-    if len(baseline) != len(hypotheses):
-        raise DataError(
-            "`baseline` and `hypotheses` must have equal length, "
-            f"but there are {len(baseline):,} and {len(hypotheses):,}."
-        )
     measure = pick(PAIRED, metric, "metric")()
     streams = [list(stream) for stream in zip_longest(*references)]
-    counts = [
-        np.array(measure._extract_corpus_statistics(answers, streams))
-        for answers in (baseline, hypotheses)
-    ]
-    before, after = (measure._compute_score_from_stats(sums.sum(axis=0)) for sums in counts)
-    value = float(after.score - before.score)
-    differences = _resample(measure, *counts, num_samples=num_samples, seed=seed)
+    values, resampled = [], []
+    for baseline, hypotheses in zip(baselines, systems, strict=True):
+        check_references(hypotheses, references)
+        if len(baseline) != len(hypotheses):
+            raise DataError(
+                "`baseline` and `hypotheses` must have equal length, "
+                f"but there are {len(baseline):,} and {len(hypotheses):,}."
+            )
+        counts = [
+            np.array(measure._extract_corpus_statistics(answers, streams))
+            for answers in (baseline, hypotheses)
+        ]
+        before, after = (measure._compute_score_from_stats(sums.sum(axis=0)) for sums in counts)
+        values.append(float(after.score - before.score))
+        resampled.append(_resample(measure, *counts, num_samples=num_samples, seed=seed))
+    value, differences = float(np.mean(values)), np.mean(resampled, axis=0)
     spread = np.abs(differences)
     num_by_chance = int((spread - spread.mean() >= abs(value)).sum())
     return Difference(

@@ -5,6 +5,7 @@ from typing import Literal
 
 from regard.core.errors import ConfigError
 from regard.models.copying import CopyingConfig, NoCopyingConfig, PointerConfig, PointerDecoder
+from regard.models.ctc import CtcConfig, CtcHead, CtcHeadConfig, NoCtcConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -36,6 +37,8 @@ class ModelConfig:
     """What writes the target."""
     copying: CopyingConfig = field(default_factory=NoCopyingConfig)
     """Whether source tokens may be copied; it needs a joint vocabulary."""
+    ctc: CtcConfig = field(default_factory=NoCtcConfig)
+    """Whether the encoder's states learn to say the target by themselves; for speech."""
     ties: Literal["none", "output", "all"] = "none"
     """Share one matrix: the target embedding with the output layer, or with the source's too."""
     init: InitConfig = field(default_factory=InitConfig)
@@ -79,6 +82,11 @@ class ModelConfig:
         return not isinstance(self.copying, NoCopyingConfig)
 
     @property
+    def ctc_weight(self) -> float:
+        """The share of CTC in the loss; 0 = the states say nothing by themselves."""
+        return self.ctc.weight if isinstance(self.ctc, CtcHeadConfig) else 0.0
+
+    @property
     def covers(self) -> bool:
         """Whether the decoder learns to look at each place of the source but once."""
         return isinstance(self.copying, PointerConfig) and self.copying.coverage > 0
@@ -95,7 +103,9 @@ def build_model(
     if isinstance(config.copying, PointerConfig):
         _check_joint(source_size, target_vocab_size)
         decoder = PointerDecoder(decoder, config.copying, memory_dim=encoder.memory_dim)
-    model = EncoderDecoder(encoder, decoder)
+    has_ctc = isinstance(config.ctc, CtcHeadConfig)
+    ctc = CtcHead(encoder.memory_dim, target_vocab_size) if has_ctc else None
+    model = EncoderDecoder(encoder, decoder, ctc)
     initialise(model, config.init)
     if config.ties != "none":
         _tie_output(decoder)
@@ -126,8 +136,8 @@ def _tie_output(decoder: Decoder) -> None:
 def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
     if not isinstance(encoder, TokenEncoder):
         raise ConfigError(
-            "`ties` 'all' needs an encoder of text, but an image has no embeddings to share. Set "
-            "`ties` to 'output'."
+            "`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
+            "share. Set `ties` to 'output'."
         )
     source, target = encoder.embedding.weight, decoder.embedding.weight
     if source.shape != target.shape:

@@ -10,9 +10,12 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.encoders import (
     ImageEncoderConfig,
+    JoinedEncoderConfig,
+    SoundEncoderConfig,
     SourceSize,
     TokenEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     build_encoder,
     check_unpooled,
 )
@@ -25,10 +28,14 @@ from regard.models.poolings import POOLINGS, PoolingKind
 class ClassifierConfig:
     """An encoder with a decision on top."""
 
-    encoder: TokenEncoderConfig | ImageEncoderConfig = field(
-        default_factory=TransformerEncoderConfig
-    )
-    """What reads the text or the image."""
+    encoder: (
+        TokenEncoderConfig
+        | ImageEncoderConfig
+        | JoinedEncoderConfig
+        | SoundEncoderConfig
+        | VideoEncoderConfig
+    ) = field(default_factory=TransformerEncoderConfig)
+    """What reads the text, sees the image, both or the video, or listens."""
     pooling: PoolingKind = "mean"
     """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
@@ -43,19 +50,30 @@ class ClassifierConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
-            if isinstance(self.encoder, ImageEncoderConfig):
+            if isinstance(
+                self.encoder, ImageEncoderConfig | SoundEncoderConfig | VideoEncoderConfig
+            ):
+                what = "sound" if isinstance(self.encoder, SoundEncoderConfig) else "images"
                 raise ConfigError(
-                    f"`pooling` must not be '{self.pooling}' with an encoder of images, which has "
+                    f"`pooling` must not be '{self.pooling}' with an encoder of {what}, which has "
                     "no first token and no second text. Set it to 'summary' or 'mean'."
+                )
+            # The first token sees an image only in blocks that both go through.
+            is_unseen = self.pooling == "aligned" or not getattr(self.encoder, "num_layers", 1)
+            if isinstance(self.encoder, JoinedEncoderConfig) and is_unseen:
+                raise ConfigError(
+                    f"`pooling` must not be '{self.pooling}' with this joined encoder, since it "
+                    "would leave the image out. Set it to 'summary' or 'mean'."
                 )
 
 
 class Classifier(nn.Module):
-    """Says how likely each label is for a text or an image.
+    """Says how likely each label is for a text, an image or both, or a recording.
 
     Args:
         config: The settings.
-        source_size: Number of tokens, or channels, rows and columns of the images.
+        source_size: Number of tokens; channels, rows and columns of the images; or both; or mel
+            bins.
         num_labels: Number of labels.
         separator: The token that ends a text.
     """
@@ -83,7 +101,7 @@ class Classifier(nn.Module):
         """Return a logit for each label, (B, V), the labels being the vocabulary.
 
         Args:
-            values: (B, S) token ids, or (B, C, Y, X) images.
+            values: (B, S) token ids, (B, C, Y, X) images, both as a pair, or (B, F, M) frames.
             mask: (B, S), True = a real position; it may still lie on the host.
         """
         pooled = self.pooling(self.encoder(values, mask))

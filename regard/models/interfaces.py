@@ -31,8 +31,9 @@ class Memory:
     """What a recurrent decoder may start from, layer by layer."""
     tokens: Tensor | None = None
     """(B, S), the source ids, for copying."""
-    layout: tuple[int, int] | None = None
-    """Rows and columns of the grid that the positions are, row by row, if they are one."""
+    layout: tuple[int, ...] | None = None
+    """Rows and columns of the grid that the positions are, row by row, if they are one; a video
+    has its frames before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,21 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Emissions:
+    """What an encoder's states say by themselves: at each, one token or nothing."""
+
+    log_probs: Tensor
+    """(B, S, V + 1); the last class is the blank, which says nothing."""
+    lengths: Tensor
+    """(B,), how many states are real."""
+
+    @property
+    def blank(self) -> int:
+        """The class that says nothing."""
+        return self.log_probs.shape[-1] - 1
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a decoder says about a whole target."""
 
@@ -53,9 +69,12 @@ class Output:
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
     """Further terms of the loss, by name: a mean over tokens, or (B, T), one number a token."""
-    reinforce: Callable[[Tensor, Tensor], Tensor] | None = None
-    """Where something was drawn that is learned by its success: from the log-probabilities (B, T)
-    of the true tokens and their mask (B, T) to one more term, (B, T). To be called once."""
+    reinforce: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
+    """Where something was drawn that is learned by its success: from the log-probabilities of the
+    true tokens, these tokens and their mask, all (B, T), to one more term, (B, T). To be called
+    once."""
+    emissions: Emissions | None = None
+    """What the encoder's states say by themselves, where they learn to."""
 
 
 class Encoder(nn.Module, ABC):

@@ -100,7 +100,7 @@ class Grounding(NamedTuple):
     """(B, 4), left, upper, right and lower edge, as shares of the image."""
     weights: Tensor
     """(B, S), how much each cell was looked at."""
-    layout: tuple[int, int]
+    layout: tuple[int, ...]
     """Rows and columns of the cells."""
 
 
@@ -159,7 +159,7 @@ class Grounder(nn.Module):
         __call__ = forward
 
 
-def cell_places(layout: tuple[int, int], *, like: Tensor) -> Tensor:
+def cell_places(layout: tuple[int, ...], *, like: Tensor) -> Tensor:
     """Return the middle of each cell as shares of the image, across and down: (S, 2)."""
     down, across = (
         (torch.arange(num, dtype=like.dtype, device=like.device) + 0.5) / num for num in layout
@@ -168,7 +168,7 @@ def cell_places(layout: tuple[int, int], *, like: Tensor) -> Tensor:
     return torch.stack([columns, rows], dim=-1).flatten(0, 1)  # (S, 2)
 
 
-def cell_shares(boxes: Tensor, layout: tuple[int, int]) -> Tensor:
+def cell_shares(boxes: Tensor, layout: tuple[int, ...]) -> Tensor:
     """Return which share of each cell lies in a box: (B, 4) → (B, S)."""
     num_rows, num_columns = layout
     left, upper, right, lower = boxes.unbind(-1)

@@ -1,20 +1,29 @@
 """The pattern itself: an encoder reads, a decoder writes."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
+from regard.models.ctc import CtcHead
 from regard.models.interfaces import Decoder, Encoder, Memory, Output, State
 
 
 class EncoderDecoder(nn.Module):
-    """Any encoder with any decoder."""
+    """Any encoder with any decoder.
 
-    def __init__(self, encoder: Encoder, decoder: Decoder) -> None:
+    Args:
+        encoder: What reads.
+        decoder: What writes.
+        ctc: What lets the encoder's states say tokens by themselves, if anything does.
+    """
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, ctc: CtcHead | None = None) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.ctc = ctc
 
     def encode(self, source: Tensor, mask: Tensor) -> Memory:
         """Read the source (B, S); True in the mask (B, S) = a real position."""
@@ -42,8 +51,10 @@ class EncoderDecoder(nn.Module):
         """
         memory = self.encode(source, mask)
         if teacher_forcing < 1.0:
-            return self._forward_sampled(targets, memory, teacher_forcing)
-        return self.decoder(targets, memory)
+            output = self._forward_sampled(targets, memory, teacher_forcing)
+        else:
+            output = self.decoder(targets, memory)
+        return output if self.ctc is None else replace(output, emissions=self.ctc(memory))
 
     if TYPE_CHECKING:
         __call__ = forward

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
+from regard.search.force import walk_along
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.rules import RuledScorer, build_rules
@@ -128,11 +129,7 @@ def rescore(
         [[start, *row.tokens, *[0] * (longest - len(row.tokens))] for row in rows],
         device=scorer.device,
     )  # (B·W, T + 1)
-    state, said = scorer.start(beams), []
-    for before, after in zip(tokens.T[:-1], tokens.T[1:], strict=True):
-        log_probs, state = scorer.step(before, state)
-        said.append(log_probs.gather(1, after[:, None]))
-    values = torch.cat(said, dim=1).tolist() if said else [[] for _ in rows]
+    values = walk_along(scorer, tokens, beams=beams).tolist() if longest else [[] for _ in rows]
     scored = iter(zip(rows, values, strict=True))
     groups = [[next(scored) for _ in range(beams)][: len(group)] for group in found]
     return [[_with_log_probs(*pair) for pair in group] for group in groups]

@@ -31,6 +31,9 @@ class SearchConfig:
     """No run of so many tokens occurs twice in a target; 0 = any may."""
     repetition_penalty: float = 1.0
     """Log-probabilities of tokens that the target already holds are multiplied by this; 1 = not."""
+    ctc_weight: float = 0.0
+    """Share of what the encoder's states say by themselves in the log-probabilities that are
+    searched by; 1 = the decoder is not asked. Above 0 it needs `model.ctc`."""
     temperature: float = 0.0
     """0 searches for the likeliest target; above 0 targets are drawn, the more evenly the higher,
     and 1 draws from the model's own distribution."""
@@ -51,6 +54,7 @@ class SearchConfig:
         at_least("min_length", self.min_length, 0)
         at_least("no_repeat_ngram", self.no_repeat_ngram, 0)
         within("repetition_penalty", self.repetition_penalty, low=1.0, high=100.0)
+        within("ctc_weight", self.ctc_weight, low=0.0, high=1.0)
         within("temperature", self.temperature, low=0.0, high=100.0)
         at_least("top_k", self.top_k, 0)
         within("top_p", self.top_p, low=0.0, high=1.0)

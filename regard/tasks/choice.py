@@ -8,6 +8,8 @@ import torch
 
 from regard.data.examples import Example
 from regard.data.fields import texts_of
+from regard.data.image_files import names_images
+from regard.data.sound_files import names_sounds
 from regard.metrics.measures import ERROR_RATES
 
 WORD_LIMIT = 2_000
@@ -21,6 +23,9 @@ SYMBOL_LENGTH = 2
 
 WORD_LENGTH = 20
 """A line without blanks that is longer than this is no word, but text without blanks."""
+
+LABEL_WORDS = 3
+"""What is said of images or recordings in so few words, and of two of them alike, is a label."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,10 @@ def choose(
         device: Where to train.
         metric: What was asked to judge by, which the reasons then name; by the pieces if not given.
     """
+    if names_images(examples):
+        return _choose_for_images(examples, device)
+    if names_sounds(examples):
+        return _choose_for_sounds(examples, device)
     settings: dict[str, Any] = {"data.is_joint": False}
     if device.type == "cuda":
         recipe, reasons = "bahdanau2015", ["there is a GPU"]
@@ -70,6 +79,65 @@ def choose(
             "train.validate_every": 200,
         }
         reasons.append(f"2,000 steps of 32 pairs (only {len(examples):,} pairs)")
+    return Choice(recipe, settings, tuple(reasons))
+
+
+def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Choice:
+    is_large = device.type == "cuda"
+    settings: dict[str, Any] = {}
+    if num := _num_labels(examples):
+        recipe = "he2016" if is_large else "he2016-laptop"
+        what = f"sources are images and targets labels ({num:,} distinct ones)"
+    else:
+        recipe = "xu2015" if is_large else "vit-captions-laptop"
+        what = "sources are images and targets captions"
+        if not is_large:
+            settings = {"data.target.vocab_size": 4 * WORD_LIMIT, "validation.metric": "cider"}
+    return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
+
+
+def _choose_for_sounds(examples: Sequence[Example], device: torch.device) -> Choice:
+    is_large = device.type == "cuda"
+    if num := _num_labels(examples):
+        what = f"sources are recordings and targets labels ({num:,} distinct ones)"
+        return _with_steps(examples, "sound-labels", {}, is_large=is_large, what=what)
+    recipe = "chan2016" if is_large else "chan2016-laptop"
+    pieces = _choose_pieces([example.target for example in examples])
+    # What is heard is compared word by word, or letter by letter, whatever it is made of.
+    metric = "cer" if pieces.kind == "char" else "wer"
+    settings = {
+        "data.target.kind": pieces.kind,
+        "data.target.vocab_size": pieces.vocab_size,
+        "validation.metric": metric,
+    }
+    what = f"sources are recordings; target pieces: {pieces.kind} ({pieces.reason})"
+    return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
+
+
+def _num_labels(examples: Sequence[Example]) -> int:
+    """Return how many distinct labels there are, 0 where targets are texts."""
+    labels = {example.target for example in examples}
+    mean_words = sum(len(label.split()) for label in labels) / len(labels)
+    is_label = mean_words <= LABEL_WORDS and 2 * len(labels) <= len(examples)
+    return len(labels) if is_label else 0
+
+
+def _with_steps(
+    examples: Sequence[Example],
+    recipe: str,
+    settings: dict[str, Any],
+    *,
+    is_large: bool,
+    what: str,
+) -> Choice:
+    reasons = ["there is a GPU" if is_large else "there is no GPU", what]
+    if len(examples) < SMALL_DATA:
+        settings = settings | {
+            "train.max_epochs": 0,
+            "train.max_steps": 2_000,
+            "train.validate_every": 200,
+        }
+        reasons.append(f"2,000 steps (only {len(examples):,} examples)")
     return Choice(recipe, settings, tuple(reasons))
 
 

@@ -1,4 +1,4 @@
-"""Classification: a text, two texts or an image in; a label with its probability out."""
+"""Classification: text, an image, a video or sound in; a label with its probability out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
+from regard.data.audio import AudioConfig, AudioField
 from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.examples import Example
@@ -20,12 +21,15 @@ from regard.data.images import ImageConfig
 from regard.data.labelled import as_source, split_source
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.sources import (
+    JoinedConfig,
     SourceConfig,
     SourceField,
     describe_source,
     learn_source,
     load_source,
+    read_pair,
 )
+from regard.data.video import VideoConfig
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
 from regard.models.poolings import AlignedPooling
@@ -35,13 +39,14 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.label_measures import evaluate_labels
 from regard.tasks.looking import align, look
 from regard.tasks.looking_at_images import look_at_images
+from regard.tasks.looking_at_sounds import look_at_sounds
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.starting import (
     find_encoder,
     find_image_encoder,
-    find_image_field,
     find_tokenizer,
+    see_as,
 )
 from regard.tasks.task import Task
 from regard.training.loop import Validation
@@ -106,7 +111,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
         settings: Any
         if isinstance(recipe.data.source, ImageConfig):
             settings, encoder = find_image_encoder(start)
-            source = find_image_field(start)
+            source = see_as(start, recipe.data.source)
         else:
             settings, encoder = find_encoder(start)
             source = TextField(find_tokenizer(start), has_start=True)
@@ -265,8 +270,10 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Return how much each piece of a text counted for its label: one row, the label's.
 
         A model that aligns two texts shows instead where the words of the second look in the
-        first. Of an image these are its cells.
+        first. Of an image these are its cells, of a recording its moments.
         """
+        if isinstance(self.source, AudioField):
+            return look_at_sounds(self, self.source, examples)
         if not isinstance(self.source, TextField):
             return look_at_images(self, examples)
         maps: list[AttentionMap | None] = [None] * len(examples)
@@ -351,7 +358,11 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    return source if isinstance(config, ImageConfig) else as_source(split_source(source))
+    if isinstance(config, ImageConfig | AudioConfig | VideoConfig):
+        return source
+    return (
+        read_pair(source) if isinstance(config, JoinedConfig) else as_source(split_source(source))
+    )
 
 
 def _has_text(source: Text) -> bool:

@@ -37,6 +37,7 @@ from regard.tasks.filling import (
 )
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.predictor import Predictor
+from regard.tasks.preparing import take_parts
 from regard.tasks.recipe import DenoisingRecipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
@@ -83,7 +84,7 @@ class DenoisingTask(Predictor):
                     "`start` must be a run that learned to write what was taken out of a text, "
                     f"but is one for the task '{start.recipe.task}'."
                 )
-            return cls._begin(recipe, start, examples, device=device)
+            return cls.build(take_parts(recipe, start, examples), device=device)
         config = recipe.data.source
         extra = (*config.extra_tokens, *recipe.data.corruption.sentinels)
         joint = train_tokenizer(

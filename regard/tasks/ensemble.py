@@ -1,12 +1,17 @@
 """Several runs that answer as one: which folders are meant, and whether they fit together."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.core.files import read_json
 from regard.data.fields import TOKENIZER
+from regard.data.images import IMAGE
 from regard.data.sources import SourceConfig, source_files
+from regard.data.tokenizers import TokenizerConfig
+from regard.models.ctc import NoCtcConfig
 from regard.models.ensemble import Ensemble
 from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
@@ -40,7 +45,7 @@ def split_folders(folders: str | Path) -> list[Path]:
 def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
     """Make of several opened runs a predictor that writes with all of them.
 
-    Its settings are those of the first.
+    Its settings are those of the first. Decoders write together; CTC is not asked.
 
     Args:
         runs: Each run by its folder.
@@ -50,8 +55,10 @@ def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
     lead = members[first]
     for other in others:
         _check_fields(first, other, lead.recipe.data.source)
+    search = replace(lead.recipe.search, ctc_weight=0.0)
+    model = replace(lead.recipe.model, ctc=NoCtcConfig())
     return Predictor(
-        lead.recipe,
+        replace(lead.recipe, search=search, model=model),
         Ensemble([member.model for member in members.values()]),
         source=lead.source,
         target=lead.target,
@@ -66,6 +73,11 @@ def _check_task(folder: Path, run: Task[Any]) -> Predictor:
             f"'{run.recipe.task}'. Leave it out, or open it alone."
         )
     assert isinstance(run, Predictor)
+    if run.recipe.model.ctc_weight == 1:
+        raise ConfigError(
+            f"An ensemble needs runs whose decoder writes, but {folder} has `model.ctc.weight` 1. "
+            "Leave it out, or open it alone."
+        )
     return run
 
 
@@ -75,15 +87,22 @@ def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
         side
         for side, names in (("source", source_files(config)), ("target", TARGET_FILES))
         for name in names
-        if _bytes(first / name) != _bytes(other / name)
+        if _content(first / name) != _content(other / name)
     ]
     if differing:
+        is_text = isinstance(config, TokenizerConfig)
+        what = "vocabularies" if is_text else "fields"
         raise ConfigError(
-            f"An ensemble needs runs with the same vocabularies, but {first} and {other} have "
-            f"different {' and '.join(differing)} vocabularies. Train them with the same data and "
-            "data settings."
+            f"An ensemble needs runs with the same {what}, but {first} and {other} have different "
+            f"{' and '.join(differing)} {what}. Train them with the same data and data settings."
         )
 
 
-def _bytes(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+def _content(path: Path) -> Any:
+    """Return what a file holds, but of images not what happens to them in training only."""
+    if not path.exists():
+        return None
+    if not path.match(IMAGE.format("*")):
+        return path.read_bytes()
+    value = read_json(path)
+    return {**value, "config": {**value["config"], "augmentation": None}}

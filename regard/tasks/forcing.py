@@ -8,27 +8,45 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.record import record
+from regard.data.audio import AudioField
 from regard.data.batches import Batch
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.sources import JoinedField
 from regard.models.copying import CopyAttention
-from regard.search.force import force
-from regard.tasks.prediction import COPYING, AttentionMap, Prediction, as_picture, cell_names
+from regard.search.force import force, walk_along
+from regard.tasks.ctc import build_scorer
+from regard.tasks.listening import CTC, listen
+from regard.tasks.prediction import (
+    COPYING,
+    AttentionMap,
+    Prediction,
+    Recording,
+    as_picture,
+    cell_names,
+)
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor
 
 
 def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
-    """Return the log-probability of every example's own target, as a prediction of it."""
+    """Return the log-probability of every example's own target, as a prediction of it.
+
+    Where the decoder learns nothing, it is that of CTC.
+    """
     scored: list[Prediction | None] = [None] * len(examples)
     for batch in task.batches(examples):
         on_device = batch.to(task.device)
         with torch.inference_mode():
-            log_probs = force(
-                task.model, task.inputs(batch), batch.source_mask, targets=on_device.target
-            ).cpu()
+            if task.recipe.model.ctc_weight == 1:
+                roles, memory = task.target.tokenizer, task.encode(batch)
+                scorer = build_scorer(task.model, memory, roles, weight=1.0)
+                log_probs = walk_along(scorer, on_device.target).cpu()
+            else:
+                log_probs = force(
+                    task.model, task.inputs(batch), batch.source_mask, targets=on_device.target
+                ).cpu()
         for place, row in enumerate(batch.rows):
             length = int(batch.target_mask[place].sum()) - 1
             said = tuple(log_probs[place, :length].tolist())
@@ -84,14 +102,20 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
             if recorded.num_layers:
                 weights = recorded.stack()[place, :, :, :num_target].cpu().float()
                 weights = weights[..., seen[place].columns]
+            recording = seen[place].recording
+            kind = COPYING if pointers else "attention"
+            if recording and recording.aligned is not None and task.recipe.model.ctc_weight == 1:
+                # The decoder has learned nothing: where it looks means nothing.
+                weights, kind = recording.aligned[None, None], CTC
             target = batch.target[place, 1 : num_target + 1].tolist()
             maps[row] = AttentionMap(
                 source=source,
                 target=task.target.tokenizer.pieces(target),
                 weights=weights,
-                kind=COPYING if pointers else "attention",
+                kind=kind,
                 grid=seen[place].grid,
                 image=seen[place].image,
+                recording=seen[place].recording,
             )
     return [found for found in maps if found is not None]
 
@@ -103,8 +127,9 @@ class _Seen:
     labels: tuple[str, ...]
     columns: slice | Tensor
     """Which positions of the memory these are."""
-    grid: tuple[int, int] | None = None
+    grid: tuple[int, ...] | None = None
     image: Any = None
+    recording: Recording | None = None
 
 
 def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
@@ -113,6 +138,9 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
         return [_Seen(found, slice(len(found))) for found in labels]
     with torch.inference_mode():
         memory = task.encode(batch)
+    if isinstance(task.source, AudioField):
+        heard = listen(task, task.source, batch, memory=memory)
+        return [_Seen(times, slice(len(times)), recording=one) for times, one in heard]
     assert memory.layout is not None
     cells = cell_names(memory.layout)
     found = []
@@ -123,8 +151,8 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
             ids, images = batch.source
             real = ids[place][batch.source_mask[place]].tolist()
             pieces = task.source.text.tokenizer.pieces(real)
-        # The image's positions stand after those of the text, padding and all.
-        columns = memory.mask[place].cpu().nonzero()[:, 0]
+        # In the memory cells come before words; people read the words first.
+        columns = memory.mask[place].cpu().nonzero()[:, 0].roll(-len(cells))
         found.append(_Seen((*pieces, *cells), columns, memory.layout, as_picture(images[place])))
     return found
 

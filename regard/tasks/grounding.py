@@ -22,10 +22,10 @@ from regard.data.labelled import read_labelled, split_source
 from regard.data.labels import LabelledBatch, LabelledBatches
 from regard.data.sources import (
     JoinedField,
-    check_pair,
     describe_source,
     learn_source,
     load_source,
+    read_pair,
 )
 from regard.metrics.pointing import box_region, pointing_accuracy
 from regard.metrics.regions import box_accuracy, mean_box_iou, parse_box
@@ -93,7 +93,7 @@ class GroundingTask(Task[GroundingRecipe]):
             begun = cls.fresh(recipe, source=start.source, device=device)
             begun.model.load_state_dict(start.model.state_dict())
             return begun
-        source = learn_source(recipe.data.source, [_pair(e.source) for e in examples])
+        source = learn_source(recipe.data.source, [read_pair(e.source) for e in examples])
         assert isinstance(source, JoinedField)
         return cls.fresh(recipe, source=source, device=device)
 
@@ -203,12 +203,12 @@ class GroundingTask(Task[GroundingRecipe]):
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return where each phrase looks in its image: one row, the phrase's."""
         maps: dict[int, AttentionMap] = {}
-        items = self.source.read_all([_pair(example.source) for example in examples])
+        items = self.source.read_all([read_pair(example.source) for example in examples])
         for row, _, weights, layout in self._found([example.source for example in examples]):
             (_, images), _ = self.source.stack([items[row]])
             maps[row] = AttentionMap(
                 source=cell_names(layout),
-                target=(_pair(examples[row].source)[0],),
+                target=(read_pair(examples[row].source)[0],),
                 weights=weights[None, None, None],
                 grid=layout,
                 image=as_picture(images[0]),
@@ -223,7 +223,7 @@ class GroundingTask(Task[GroundingRecipe]):
 
     def _found(
         self, sources: Sequence[Any]
-    ) -> Iterator[tuple[int, Tensor, Tensor, tuple[int, int]]]:
+    ) -> Iterator[tuple[int, Tensor, Tensor, tuple[int, ...]]]:
         """Yield the number of each source with its box (4,), its weights (S,) and the grid."""
         examples = [Example(source) for source in sources]
         batches = self._batches(examples, [0] * len(examples)) if examples else None
@@ -237,7 +237,7 @@ class GroundingTask(Task[GroundingRecipe]):
         self, examples: Sequence[Example], boxes: Sequence[Any], *, is_shuffled: bool = False
     ) -> LabelledBatches:
         most = self.recipe.data.batch.max_length
-        items = self.source.read_all([_pair(example.source) for example in examples])
+        items = self.source.read_all([read_pair(example.source) for example in examples])
         return LabelledBatches(
             [self.source.shorten(item, most) for item in items],
             boxes,
@@ -257,14 +257,6 @@ class GroundingTask(Task[GroundingRecipe]):
         return Loss(total=total, nll=total.detach(), count=count)
 
 
-def _pair(source: Any) -> tuple[str, str]:
-    """Return phrase and image of a source; in a line, a tab parts them."""
-    pair = split_source(source)
-    check_pair(pair)
-    phrase, image = pair
-    return phrase, image.strip()
-
-
 def _read_boxes(examples: Sequence[Example]) -> list[tuple[float, float, float, float]]:
     return [parse_box(example.target) for example in examples]
 
@@ -273,7 +265,7 @@ def _write(box: Tensor) -> str:
     return " ".join(f"{edge:.3f}" for edge in box.clamp(0, 1).tolist())
 
 
-def _prediction(text: str, box: Tensor, weights: Tensor, *, layout: tuple[int, int]) -> Prediction:
+def _prediction(text: str, box: Tensor, weights: Tensor, *, layout: tuple[int, ...]) -> Prediction:
     """Make an answer of a box (4,) and where was looked (S,)."""
     share = float((cell_shares(box[None], layout)[0] * weights).sum())
     log_prob = math.log(max(share, LEAST))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from regard.core.errors import DataError
 from regard.data.examples import Example
+from regard.data.fields import TextField
 from regard.data.labelled import split_source
 from regard.metrics.accuracy import accuracy
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
@@ -47,9 +48,11 @@ def evaluate_labels(
     }
     if len(task.labels.names) > MOST_CANDIDATES:
         results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
+    has_text = isinstance(task.source, TextField)
     return Evaluation(
         results=results,
-        by_length=by_length(sources, outputs, references, measures=measures),
+        # Where a source is an image, it has no length.
+        by_length=by_length(sources, outputs, references, measures=measures) if has_text else [],
         by_tag=by_tag(tags, outputs, references, measures=measures) if any(tags) else [],
         sources=sources,
         outputs=outputs,

@@ -1,6 +1,8 @@
 """What a model answers, and where it looked."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import torch
@@ -28,6 +30,20 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
+class Recording:
+    """Sound that was listened to, as it was read."""
+
+    frames: NDArray[np.float32]
+    """(F, M), log-mel."""
+    hop: float
+    """Seconds from one frame to the next."""
+    num_joined: int
+    """Frames that went into one position of the memory."""
+    aligned: Tensor | None = None
+    """(T, S), 1 where CTC hears each piece of the target, where the model has it; on the host."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionMap:
     """Where the model looked while it wrote a given target."""
 
@@ -39,10 +55,13 @@ class AttentionMap:
     """(N, H, T, S), on the host."""
     kind: str = "attention"
     """What the weights are: attention, or what stands in for it where a model has none."""
-    grid: tuple[int, int] | None = None
-    """Rows and columns of an image's cells; they are the last of `source`, row by row."""
+    grid: tuple[int, ...] | None = None
+    """Rows and columns of an image's cells, before them the frames of a video; the cells are the
+    last of `source`, frame by frame and row by row."""
     image: NDArray[np.uint8] | None = None
-    """The image that was looked at, (Y, X, 3), where there is one."""
+    """The image that was looked at, (Y, X, 3), or the video, (F, Y, X, 3), where there is one."""
+    recording: Recording | None = None
+    """The sound that was listened to, where there is any."""
 
     @classmethod
     def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
@@ -51,6 +70,26 @@ class AttentionMap:
         if recorded.num_layers:
             weights = recorded.stack_self()[0].cpu().float()
         return cls(source=text, target=text, weights=weights)
+
+    @property
+    def num_words(self) -> int:
+        """How many of `source` are pieces of a text: all that are no cells of an image."""
+        return len(self.source) - (math.prod(self.grid) if self.grid else 0)
+
+    @property
+    def still(self) -> NDArray[np.uint8] | None:
+        """One picture to stand for what was looked at: the image, or the middle of the video."""
+        if self.image is None or self.image.ndim == 3:
+            return self.image
+        frame: NDArray[np.uint8] = self.image[len(self.image) // 2]
+        return frame
+
+    def words(self) -> "AttentionMap":
+        """Return the part of the map that is over a text."""
+        num = self.num_words
+        return replace(
+            self, source=self.source[:num], weights=self.weights[..., :num], grid=None, image=None
+        )
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
@@ -73,14 +112,14 @@ def _label(piece: str) -> str:
     return piece.removeprefix("▁") or piece
 
 
-def cell_names(grid: tuple[int, int]) -> tuple[str, ...]:
-    """Name the cells of a grid row by row, `row,column` from 1 on."""
-    rows, columns = grid
+def cell_names(grid: tuple[int, ...]) -> tuple[str, ...]:
+    """Name the cells of a grid row by row, `row,column` from 1 on; of a video, the frame first."""
     return tuple(
-        f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)
+        ",".join(map(str, cell)) for cell in product(*(range(1, size + 1) for size in grid))
     )
 
 
 def as_picture(pixels: Tensor) -> NDArray[np.uint8]:
-    """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3)."""
-    return np.ascontiguousarray(pixels.expand(3, -1, -1).permute(1, 2, 0).cpu().numpy())
+    """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3); frames stay in front."""
+    colours = pixels.expand(*pixels.shape[:-3], 3, -1, -1)
+    return np.ascontiguousarray(colours.movedim(-3, -1).cpu().numpy())

@@ -16,32 +16,30 @@ from regard.data.batches import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, limit_lengths
 from regard.data.columns import split_columns
 from regard.data.examples import Example
-from regard.data.fields import TOKENIZER, Text, TextField, both_sides, texts_of
-from regard.data.images import ImageConfig
+from regard.data.fields import TOKENIZER, Text, TextField, texts_of
 from regard.data.sources import (
+    JOINED_COLUMNS,
     JoinedField,
     SourceField,
     describe_source,
-    learn_source,
     load_source,
 )
-from regard.data.tokenizers import Tokenizer, TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.tokenizers import Tokenizer
 from regard.metrics.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
+from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
-from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
-from regard.tasks import forcing
+from regard.tasks import ctc, forcing
 from regard.tasks.evaluation import Evaluation, as_text, evaluate
 from regard.tasks.lengths import check_positions, limit_targets, warn_of_long
 from regard.tasks.measuring import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import DataConfig, Recipe
-from regard.tasks.starting import find_image_encoder, find_image_field
+from regard.tasks.preparing import Parts, learn_parts, take_parts
+from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy, log_probs_of
@@ -91,49 +89,16 @@ class Predictor(Task[Recipe]):
         start: Task[Any] | None = None,
     ) -> Self:
         """Learn vocabularies from training pairs, and build a model over them."""
-        if start is not None:
-            return cls._begin(recipe, start, examples, device=device)
-        return cls.fresh(recipe, **_learn_fields(recipe.data, examples), device=device)
+        if start is None:
+            return cls.build(learn_parts(recipe, examples), device=device)
+        return cls.build(take_parts(recipe, start, examples), device=device)
 
     @classmethod
-    def _begin(
-        cls,
-        recipe: Recipe,
-        start: Task[Any],
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-    ) -> Self:
-        if isinstance(recipe.data.source, ImageConfig) and not isinstance(start, Predictor):
-            return cls._begin_with_eyes(recipe, start, examples, device=device)
-        if not isinstance(start, Predictor):
-            raise ConfigError(
-                "`start` must be a run of an encoder–decoder, but is one for the task "
-                f"'{start.recipe.task}'."
-            )
-        # The vocabularies come along, and whether there are two of them.
-        data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
-        recipe = replace(recipe, model=start.recipe.model, data=data)
-        begun = cls.fresh(recipe, source=start.source, target=start.target, device=device)
-        begun.model.load_state_dict(start.model.state_dict())
-        return begun
-
-    @classmethod
-    def _begin_with_eyes(
-        cls,
-        recipe: Recipe,
-        start: Task[Any],
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-    ) -> Self:
-        """Take over only what sees: the encoder of a classifier of images."""
-        settings, encoder = find_image_encoder(start)
-        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        target = _learn_target(recipe.data, examples)
-        begun = cls.fresh(recipe, source=find_image_field(start), target=target, device=device)
-        begun.model.encoder.load_state_dict(encoder.state_dict())
-        return begun
+    def build(cls, parts: Parts, *, device: torch.device) -> Self:
+        """Put parts together; weights that they do not hold begin afresh."""
+        task = cls.fresh(parts.recipe, source=parts.source, target=parts.target, device=device)
+        task.model.load_state_dict({**task.model.state_dict(), **parts.weights})
+        return task
 
     @classmethod
     def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
@@ -154,7 +119,7 @@ class Predictor(Task[Recipe]):
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,
-            shorten=self.source.shorten if isinstance(self.source, JoinedField) else None,
+            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
         batches = Batches(
@@ -195,11 +160,11 @@ class Predictor(Task[Recipe]):
         terms = list(output.losses.values())
         if output.reinforce is not None:
             told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
-            terms.append(output.reinforce(told, mask))
+            terms.append(output.reinforce(told, batch.target[:, 1:], mask))
         for term in terms:
             more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
             loss = replace(loss, total=loss.total + more)
-        return loss
+        return ctc.weigh(loss, output, batch, weight=self.recipe.model.ctc_weight)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure greedy answers and the loss."""
@@ -323,10 +288,14 @@ class Predictor(Task[Recipe]):
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
         roles = self.target.tokenizer
+        ctc.check_ctc(self.recipe.model, config)
         with torch.inference_mode():
             memory = self.encode(batch)
-            return find_targets(
-                ModelScorer(self.model, memory, banned=(roles.pad, roles.sos)),
+            scorer = ctc.build_scorer(self.model, memory, roles, weight=config.ctc_weight)
+            if isinstance(scorer, CtcScorer) and ctc.takes_best_path(config, prefix):
+                return ctc.find_best_path(scorer, self.model, memory)
+            found = find_targets(
+                scorer,
                 start=roles.sos,
                 end=roles.eos,
                 max_lengths=limit_targets(config.max_lengths(batch.source_mask), self.recipe.model),
@@ -335,6 +304,7 @@ class Predictor(Task[Recipe]):
                 prefixes=[prefix] * len(batch.rows),
                 numbers=numbers,
             )
+            return ctc.own_log_probs(scorer, found, start=roles.sos)
 
     def inputs(self, batch: Batch) -> Values:
         """Return what the encoder reads of a batch, on the model's device."""
@@ -347,16 +317,21 @@ class Predictor(Task[Recipe]):
 
     def _warn_of_odd(self, sources: Sequence[Text]) -> None:
         """Say what of some texts the vocabulary does not hold, and how many are long."""
-        if not isinstance(self.source, TextField):
+        field: SourceField = self.source
+        if isinstance(field, JoinedField):
+            field, sources = field.text, [texts_of(source)[0] for source in sources]
+        if not isinstance(field, TextField):
             return
-        self.source.warn_of_unknown(sources, "sources")
+        field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
-            ids = self.source.read_all(sources)
+            ids = field.read_all(sources)
             self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
 
     def split(self, source: Text) -> Text:
-        """Return the texts of a line, where the recipe names several source columns."""
+        """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
         columns = self.recipe.data.columns
+        if isinstance(self.source, JoinedField):
+            columns = columns or JOINED_COLUMNS
         return split_columns(source, columns) if isinstance(source, str) else source
 
     def _read_prefix(self, prefix: str) -> list[int]:
@@ -375,20 +350,3 @@ class Predictor(Task[Recipe]):
             tokens=self.target.tokenizer.pieces(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
-
-
-def _learn_fields(config: DataConfig, examples: Sequence[Example]) -> dict[str, Any]:
-    """Return the fields of both sides by their names."""
-    sources = [example.source for example in examples]
-    if config.is_joint:
-        assert isinstance(config.source, TokenizerConfig)
-        texts = [text for source in sources for text in texts_of(source)]
-        targets = [example.target for example in examples]
-        return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
-    source = learn_source(config.source, sources)
-    return {"source": source, "target": _learn_target(config, examples)}
-
-
-def _learn_target(config: DataConfig, examples: Sequence[Example]) -> TextField:
-    tokenizer = train_tokenizer(config.target, [example.target for example in examples])
-    return TextField(tokenizer, has_start=True)

@@ -5,15 +5,25 @@ from functools import partial
 from pathlib import Path
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.audio import AudioConfig, keep_audible
 from regard.data.datasets import Reader, find_data
 from regard.data.examples import Example
-from regard.data.image_files import find_images, read_captions, read_image_folder
+from regard.data.image_files import (
+    find_images,
+    place_images,
+    read_captions,
+    read_image_folder,
+    read_with_images,
+)
 from regard.data.images import ImageConfig, keep_readable
 from regard.data.labelled import read_labelled
 from regard.data.readers import read_examples, read_sources
-from regard.data.sources import JoinedConfig, check_pair
+from regard.data.sound_files import find_sounds, read_sound_folder, read_transcripts
+from regard.data.sources import JOINED_COLUMNS, JoinedConfig, read_pair
 from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
 from regard.data.texts import read_text, split_text
+from regard.data.video import VideoConfig, keep_readable_videos
+from regard.data.video_files import find_videos, read_video_captions, read_video_folder
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
 
@@ -36,6 +46,8 @@ def read_pairs(
     """
     read = read or _pair_reader(config)
     seed = config.seed
+    if _reads_both(config):
+        read = partial(read_with_images, read=read)
     found = find_data(*data, seed=seed, read=read)
     valid_side = read_side(valid, "valid", config=config, read=read)
     test_side = read_side(test, "test", config=config, read=read)
@@ -75,15 +87,24 @@ def read_side(
             f"`--{side}` must be one file of pairs or two line-aligned files, "
             f"but there are {len(paths)}: {', '.join(paths)}."
         )
-    found = find_data(*paths, seed=config.seed, read=read or _pair_reader(config))
+    read = read or _pair_reader(config)
+    if _reads_both(config):
+        read = partial(read_with_images, read=read)
+    found = find_data(*paths, seed=config.seed, read=read)
     chosen: list[Example] = getattr(found, side) if isinstance(found, Splits) else found
     return _hold_out(chosen, config)
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
-    if _sees(config):
-        return lambda path, second: read_captions(path)
     columns = config.columns if isinstance(config, DataConfig) else ()
+    if _reads_both(config):
+        columns = columns or JOINED_COLUMNS
+    if _sees(config):
+        return lambda path, second: read_captions(path, columns=columns)
+    if _hears(config):
+        return lambda path, second: read_transcripts(path, columns=columns)
+    if _watches(config):
+        return lambda path, second: read_video_captions(path, columns=columns)
     return partial(read_examples, columns=columns)
 
 
@@ -92,33 +113,60 @@ def _sees(config: BaseDataConfig) -> bool:
     return isinstance(getattr(config, "source", None), ImageConfig)
 
 
+def _watches(config: BaseDataConfig) -> bool:
+    """Tell whether sources are videos."""
+    return isinstance(getattr(config, "source", None), VideoConfig)
+
+
+def _hears(config: BaseDataConfig) -> bool:
+    """Tell whether sources are recordings."""
+    return isinstance(getattr(config, "source", None), AudioConfig)
+
+
+def _reads_both(config: BaseDataConfig) -> bool:
+    """Tell whether sources are texts with an image."""
+    return isinstance(getattr(config, "source", None), JoinedConfig)
+
+
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Return examples to measure on: an image once, with all that is said of it."""
+    """Return examples to measure on: an image or the like once, with all that is said of it."""
     examples = _keep_readable(examples, config)
-    return merge_references(examples) if _sees(config) else examples
+    has_texts = not (_sees(config) or _hears(config) or _watches(config))
+    return examples if has_texts else merge_references(examples)
 
 
 def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Drop examples whose image cannot be read, and say so; text is always kept."""
+    """Drop examples whose image and the like cannot be read, and say so; text is always kept."""
     source = getattr(config, "source", None)
     if isinstance(source, ImageConfig):
         return keep_readable(examples, source)
+    if isinstance(source, VideoConfig):
+        return keep_readable_videos(examples, source)
+    if isinstance(source, AudioConfig):
+        return keep_audible(examples, source)
     if isinstance(source, JoinedConfig):
-        for example in examples:
-            check_pair(example.source)
-        return keep_readable(examples, source.image, reference=lambda example: example.source[1])
+        return keep_readable(
+            examples, source.image, reference=lambda example: read_pair(example.source)[1]
+        )
     return examples
 
 
 def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
-    """Read what is asked: the lines of a file or, where images are, their references.
+    """Read what is asked: the lines of a file or, of images and recordings, their references.
 
     Args:
-        path: A text file or `-`; an image, a folder of images or a list of them.
+        path: A text file or `-`; an image or a recording, a folder or a list of them; a file with a
+            text and an image a line.
         recipe: What the model reads.
     """
-    sees = isinstance(getattr(recipe.data, "source", None), ImageConfig)
-    return iter(find_images(path) if sees else read_sources(path))
+    if _sees(recipe.data):
+        return iter(find_images(path))
+    if _watches(recipe.data):
+        return iter(find_videos(path))
+    if _hears(recipe.data):
+        return iter(find_sounds(path))
+    lines = read_sources(path)
+    return place_images(lines, path) if _reads_both(recipe.data) else lines
 
 
 def read_texts(
@@ -200,9 +248,23 @@ def read_labelled_side(
 
 
 def _label_reader(config: BaseDataConfig) -> Reader:
+    if _watches(config):
+        return _read_labelled_videos
+    if _hears(config):
+        return _read_labelled_sounds
     return _read_labelled_images if _sees(config) else read_labelled
 
 
 def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
     """Read a folder with one for each label, or a file with an image and its label a line."""
     return read_image_folder(path) if Path(path).is_dir() else read_captions(path)
+
+
+def _read_labelled_videos(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with a video and its label a line."""
+    return read_video_folder(path) if Path(path).is_dir() else read_video_captions(path)
+
+
+def _read_labelled_sounds(path: str, second: str | None = None) -> list[Example]:
+    """Read a folder with one for each label, or a file with a recording and its label a line."""
+    return read_sound_folder(path) if Path(path).is_dir() else read_transcripts(path)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from regard.core.config import at_least, from_dict
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
+from regard.data.audio import AudioConfig
 from regard.data.columns import check_columns
 from regard.data.corruption import CorruptionConfig
 from regard.data.images import ImageConfig
@@ -13,6 +14,7 @@ from regard.data.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.packing import PackingKind
 from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
+from regard.data.video import VideoConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
@@ -23,6 +25,7 @@ from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
+from regard.tasks.ctc import check_ctc
 from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
@@ -33,7 +36,7 @@ class DataConfig(BaseDataConfig):
     """How pairs become batches."""
 
     source: SourceConfig = field(default_factory=TokenizerConfig)
-    """What the source is: text, with the settings of its tokeniser; an image; or both."""
+    """What the source is: text, with the settings of its tokeniser; an image; both; or sound."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)
     """The target's tokeniser; a joint vocabulary takes the source's settings."""
     is_joint: bool = False
@@ -85,6 +88,7 @@ class Recipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         check_kinds(self.data.source, self.model.encoder)
+        check_ctc(self.model, self.search)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:
@@ -118,8 +122,8 @@ class ClassificationDataConfig(BaseDataConfig):
     """How labelled sources become batches."""
 
     source: SourceConfig = field(default_factory=TokenizerConfig)
-    """What the source is: text, with the settings of its tokeniser; an image; or both. A run that
-    begins from another takes that one's."""
+    """What the source is: text, with the settings of its tokeniser; an image; both; or sound. A
+    run that begins from another takes that one's."""
     mixup: float = 0.0
     """How much images are mixed with each other while training, labels as well: both parameters of
     the beta distribution that the shares are drawn from (Zhang et al. 2018); 0 = not at all."""
@@ -289,12 +293,18 @@ class LanguageRecipe(BaseRecipe):
 
 
 def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
-    """Raise if an encoder is to read what it cannot: text, an image, or both at once."""
+    """Raise if an encoder is to read what it cannot: text, an image, both at once, or sound."""
     given = next(what for what, kind in SOURCES.items() if isinstance(source, kind))
     check_reads(encoder, given)
 
 
-SOURCES = {"text": TokenizerConfig, "images": ImageConfig, "text with an image": JoinedConfig}
+SOURCES = {
+    "text": TokenizerConfig,
+    "images": ImageConfig,
+    "text with an image": JoinedConfig,
+    "videos": VideoConfig,
+    "sound": AudioConfig,
+}
 """What a source can be, as encoders are sorted by it."""
 
 RECIPES: dict[str, type[BaseRecipe]] = {

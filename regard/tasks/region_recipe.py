@@ -90,13 +90,13 @@ class GroundingRecipe(BaseRecipe):
 def check_unmoved(image: ImageConfig, name: str) -> None:
     """Raise if something would move what is in an image, but not the regions that it has."""
     rules = {
-        "fit": (image.fit, "squash"),
-        "augmentation.crop": (image.augmentation.crop, 0),
-        "augmentation.flip": (image.augmentation.flip, False),
+        "fit": (f"'{image.fit}'", "'squash'"),
+        "augmentation.crop": (str(image.augmentation.crop), "0"),
+        "augmentation.flip": (str(image.augmentation.flip).lower(), "false"),
     }
     for setting, (value, needed) in rules.items():
         if value != needed:
             raise ConfigError(
-                f"`{name}.{setting}` must be {needed!r} where regions of an image are asked for, "
-                f"or they would not lie where the image does, but is {value!r}."
+                f"`{name}.{setting}` must be {needed} where regions of an image are asked for, "
+                f"or they would not lie where the image does, but is {value}."
             )

@@ -9,10 +9,11 @@ from regard.data.examples import Example
 from regard.metrics.grouping import Group
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.listening import listen_through
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
-from regard.tasks.seeing import look_through
-from regard.visual import curves, heatmap
+from regard.tasks.seeing import look_through, num_columns
+from regard.visual import curves, heatmap, spectrogram
 from regard.visual.picture import to_svg
 from regard.visual.pixels import check_image, fit
 from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
@@ -61,7 +62,7 @@ def write_report(
     looked = _look(predictor, evaluation, num_maps)
     has_images = any(found.image is not None for _, found in looked)
     sections = [
-        Section("", _summary(metrics, evaluation)),
+        Section("", _summary(metrics, evaluation, "images" if has_images else "sentences")),
         Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
         Section(
             "Samples",
@@ -80,13 +81,13 @@ def write_report(
     return path
 
 
-def _summary(metrics: dict[str, Any], evaluation: Evaluation) -> Any:
+def _summary(metrics: dict[str, Any], evaluation: Evaluation, sources: str) -> Any:
     training = metrics["training"]
     values = {result.name: f"{result.value:.4g}" for result in evaluation.results.values()}
     values["parameters"] = f"{metrics['parameters']:,}"
     values["training"] = f"{training['seconds']:.0f} s"
     values["target tokens/s"] = f"{training['tokens_per_second']:,.0f}"
-    values["test sentences"] = f"{len(evaluation.outputs):,}"
+    values[f"test {sources}"] = f"{len(evaluation.outputs):,}"
     return cards(values)
 
 
@@ -98,9 +99,9 @@ def _samples(evaluation: Evaluation, num: int) -> Any:
 
 def _image_samples(looked: Looked) -> Any:
     tiles = [
-        Tile(fit(check_image(found.image)), pair.target, f"right: {pair.references[0]}")
+        Tile(fit(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
         for pair, found in looked
-        if found.image is not None
+        if found.still is not None
     ]
     note = f"The first {len(tiles)} images of the test set that were answered, unpicked."
     return join(paragraph(note), figure(to_svg(sheet(tiles))))
@@ -126,8 +127,13 @@ def _maps(looked: Looked, note: str) -> list[Section]:
 
 
 def _draw(found: AttentionMap) -> Any:
+    heard = listen_through(found)
+    if heard is not None:
+        return to_svg(spectrogram.draw(heard))
     seen = look_through(found)
-    return to_svg(sheet(seen)) if seen else heatmap.svg(found.mean().numpy(), *found.labels)
+    if seen:
+        return to_svg(sheet(seen, columns=num_columns(found)))
+    return heatmap.svg(found.mean().numpy(), *found.labels)
 
 
 def _groups(title: str, groups: Sequence[Group]) -> list[Section]:

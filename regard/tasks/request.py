@@ -1,12 +1,16 @@
 """What a person asks of training: which data, which recipe, where to."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from regard.core.config import from_dict, override
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.log import logger
+from regard.data.image_files import names_images, read_pairs_or_folder
+from regard.data.lines import STANDARD_INPUT
+from regard.data.sound_files import names_sounds
 from regard.data.splitting import Splits
 from regard.tasks import runs
 from regard.tasks.choice import choose
@@ -77,11 +81,22 @@ class Request:
         if self.recipe is not None:
             recipe = self._with_metric(load_recipe(self.recipe, self.settings))
             return recipe, self._read(recipe)
-        splits = read_pairs(self.data, self.valid, self.test, config=self._how_to_read())
+        how = self._how_to_read()
+        read = partial(read_pairs_or_folder, columns=how.columns)
+        splits = read_pairs(self.data, self.valid, self.test, config=how, read=read)
         choice = choose(splits.train, find_device(self.device), metric=self.metric)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
-        return self._with_metric(recipe), splits
+        recipe = self._with_metric(recipe)
+        if not (names_images(splits.train) or names_sounds(splits.train)):
+            return recipe, splits
+        if STANDARD_INPUT in (*self.data, *self.valid, *self.test):
+            raise ConfigError(
+                "Standard input can be read only once, and it took that to see that it names "
+                f"images or recordings. Name the recipe: `--recipe {choice.recipe}`."
+            )
+        # Images and recordings are read anew, as the recipe takes them.
+        return recipe, self._read(recipe)
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:
         if self.metric is None:

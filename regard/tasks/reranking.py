@@ -11,6 +11,7 @@ from regard.core.log import logger
 from regard.data.columns import split_columns
 from regard.data.dialogue import SPEAKERS
 from regard.data.examples import Example
+from regard.data.tokenizers import TokenizerConfig
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.evaluation import as_text
@@ -104,7 +105,7 @@ def answering(task: Any, reverse: Any = None, weight: float | None = None) -> An
 
 
 def check_writer(run: Task[Any], what: str) -> None:
-    """Raise a `ConfigError` unless a run writes a target for a source.
+    """Raise a `ConfigError` unless a run writes a target for a text.
 
     Args:
         run: The run.
@@ -115,6 +116,8 @@ def check_writer(run: Task[Any], what: str) -> None:
             f"{what} must be a run for the task 'generation', an encoder–decoder, but is one for "
             f"'{run.recipe.task}'."
         )
+    if not isinstance(run.recipe.data.source, TokenizerConfig):
+        raise ConfigError(f"{what} must be a run that reads text alone, but it reads images.")
 
 
 def last_turn(context: str) -> str:

@@ -1,22 +1,32 @@
-"""Where a model looked in an image, as tiles that can be drawn."""
+"""Where a model looked in an image or a video, as tiles that can be drawn."""
 
 from regard.tasks.prediction import AttentionMap
-from regard.visual.overlay import strip
+from regard.visual.overlay import film, strip
 from regard.visual.pixels import check_image, fit
-from regard.visual.tiles import Tile
+from regard.visual.tiles import COLUMNS, Tile
 
 
 def look_through(found: AttentionMap) -> list[Tile]:
-    """Show an image, then where each piece of the target looked in it.
+    """Show an image or a video, then where each piece of the target looked in it.
 
     Args:
-        found: A map with its image. Where there is no grid, or a model has no attention, the image
-            stands alone; where there is no image, nothing does.
+        found: A map with its image; what it has over a text is left out. Where there is no grid, or
+            a model has no attention, the image stands alone; where there is no image, nothing does.
     """
-    if found.image is None:
+    if found.image is None or found.still is None:
         return []
     if found.grid is None or not found.weights.shape[0]:
-        return [Tile(fit(check_image(found.image)))]
+        return [Tile(fit(check_image(found.still)))]
     words, _ = found.labels
-    grids = found.mean().reshape(-1, *found.grid)  # (T, Y, X)
-    return strip(found.image, words, grids.numpy())
+    cells = found.mean()[:, found.num_words :]  # (T, P)
+    grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
+    return (film if _is_video(found) else strip)(found.image, words, grids)
+
+
+def num_columns(found: AttentionMap) -> int:
+    """Return how many tiles stand in a row: of a video, all its frames."""
+    return len(found.image) if _is_video(found) and found.image is not None else COLUMNS
+
+
+def _is_video(found: AttentionMap) -> bool:
+    return found.image is not None and found.image.ndim == 4

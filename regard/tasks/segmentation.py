@@ -1,5 +1,6 @@
 """Segmentation: an image in; a label for each cell of its grid out, as rows of letters."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -229,6 +230,13 @@ class SegmentationTask(Task[SegmentationRecipe]):
                 image=as_picture(self.source.stack([pixels[row]])[0][0]),
             )
         return [maps[row] for row in range(len(examples))]
+
+    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return what `regard show` draws, and how many cells have each label beside it."""
+        example, written = super().answer(source, target)
+        counts = Counter("".join(written.split()))
+        cells = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
+        return example, f"{cells} of {counts.total()} cells"
 
     def _logits(self, batch: LabelledBatch) -> Tensor:
         values = batch.source.to(self.device, non_blocking=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 from regard.core.errors import ConfigError
 from regard.data.fields import TextField
-from regard.data.images import ImageField
+from regard.data.images import ImageConfig, ImageField
 from regard.data.tokenizers import Tokenizer
 from regard.models.encoders import ImageEncoderConfig, TokenEncoderConfig
 from regard.models.interfaces import Encoder
@@ -61,3 +61,21 @@ def find_image_field(start: Task[Any]) -> ImageField:
     field = getattr(start, "source", None)
     assert isinstance(field, ImageField)
     return field
+
+
+def see_as(start: Task[Any], config: ImageConfig) -> ImageField:
+    """Return a field of other settings that standardises images as a run's does.
+
+    Convolutions read images of any size; vectors learned for places of patches do not.
+    """
+    before = find_image_field(start)
+    names = ["channels"]
+    if getattr(start.recipe.model.encoder, "positions", "") == "learned":
+        names.append("size")
+    for name in names:
+        asked, known = getattr(config, name), getattr(before.config, name)
+        if asked != known:
+            raise ConfigError(
+                f"`data.source.{name}` must be as in `start` ({known}), but is {asked}."
+            )
+    return ImageField(config, before.mean, before.std)

@@ -32,7 +32,10 @@ def half_blocks(image: ArrayLike, width: int = WIDTH) -> list[Text]:
         image: (Y, X, 3), or (Y, X) in grey; bytes.
         width: Cells of its longest side.
     """
-    pixels = _shrink(image, width)
+    return _colour(_shrink(image, width))
+
+
+def _colour(pixels: Pixels) -> list[Text]:
     lines = []
     for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):
         line = Text(no_wrap=True)
@@ -49,10 +52,28 @@ def shades(image: ArrayLike, width: int = WIDTH) -> list[Text]:
         image: (Y, X, 3), or (Y, X) in grey; bytes.
         width: Cells of its longest side.
     """
-    pixels = _shrink(image, width).mean(-1)  # (Y, X)
-    cells = (pixels[::2] + pixels[1::2]) / 2
+    return _shade(_shrink(image, width))
+
+
+def _shade(pixels: Pixels) -> list[Text]:
+    grey = pixels.mean(-1)  # (Y, X)
+    cells = (grey[::2] + grey[1::2]) / 2
     steps = (cells / 256 * len(_SHADES)).astype(int)
     return [Text("".join(_SHADES[step] for step in row), no_wrap=True) for row in steps]
+
+
+def stretch(image: ArrayLike, width: int, height: int, *, has_colour: bool = True) -> list[Text]:
+    """Draw an image stretched to so many cells and lines, as of something over time.
+
+    Args:
+        image: (Y, X, 3), or (Y, X) in grey; bytes.
+        width: Cells of a line.
+        height: Lines.
+        has_colour: Whether the terminal has.
+    """
+    size = (width, 2 * height)
+    pixels = np.asarray(Image.fromarray(check_image(image)).resize(size, Image.Resampling.BOX))
+    return _colour(pixels) if has_colour else _shade(pixels)
 
 
 def mosaic(tiles: Sequence[Tile], *, draw: Draw = half_blocks, width: int | None = None) -> Text:

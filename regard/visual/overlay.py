@@ -1,4 +1,4 @@
-"""What a model sees in an image: attention over it, word by word, and areas painted over it."""
+"""What a model sees in an image or a video: attention, word by word, and areas painted over it."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,7 +25,9 @@ _LUMA = np.array([0.299, 0.587, 0.114])
 Floats = NDArray[np.float64]
 
 
-def overlay(image: ArrayLike, weights: ArrayLike, *, look: str = "light") -> Pixels:
+def overlay(
+    image: ArrayLike, weights: ArrayLike, *, look: str = "light", most: float = 0.0
+) -> Pixels:
     """Show where weights lie in an image.
 
     The grid is laid over the whole image and interpolated. The scale begins at 0 and ends at the
@@ -35,12 +37,15 @@ def overlay(image: ArrayLike, weights: ArrayLike, *, look: str = "light") -> Pix
         image: (Y, X, 3), or (Y, X) in grey; bytes.
         weights: (Y, X) of the grid, 0 or more.
         look: `light` darkens what is not looked at, `heat` colours what is.
+        most: Where the scale ends, if not at the greatest weight: several images can share one.
 
     Returns:
         (Y, X, 3), at the size of a drawing.
     """
     pixels = fit(check_image(image)).astype(float)
-    strength = _spread(_check_grid(weights), pixels.shape[0], pixels.shape[1])[..., None]
+    grid = _check_grid(weights)
+    shares = grid / (most or greatest(grid))
+    strength = _spread(shares, pixels.shape[0], pixels.shape[1])[..., None]
     blended = pick(LOOKS, look, "look")(pixels, strength)
     return blended.round().clip(0, 255).astype(np.uint8)
 
@@ -69,6 +74,38 @@ def strip(
         for word, grid in zip(words, grids, strict=True)
     ]
     return [Tile(fit(check_image(image))), *shown]
+
+
+def film(
+    frames: ArrayLike, words: Sequence[str], weights: ArrayLike, *, look: str = "light"
+) -> list[Tile]:
+    """Show when and where a model looked in a video: its frames, then these under each word.
+
+    Each word has a row of frames and one scale for all of them, so that it shows which of them was
+    looked at; below a frame stands its share of the weight.
+
+    Args:
+        frames: (F, Y, X, 3), or (F, Y, X) in grey; bytes.
+        words: The words, or pieces of them.
+        weights: (T, F, Y, X), a grid for each frame and each word.
+        look: As in `overlay`.
+    """
+    pictures, grids = list(np.asarray(frames)), np.asarray(weights, dtype=float)
+    if grids.ndim != 4 or grids.shape[:2] != (len(words), len(pictures)):
+        raise DataError(
+            f"`weights` must be a grid for each of {len(pictures)} frames and each of {len(words)} "
+            f"words, but has the shape {grids.shape}."
+        )
+    plain = [
+        Tile(fit(check_image(picture)), note=f"frame {number}")
+        for number, picture in enumerate(pictures, start=1)
+    ]
+    shown = [
+        Tile(overlay(picture, grid, look=look, most=greatest(by_frame)), word, f"{part:.0%}")
+        for word, by_frame in zip(words, grids, strict=True)
+        for picture, grid, part in zip(pictures, by_frame, _parts(by_frame), strict=True)
+    ]
+    return [*plain, *shown]
 
 
 def areas(image: ArrayLike, mask: ArrayLike) -> Pixels:
@@ -132,11 +169,17 @@ def _grey(pixels: Floats) -> Floats:
 
 
 def _spread(grid: Floats, height: int, width: int) -> Floats:
-    """Interpolate a grid to (Y, X), with the greatest weight at 1."""
-    scaled = Image.fromarray((grid / greatest(grid)).astype(np.float32))
+    """Interpolate a grid of 0 to 1 to (Y, X)."""
+    scaled = Image.fromarray(grid.astype(np.float32))
     smooth = scaled.resize((width, height), Image.Resampling.BICUBIC)
     # Cubic curves swing a little beyond what they join.
     return np.asarray(smooth, dtype=float).clip(0, 1)
+
+
+def _parts(by_frame: Floats) -> list[float]:
+    """Return which share of the weight (F, Y, X) lies in each frame."""
+    sums = by_frame.sum((1, 2))
+    return [float(part) for part in sums / max(float(sums.sum()), 1e-12)]
 
 
 def _check_grid(weights: ArrayLike) -> Floats:

@@ -61,6 +61,14 @@ def heatmap(
     return text if has_values else text.append_text(_legend(most, margin))
 
 
+def strip(strengths: ArrayLike) -> Text:
+    """Draw strengths of 0 to 1 as one line, a cell each."""
+    text = Text(no_wrap=True)
+    for strength in np.asarray(strengths, dtype=float):
+        text.append(_shade(strength), _style(strength, is_solid=True))
+    return text
+
+
 def _staircase(heads: Sequence[str], margin: int, cell: int) -> str:
     indent = " " * (margin + cell // 3)
     bar = "│" + " " * (cell - 1)

@@ -78,7 +78,7 @@ def test_error_for_people_is_one_line_on_standard_error_and_exit_code_2():
 
 
 def test_anything_else_keeps_its_traceback(regard, monkeypatch):
-    def fail(*_):
+    def fail(*_, **__):
         raise ZeroDivisionError
 
     monkeypatch.setattr("regard.data.datasets.find_data", fail)
@@ -87,7 +87,7 @@ def test_anything_else_keeps_its_traceback(regard, monkeypatch):
 
 
 def test_interrupt_is_told_in_one_line(regard, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("regard.data.datasets.find_data", interrupt)
@@ -109,7 +109,7 @@ def test_reader_that_has_had_enough_is_no_error():
 
 @pytest.mark.parametrize(("words", "is_said"), [(("--verbose",), True), ((), False)])
 def test_more_is_said_when_asked_for(regard, monkeypatch, words, is_said):
-    def speak(*_):
+    def speak(*_, **__):
         logger.debug("in detail")
         raise DataError("Enough.")
 

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 
 from regard.tasks.learning import train
+from regard.tasks.prediction import cell_names
 from regard.tasks.predictor import Predictor
 
 SENTENCE = "a b c"
@@ -80,7 +81,13 @@ class TestImages:
         def attend_image(predictor, examples):
             weights = torch.eye(6)[None, None]  # (N, H, T, S)
             return [
-                replace(found, weights=weights[:, :, : len(found.target)], grid=(2, 3), image=image)
+                replace(
+                    found,
+                    source=cell_names((2, 3)),
+                    weights=weights[:, :, : len(found.target)],
+                    grid=(2, 3),
+                    image=image,
+                )
                 for found in attend(predictor, examples)
             ]
 

@@ -29,14 +29,19 @@ from regard.models.encoders import (
     BertEncoderConfig,
     ConvolutionEncoderConfig,
     HybridEncoderConfig,
+    JoinedEncoderConfig,
+    ListenerEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
+    SpeechEncoderConfig,
     TokenEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
+    VideoEncoderConfig,
     VitEncoderConfig,
 )
+from regard.models.encoders.video import OVER_TIME
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.search.beam import beam_search
@@ -167,6 +172,20 @@ def vits():
         )
 
 
+def speech_readers():
+    """Every kind of position that is added, turning or a bias, with both orders of norms."""
+    for number, positions in enumerate(("sinusoidal", "rotary", "alibi")):
+        yield SpeechEncoderConfig(
+            positions=positions,
+            is_norm_first=number != 1,
+            channels=3,
+            dim=8,
+            num_heads=4,
+            num_layers=2,
+            feed_forward_dim=5,
+        )
+
+
 ENCODER_CASES = {
     RnnEncoderConfig: list(rnn_encoders()),
     ConvolutionEncoderConfig: list(convolutions(ConvolutionEncoderConfig, (1, 3, 5))),
@@ -193,6 +212,20 @@ ENCODER_CASES = {
             feed_forward_dim=5,
         )
         for is_norm_first in (False, True)
+    ],
+    ListenerEncoderConfig: [
+        ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
+    ],
+    SpeechEncoderConfig: list(speech_readers()),
+    JoinedEncoderConfig: [
+        JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
+        for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))
+    ],
+    VideoEncoderConfig: [
+        VideoEncoderConfig(
+            image=ResnetEncoderConfig(widths=(4,), blocks=(1,)), over_time=name, num_layers=1
+        )
+        for name in OVER_TIME
     ],
 }
 DECODER_CASES = {
@@ -240,6 +273,8 @@ TOLD_APART_BY = (
 
 def name_side(config):
     """The settings that tell the cases of a kind apart; of booleans, those that are true."""
+    if isinstance(config, JoinedEncoderConfig):
+        return f"joined-{name_side(config.text)}"
     told = {name: getattr(config, name) for name in TOLD_APART_BY if hasattr(config, name)}
     words = [name.removeprefix("is_") if value is True else value for name, value in told.items()]
     return "-".join(str(word) for word in words if word is not False)

@@ -116,14 +116,14 @@ def learn_phrasebook(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def learn_scenes(tmp_path_factory):
-    """Train a captioner on drawn scenes."""
+def learn_opinions(tmp_path_factory):
+    """Train a classifier on the grammar of opinions."""
 
     def learn(recipe, *words):
         request = Request(
-            data=("scenes",),
+            data=("opinions",),
             recipe=recipe,
-            settings=(*words, f"seed={new_seed()}"),
+            settings=(*words, f"seed={new_seed()}", "train.precision=fp32"),
             out=tmp_path_factory.mktemp("learn") / "run",
             device="cpu",
         )
@@ -133,14 +133,14 @@ def learn_scenes(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def learn_opinions(tmp_path_factory):
-    """Train a classifier on the grammar of opinions."""
+def learn_scenes(tmp_path_factory):
+    """Train a recipe on scenes of coloured shapes."""
 
-    def learn(recipe, *words):
+    def learn(data, recipe, *words):
         request = Request(
-            data=("opinions",),
+            data=(data,),
             recipe=recipe,
-            settings=(*words, f"seed={new_seed()}", "train.precision=fp32"),
+            settings=(*words, f"seed={new_seed()}"),
             out=tmp_path_factory.mktemp("learn") / "run",
             device="cpu",
         )

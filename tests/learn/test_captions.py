@@ -12,13 +12,13 @@ def points_well(trained, *, times):
 
 
 def test_soft_attention_describes_scenes_exactly(learn_scenes, value):
-    trained = learn_scenes("xu2015-laptop")
+    trained = learn_scenes("scenes", "xu2015-laptop")
     assert value(trained, "accuracy") >= 95
     assert value(trained, "bleu4") >= 97
     assert points_well(trained, times=4)
 
 
 def test_hard_attention_describes_most_scenes(learn_scenes, value):
-    trained = learn_scenes("xu2015-hard-laptop")
+    trained = learn_scenes("scenes", "xu2015-hard-laptop")
     assert value(trained, "accuracy") >= 60
     assert points_well(trained, times=4)

@@ -9,7 +9,9 @@ ever moves it.
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import count, islice
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,12 @@ from regard.data.examples import Example
 from regard.data.loading import Parts, sizes
 from regard.data.scenes.captions import caption, caption_words, format_box, phrases, tags
 from regard.data.scenes.drawing import cell_labels, draw_scene, draw_scenes, thing_masks
+from regard.data.scenes.german import english, german
+from regard.data.scenes.questions import guess_by_question, questions
 from regard.data.scenes.things import Scene, scene, shape_scene
 from regard.data.splitting import Splits
+
+Drawn = TypeVar("Drawn")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 16_000
@@ -89,18 +95,23 @@ def part_of(text: str) -> str:
 
 
 def load_scenes(argument: str, seed: int) -> Splits:
-    """Return scenes with captions, with labels of their regions, or with boxes of phrases.
+    """Return scenes with captions, labels of their regions, boxes of phrases, or questions.
 
     Args:
-        argument: Nothing, `regions` or `boxes`; and a number of training examples, as in `2000` or
-            `regions,2000`.
+        argument: Nothing, `regions`, `boxes`, `translation`, `translation-text` or `questions`;
+            and a number of training examples, as in `2000` or `regions,2000`.
         seed: Other scenes.
     """
-    kind, num_train = _parse(argument, "scenes", TARGETS)
+    kind, num_train = parse_argument(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     drawn = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    return _fill(drawn, TARGETS[kind], num_train, key=caption, note=note)
+    splits = fill_parts(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
+    if kind != "questions":
+        return splits
+    guessed = guess_by_question(splits.train, splits.test)
+    note = f"{splits.note}; {guessed:.1f} % guessed right by the question alone"
+    return replace(splits, note=note)
 
 
 def load_shapes(argument: str, seed: int) -> Splits:
@@ -111,7 +122,7 @@ def load_shapes(argument: str, seed: int) -> Splits:
             training examples, as in `2000` or `colours,2000`.
         seed: Other pictures.
     """
-    kind, num_train = _parse(argument, "shapes", ("", "colours"))
+    kind, num_train = parse_argument(argument, "shapes", ("", "colours"))
 
     def label(found: Scene) -> list[Example]:
         (thing,) = found.things
@@ -121,7 +132,7 @@ def load_shapes(argument: str, seed: int) -> Splits:
 
     drawn = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
-    return _fill(
+    return fill_parts(
         drawn, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
     )
 
@@ -145,20 +156,48 @@ def _boxed(found: Scene) -> list[Example]:
     ]
 
 
+def _translated(found: Scene) -> list[Example]:
+    source = english(found), _name("scenes", found)
+    return [Example(source, german(found), tags=tags(found))]
+
+
+def _translated_unseen(found: Scene) -> list[Example]:
+    return [Example(english(found), german(found), tags=tags(found))]
+
+
+def _asked(found: Scene) -> list[Example]:
+    return [
+        Example((question.text, _name("scenes", found)), question.answer, tags=(question.kind,))
+        for question in questions(found)
+    ]
+
+
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
     "": _captioned,
     "regions": _labelled,
     "boxes": _boxed,
+    "translation": _translated,
+    "translation-text": _translated_unseen,
+    "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
+
+KEYS: dict[str, Callable[[Scene], str]] = {"translation": english, "translation-text": english}
+"""What decides to which part a scene belongs, where it is not its caption."""
 
 
 def _name(kind: str, found: Scene) -> str:
     return f"{kind}/{found.seed}/{found.number}"
 
 
-def _parse(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
-    """Return what is asked for, and the number of training examples; 0 = not said."""
+def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
+    """Return what is asked for, and the number of training examples; 0 = not said.
+
+    Args:
+        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
+        name: The data set's, to be named in a message.
+        known: The kinds, among them the empty one.
+    """
     kind, _, number = argument.rpartition(",")
     if argument in known:
         return argument, 0
@@ -175,15 +214,23 @@ def _is_number(text: str) -> bool:
     return re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) is not None
 
 
-def _fill(
-    drawn: Iterator[Scene],
-    write: Callable[[Scene], list[Example]],
+def fill_parts(
+    drawn: Iterator[Drawn],
+    write: Callable[[Drawn], list[Example]],
     num_train: int,
     *,
-    key: Callable[[Scene], str],
+    key: Callable[[Drawn], str],
     note: str,
 ) -> Splits:
-    """Draw until every part is full; the size of one does not change what is in another."""
+    """Draw until every part is full; the size of one does not change what is in another.
+
+    Args:
+        drawn: What is drawn, without an end.
+        write: What its examples are.
+        num_train: Training examples.
+        key: What decides to which part it belongs.
+        note: Where it comes from.
+    """
     wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
     found: dict[str, list[Example]] = {part: [] for part in wanted}
     while any(len(found[part]) < num for part, num in wanted.items()):

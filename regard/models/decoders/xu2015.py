@@ -11,6 +11,7 @@ from regard.attention.hard import HardAttention
 from regard.attention.reach import GlobalAttention
 from regard.core.config import at_least, within
 from regard.models.decoders.parts import AttentiveDecoderConfig, RecurrentDecoder
+from regard.models.decoders.rewards import Advantage
 from regard.models.interfaces import (
     LayerStates,
     Memory,
@@ -54,7 +55,7 @@ class HardXuDecoderConfig(XuDecoderConfig):
     """What kind of decoder this is."""
     soft_share: float = 0.5
     """Share of the training sources that are seen softly, for steadier gradients."""
-    reward: float = 1.0
+    reward: float = 0.05
     """Weight of the loss by which choices are learned, the λ_r of the paper."""
     entropy: float = 0.002
     """Weight of the pull towards open choices, the λ_e of the paper."""
@@ -171,22 +172,15 @@ class SoftXuDecoder(XuDecoder):
 class HardXuDecoder(XuDecoder):
     """The stochastic one (section 4.1): it sees one place at each step.
 
-    Its choices are learned by their reward, the log-probability of the whole target, above what
-    targets had of late (eq. 12).
+    Its choices are learned by how much likelier than usual they made what follows (eq. 12).
     """
-
-    DECAY = 0.9
-    """How much of the moving average of rewards is kept at each step."""
-    baseline: Tensor
-    is_begun: Tensor
 
     def __init__(self, config: HardXuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__(config, vocab_size, memory_dim=memory_dim)
         self.attention = HardAttention(config.build_score(memory_dim), soft_share=config.soft_share)
+        self.advantage = Advantage(vocab_size)
         self.reward = config.reward
         self.entropy = config.entropy
-        self.register_buffer("baseline", torch.zeros(()))
-        self.register_buffer("is_begun", torch.zeros((), dtype=torch.bool))
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step.
@@ -194,28 +188,20 @@ class HardXuDecoder(XuDecoder):
         In training the entropy term is one number a token, (B, T), and `Output.reinforce` waits
         for the log-probabilities of the true tokens.
         """
-        logits, _, said = self.run(targets, self.start(memory))
+        state = self.start(memory)
+        logits, _, said = self.run(targets, state)
         if not self.training:
             return Output(logits)
         log_probs, entropies = (_join(said, part) for part in ("log_probs", "entropies"))
 
-        def reinforce(told: Tensor, mask: Tensor) -> Tensor:
-            rewards = told.masked_fill(~mask, 0.0).sum(1).detach().to(self.baseline.dtype)  # (B,)
-            above = rewards - torch.where(self.is_begun, self.baseline, rewards.mean())
-            self._expect(rewards.mean())
-            return -self.reward * above[:, None] * log_probs  # (B, T)
+        def reinforce(told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+            drawn = mask & ~state.moving["place"][:, None]
+            return -self.reward * self.advantage(told, labels, drawn) * log_probs  # (B, T)
 
         return Output(logits, {"entropy": -self.entropy * entropies}, reinforce)
 
     if TYPE_CHECKING:
         __call__ = forward
-
-    @torch.no_grad()
-    def _expect(self, reward: Tensor) -> None:
-        """Move the expected reward towards the mean of a batch."""
-        decay = torch.where(self.is_begun, self.DECAY, 0.0)
-        self.baseline.copy_(decay * self.baseline + (1 - decay) * reward)
-        self.is_begun.fill_(True)
 
 
 def _join(said: Sequence[Any], part: str) -> Tensor:

@@ -10,16 +10,26 @@ from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
+from regard.models.encoders.listener import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
+from regard.models.encoders.speech import SpeechEncoder, SpeechEncoderConfig
 from regard.models.encoders.tokens import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = int | tuple[int, int, int] | tuple[int, tuple[int, int, int]]
-"""The number of tokens of a text's vocabulary; channels, rows and columns of an image; or both."""
+SourceSize: TypeAlias = (
+    int
+    | tuple[int]
+    | tuple[int, int, int]
+    | tuple[int, int, int, int]
+    | tuple[int, tuple[int, int, int]]
+)
+"""The number of tokens of a text's vocabulary; the mel bins of a frame of sound; channels, rows and
+columns of an image, and the frames of a video before these; or both of text and image."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -32,8 +42,15 @@ TokenEncoderConfig = (
 """Encoders with a state for every token."""
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
+SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
+"""Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
-    TokenEncoderConfig | SentencesEncoderConfig | ImageEncoderConfig | JoinedEncoderConfig
+    TokenEncoderConfig
+    | SentencesEncoderConfig
+    | ImageEncoderConfig
+    | JoinedEncoderConfig
+    | VideoEncoderConfig
+    | SoundEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -50,26 +67,33 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
+SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    ListenerEncoderConfig: ListenerEncoder,
+    SpeechEncoderConfig: SpeechEncoder,
+}
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
+    **VIDEO_ENCODERS,
+    **SOUND_ENCODERS,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
     "images": IMAGE_ENCODERS,
     "text with an image": JOINED_ENCODERS,
+    "videos": VIDEO_ENCODERS,
+    "sound": SOUND_ENCODERS,
 }
 """Encoders by what they read."""
+SIZES = {1: "sound", 2: "text with an image", 3: "images", 4: "videos"}
+"""What a size of so many parts is one of."""
 
 
 def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     """Build the encoder that the settings describe, for sources of this size."""
-    if isinstance(source_size, int):
-        given = "text"
-    else:
-        given = "images" if len(source_size) == 3 else "text with an image"
-    check_reads(config, given)
+    check_reads(config, "text" if isinstance(source_size, int) else SIZES[len(source_size)])
     return ENCODERS[type(config)](config, source_size)
 
 
@@ -88,6 +112,8 @@ def max_tokens(config: object) -> int:
 
     Only learned positions come to an end.
     """
+    if isinstance(config, JoinedEncoderConfig):
+        return max_tokens(config.text)
     is_learned = getattr(config, "positions", "") == "learned"
     return int(getattr(config, "max_length", 0)) if is_learned else 0
 
@@ -102,7 +128,9 @@ __all__ = [
     "ENCODERS",
     "IMAGE_ENCODERS",
     "JOINED_ENCODERS",
+    "SOUND_ENCODERS",
     "TEXT_ENCODERS",
+    "VIDEO_ENCODERS",
     "AlbertEncoder",
     "AlbertEncoderConfig",
     "BertEncoder",
@@ -115,18 +143,25 @@ __all__ = [
     "JoinedEncoder",
     "JoinedEncoderConfig",
     "ImageEncoderConfig",
+    "ListenerEncoder",
+    "ListenerEncoderConfig",
     "ResnetEncoder",
     "ResnetEncoderConfig",
     "RnnEncoder",
     "RnnEncoderConfig",
     "SentencesEncoder",
     "SentencesEncoderConfig",
+    "SoundEncoderConfig",
     "SourceSize",
+    "SpeechEncoder",
+    "SpeechEncoderConfig",
     "TokenEncoderConfig",
     "TokensEncoder",
     "TokensEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
+    "VideoEncoder",
+    "VideoEncoderConfig",
     "VitEncoder",
     "VitEncoderConfig",
     "build_encoder",

@@ -1,17 +1,26 @@
-"""The joined encoder: a text and an image become one memory, the image's cells after the words."""
+"""The joined encoder: a text and an image become one memory, the image's cells before the words."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention.positions import Positions
+from regard.core.config import at_least, within
+from regard.core.errors import ConfigError
+from regard.models.blocks import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+)
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
-from regard.models.interfaces import Encoder, Memory, TokenEncoder
+from regard.models.interfaces import Encoder, Memory, TokenEncoder, masked_mean
 
 JoinedSize = tuple[int, tuple[int, int, int]]
 """The number of tokens, and channels, rows and columns of the image."""
@@ -39,10 +48,29 @@ class JoinedEncoderConfig:
     """What reads the text."""
     image: VitEncoderConfig | ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
+    num_layers: int = 0
+    """Transformer blocks in which words and cells look at each other; 0 = they do not."""
+    num_heads: int = 4
+    """Heads of each attention in these blocks."""
+    dropout: float = 0.1
+    """Dropout in these blocks."""
+
+    def __post_init__(self) -> None:
+        at_least("num_layers", self.num_layers, 0)
+        at_least("num_heads", self.num_heads, 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+        pooling = getattr(self.text, "pooling", 1)
+        if pooling != 1:
+            raise ConfigError(
+                f"`text.pooling` must be 1 where an image stands beside the text, but is {pooling}."
+            )
 
 
 class JoinedEncoder(TokenEncoder):
     """Reads a text and an image; a decoder may look at words and at cells alike.
+
+    Where there are blocks after that, what is summed up is their states, else half the text and
+    half the image.
 
     Args:
         config: The settings.
@@ -59,6 +87,7 @@ class JoinedEncoder(TokenEncoder):
         self.bridge = nn.Sequential(
             nn.Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
+        self.blocks, self.norm = _build_blocks(config, self.memory_dim)
 
     @property
     def embedding(self) -> nn.Embedding:  # type: ignore[override]
@@ -68,16 +97,45 @@ class JoinedEncoder(TokenEncoder):
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Memory:  # type: ignore[override]
         """Read token ids (B, S) with images (B, C, Y, X); the mask (B, S) is the text's.
 
-        What a recurrent decoder starts from is the text's alone.
+        Cells come first, so that padding stays at the end. There is no final state: a recurrent
+        decoder starts from the summary of both.
         """
         ids, images = values
         words, seen = self.text(ids, mask), self.image(images, mask)
         cells = self.bridge(seen.states).to(words.states.dtype)  # (B, P, D)
-        return Memory(
-            states=torch.cat([words.states, cells], dim=1),
-            mask=torch.cat([words.mask.to(cells.device), seen.mask], dim=1),
-            summary=words.summary,
-            values=None if words.values is None else torch.cat([words.values, cells], dim=1),
-            final=words.final,
+        joined = Memory(
+            states=torch.cat([cells, words.states], dim=1),
+            mask=torch.cat([seen.mask, words.mask.to(cells.device)], dim=1),
+            summary=(words.summary + self.bridge(seen.summary).to(words.summary.dtype)) / 2,
+            values=None if words.values is None else torch.cat([cells, words.values], dim=1),
             layout=seen.layout,
         )
+        return self._look_around(joined) if self.blocks else joined
+
+    def _look_around(self, memory: Memory) -> Memory:
+        """Let words and cells look at each other; what they were read as stays behind."""
+        states = memory.states  # (B, S, D)
+        for block in self.blocks:
+            states = block.encode(states, memory.mask)
+        states = self.norm(states)
+        return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)
+
+
+def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlocks, nn.Module]:
+    if not config.num_layers:
+        return TransformerBlocks(), nn.Identity()
+    settings = BlockConfig(
+        dim=dim,
+        num_layers=config.num_layers,
+        num_heads=config.num_heads,
+        feed_forward_dim=4 * dim,
+        feed_forward="gelu",
+        is_norm_first=True,
+        dropout=config.dropout,
+    )
+    # Both encoders have told already where a word or a cell is.
+    positions = Positions(dim=dim, num_heads=config.num_heads)
+    blocks = TransformerBlocks(
+        TransformerBlock(settings, positions) for _ in range(config.num_layers)
+    )
+    return blocks, build_final_norm(settings)

@@ -5,11 +5,10 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from regard.core.config import at_least, within
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_max, masked_mean
-from regard.models.recurrence import SEQUENCES, Cell, num_tensors
+from regard.models.recurrence import SEQUENCES, Cell, num_tensors, run_packed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +69,8 @@ class RnnEncoder(TokenEncoder):
             order = order.to(values.device, non_blocking=True)  # (B, S)
         read = values if order is None else values.gather(1, order)
         embedded = self.dropout(self.embedding(read))
-        states, final = self._run(embedded, lengths)
+        states, parts = run_packed(self.recurrence, embedded, lengths)
+        final = self._layers(parts)
         if order is not None:
             states = states.gather(1, order[..., None].expand_as(states))
         device_mask = mask.to(values.device, non_blocking=True)
@@ -81,23 +81,6 @@ class RnnEncoder(TokenEncoder):
             final=final,
             tokens=values,
         )
-
-    def _run(self, embedded: Tensor, lengths: Tensor) -> tuple[Tensor, LayerStates]:
-        """Run over (B, S, D) and return the states (B, S, D) and where each layer ends.
-
-        Packing keeps padding out of both directions, so a sentence's states do not depend on the
-        sentences beside it. It wants the lengths in falling order and on the host, where the mask
-        already is; sorting there and copying without waiting leaves the device undisturbed.
-        """
-        falling, rows = lengths.sort(descending=True, stable=True)
-        device = embedded.device
-        back = rows.argsort().to(device, non_blocking=True)
-        rows = rows.to(device, non_blocking=True)
-        packed = pack_padded_sequence(embedded[rows], falling, batch_first=True)
-        outputs, last = self.recurrence(packed)
-        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=embedded.shape[1])
-        parts = last if isinstance(last, tuple) else (last,)
-        return states[back], self._layers(tuple(part[:, back] for part in parts))
 
     def _layers(self, parts: tuple[Tensor, ...]) -> LayerStates:
         assert len(parts) == num_tensors(self.config.cell)

@@ -83,6 +83,11 @@ def test_what_only_some_runs_changed_is_told_with_their_names():
     assert changes(runs) == "Changed from the recipes: all `x=1`; b `y=2`."
 
 
+def test_a_list_that_was_changed_is_told_whole():
+    runs = [{"name": "a", "command": "regard train x widths=[1, 2] y=3"}]
+    assert changes(runs) == "Changed from the recipes: all `widths=[1, 2] y=3`."
+
+
 def test_every_picture_that_a_page_names_is_drawn(summaries, tmp_path):
     names = re.findall(r"\]\(([^)]+\.svg)\)", summaries)
     assert len(names) == 3

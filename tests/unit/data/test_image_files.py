@@ -128,3 +128,18 @@ class TestFind:
         path.write_text("\n") if path.suffix else path.mkdir()
         with pytest.raises(DataError, match=r"empty.* holds no image"):
             find_images(str(path))
+
+
+def test_captions_stand_in_the_columns_that_are_named(images):
+    (images / "captions.tsv").write_text("x\td.png\ta dot\n")
+    columns = ("-", "source", "target")
+    found = read_captions(images / "captions.tsv", columns=columns)
+    assert found == [Example(f"{images}/d.png", "a dot")]
+    with pytest.raises(DataError, match=r"must name one image for each caption, but a source is"):
+        read_captions(images / "captions.tsv", columns=("source", "source", "target"))
+
+
+def test_label_without_images_is_left_out_and_said(images, caplog):
+    (images / "bird").mkdir()
+    assert {example.target for example in read_image_folder(images)} == {"cat", "dog"}
+    assert "left out 1 label in" in caplog.text and "(first: bird)" in caplog.text

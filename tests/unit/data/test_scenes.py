@@ -21,6 +21,7 @@ from regard.data.scenes.drawing import (
     draw_scene,
     thing_masks,
 )
+from regard.data.scenes.german import HUES, english, german
 from regard.data.scenes.things import (
     COLOURS,
     RADII,
@@ -296,3 +297,39 @@ class TestLoading:
     def test_other_reference_is_refused(self, reference):
         with pytest.raises(DataError, match=f"must look like 'scenes/SEED/NUMBER'.*'{reference}'"):
             find_scene(reference)
+
+
+def test_german_names_the_colours_that_english_leaves_open():
+    for one in SCENES:
+        said, told = english(one), german(one)
+        assert not {*said.split()} & {*COLOURS}
+        hues = [HUES[group[0].colour] for group in one.groups]
+        found = [h for word in told.split() for h in HUES.values() if word.startswith(h)]
+        assert found == hues
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (4, "zwei kleine rote Quadrate"),
+        (1, "ein kleiner roter Kreis ist links von zwei kleinen blauen Quadraten"),
+        (
+            2,
+            "ein großer gelber Kreis ist links von einem großen violetten Kreis , der unter zwei "
+            "kleinen grünen Kreuzen ist",
+        ),
+    ],
+)
+def test_german_is_declined(number, expected):
+    assert german(scene(0, number)) == expected
+
+
+def test_translations_with_and_without_picture_are_the_same_sentences():
+    seen, unseen = (find_data(f"scenes:{name},50") for name in ("translation", "translation-text"))
+    for side in ("train", "valid", "test"):
+        pairs = zip(getattr(seen, side), getattr(unseen, side), strict=True)
+        for one, other in pairs:
+            assert (one.source[0], one.target) == (other.source, other.target)
+            assert english(find_scene(one.source[1])) == other.source
+    held_out = {example.source for example in (*unseen.valid, *unseen.test)}
+    assert not held_out & {example.source for example in unseen.train}

@@ -5,7 +5,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 
 from regard.core.errors import ConfigError, DataError
-from regard.metrics.significance import PAIRED, paired_bootstrap
+from regard.metrics.significance import PAIRED, paired_bootstrap, paired_bootstrap_of_runs
 from regard.metrics.text import bleu, chrf
 
 MEASURES = {"bleu": (bleu, BLEU), "chrf": (chrf, CHRF)}
@@ -132,3 +132,24 @@ def test_too_few_samples_are_refused(baseline, references):
 def test_metric_that_cannot_be_tested_is_refused(baseline, references):
     with pytest.raises(ConfigError, match="`metric` must be one of 'bleu', 'chrf', but is 'wer'"):
         paired_bootstrap(baseline, baseline, references, metric="wer")
+
+
+@pytest.mark.parametrize("metric", PAIRED)
+def test_runs_together_have_the_mean_of_their_differences(
+    metric, sentences, references, baseline, slightly_better
+):
+    systems = [slightly_better, damaged(sentences, 0.1, seed=4)]
+    alone = [paired_bootstrap(baseline, one, references, metric=metric) for one in systems]
+    found = paired_bootstrap_of_runs([baseline] * 2, systems, references, metric=metric)
+    assert found.value == pytest.approx(sum(one.value for one in alone) / 2)
+    low, high = found.interval
+    assert min(one.interval[0] for one in alone) < low < found.value
+    assert found.value < high < max(one.interval[1] for one in alone)
+
+
+def test_the_same_run_twice_is_no_surer_than_once(references, baseline, slightly_better):
+    once = paired_bootstrap(baseline, slightly_better, references, num_samples=100)
+    twice = paired_bootstrap_of_runs(
+        [baseline] * 2, [slightly_better] * 2, references, num_samples=100
+    )
+    assert twice == once

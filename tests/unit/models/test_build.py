@@ -16,13 +16,19 @@ from regard.models.encoders import (
     ENCODERS,
     FITTING,
     IMAGE_ENCODERS,
-    JOINED_ENCODERS,
+    SOUND_ENCODERS,
     TEXT_ENCODERS,
     RnnEncoderConfig,
 )
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}
+SOURCE_SIZES = {
+    "text": 9,
+    "images": (3, 8, 8),
+    "text with an image": (9, (3, 8, 8)),
+    "sound": (5,),
+}
 
 
 def square(settings):
@@ -42,10 +48,8 @@ def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
 
 @pytest.mark.parametrize("settings", ENCODERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
-    size = (3, 8, 8) if settings in IMAGE_ENCODERS else 9
-    if settings in JOINED_ENCODERS:
-        size = 9, (3, 8, 8)
-    model = build_tied("none", encoder=square(settings), source_size=size)
+    given = next(what for what, fitting in FITTING.items() if settings in fitting)
+    model = build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
     assert type(model.encoder) is ENCODERS[settings]
 
 
@@ -132,17 +136,17 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
         build_model(config, source_size=9, target_vocab_size=9)
 
 
-@pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
-def test_an_image_has_no_embeddings_to_share(settings):
+@pytest.mark.parametrize(
+    "settings", [*IMAGE_ENCODERS, *SOUND_ENCODERS], ids=lambda settings: settings.kind
+)
+def test_images_and_sound_have_no_embeddings_to_share(settings):
+    size = SOURCE_SIZES["images" if settings in IMAGE_ENCODERS else "sound"]
     with pytest.raises(
         ConfigError,
-        match=r"^`ties` 'all' needs an encoder of text, but an image has no embeddings to share\. "
-        r"Set `ties` to 'output'\.$",
+        match=r"^`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
+        r"share\. Set `ties` to 'output'\.$",
     ):
-        build_tied("all", encoder=square(settings), source_size=(3, 8, 8))
-
-
-SOURCE_SIZES = {"text": 9, "images": (3, 8, 8), "text with an image": (9, (3, 8, 8))}
+        build_tied("all", encoder=square(settings), source_size=size)
 
 
 @pytest.mark.parametrize("given", FITTING)

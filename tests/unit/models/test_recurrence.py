@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.models.interfaces import map_tensors
-from regard.models.recurrence import Recurrence, num_tensors
+from regard.models.recurrence import BothWays, Recurrence, num_tensors, run_packed
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -123,3 +123,16 @@ def test_single_layer_has_no_dropout():
     recurrence = Recurrence(cell="gru", input_dim=4, dim=5, num_layers=1, dropout=0.9)
     inputs, states = torch.randn(2, 3, 4), ((torch.zeros(2, 5),),)
     assert torch.equal(recurrence(inputs, states)[0], recurrence(inputs, states)[0])
+
+
+def test_both_ways_equal_torchs_own_packed():
+    torch.manual_seed(0)
+    both, packed = BothWays(3, 4), nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    for name, weight in packed.named_parameters():
+        side = both.backwards if name.endswith("_reverse") else both.forwards
+        weight.data.copy_(getattr(side, name.removesuffix("_reverse")))
+    inputs, lengths = torch.randn(3, 6, 3), torch.tensor([4, 6, 1])
+    states, last = both(inputs, torch.arange(6) < lengths[:, None])
+    expected, (hidden, _) = run_packed(packed, inputs, lengths)
+    assert torch.allclose(states, expected, atol=1e-6)
+    assert torch.allclose(last, torch.cat([hidden[0], hidden[1]], dim=-1), atol=1e-6)

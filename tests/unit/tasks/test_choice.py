@@ -97,3 +97,29 @@ def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
 def test_judge_is_named_with_what_is_better(asked, reason):
     choice = choose([Example("a dog", FEW_WORDS)], CPU, metric=asked)
     assert choice.reasons[3] == reason
+
+
+@pytest.mark.parametrize(
+    ("device", "labels", "captions"),
+    [(CPU, "he2016-laptop", "vit-captions-laptop"), (CUDA, "he2016", "xu2015")],
+)
+def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels, captions):
+    names = [f"photos/{number}.jpg" for number in range(20)]
+    pets = [Example(name, ("cat", "dog")[number % 2]) for number, name in enumerate(names)]
+    choice = choose(pets, device)
+    assert choice.recipe == labels
+    assert "sources are images and targets labels (2 distinct ones)" in choice.reasons
+    assert load_recipe(choice.recipe, defaults=choice.settings).train.max_steps == 2_000
+    told = [Example(name, f"a cat and {number} dogs") for number, name in enumerate(names)]
+    choice = choose(told, device)
+    assert choice.recipe == captions
+    assert "sources are images and targets captions" in choice.reasons
+    assert load_recipe(choice.recipe, defaults=choice.settings).validation.metric == "cider"
+
+
+def test_a_heading_does_not_hide_images_and_a_file_in_a_sentence_is_none():
+    told = [Example("image", "caption"), *[Example(f"{n}.png", f"photo {n}") for n in range(9)]]
+    assert choose(told, CPU).recipe == "vit-captions-laptop"
+    assert choose_for(["open 1.png", "see photo.jpg and tell", "a", "b"]).recipe != (
+        "vit-captions-laptop"
+    )

@@ -9,6 +9,7 @@ from regard.core.errors import ConfigError
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.copying import NoCopyingConfig
+from regard.models.encoders import IMAGE_ENCODERS, JOINED_ENCODERS, SOUND_ENCODERS
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
 from regard.models.regions import Grounder, PatchLabeller
@@ -29,8 +30,20 @@ from regard.tasks.table import TASKS
 PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 
 
+SHAPE = (3, 96, 96)
+
+
+def source_size(encoder):
+    """What an encoder of these settings is built for."""
+    if type(encoder) in JOINED_ENCODERS:
+        return 50, SHAPE
+    if type(encoder) in SOUND_ENCODERS:
+        return (40,)
+    return SHAPE if type(encoder) in IMAGE_ENCODERS else 50
+
+
 def build_pair_model(config):
-    return build_model(config, source_size=50, target_vocab_size=50)
+    return build_model(config, source_size=source_size(config.encoder), target_vocab_size=50)
 
 
 BUILDERS = {
@@ -38,7 +51,7 @@ BUILDERS = {
     DenoisingRecipe: build_pair_model,
     LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
     MaskedRecipe: lambda config: MaskedModel(config, 50),
-    ClassificationRecipe: lambda config: Classifier(config, 50, 3),
+    ClassificationRecipe: lambda config: Classifier(config, source_size(config.encoder), 3),
     SegmentationRecipe: lambda config: PatchLabeller(config, (3, 64, 64), 6),
     GroundingRecipe: lambda config: Grounder(config, (50, (3, 64, 64))),
 }

@@ -31,21 +31,25 @@ def cost(predictor):
     return predictor.loss(batch)
 
 
-def test_reward_is_the_log_probability_of_the_whole_target():
+def test_reward_is_the_log_probability_of_the_true_tokens():
     predictor = build(HardXuDecoderConfig(soft_share=0.0, **SIZES))
-    predictor.model.train()
+    advantage = predictor.model.train().decoder.advantage
+    before = advantage.usual.clone()
+    (batch,) = predictor.batches(EXAMPLES)
     loss = cost(predictor)
-    assert predictor.model.decoder.is_begun
-    assert predictor.model.decoder.baseline.item() == pytest.approx(-loss.nll.item() / 2)
+    tokens = batch.target[:, 1:][batch.target_mask[:, 1:]]
+    # Each word moves a tenth of the way to its mean; as often as it was said, that is the sum.
+    moved = (10 * (advantage.usual - before) + before)[tokens].sum()
+    assert moved.item() == pytest.approx(-loss.nll.item(), rel=1e-4)
 
 
-def test_baseline_is_taken_from_the_reward():
-    predictor = build(HardXuDecoderConfig(soft_share=0.0, entropy=0.0, **SIZES))
-    decoder = predictor.model.train().decoder
-    decoder.is_begun.fill_(True)
+def test_what_is_usual_is_taken_from_the_reward():
+    predictor = build(HardXuDecoderConfig(soft_share=0.0, entropy=0.0, reward=1.0, **SIZES))
+    advantage = predictor.model.train().decoder.advantage
     terms = []
-    for baseline in (-10.0, -20.0, -40.0):
-        decoder.baseline.fill_(baseline)
+    for usual in (-2.0, -4.0, -8.0):
+        advantage.usual.fill_(usual)
+        advantage.variance.fill_(1.0)
         loss = cost(predictor)
         terms.append(loss.total.item() - loss.nll.item())
     # Twice as much lower adds twice as much, for one and the same choices.
@@ -64,10 +68,9 @@ def test_in_evaluation_only_the_doubly_stochastic_term_is_left():
         assert (loss.total > loss.nll + 0.1) == has_term
 
 
-def test_training_keeps_the_baseline(reverse_files, tmp_path):
+def test_training_keeps_what_is_usual(reverse_files, tmp_path):
     found = train(
         reverse_files.request(tmp_path / "run", "model.decoder.kind=xu_hard", "train.max_steps=2")
     )
-    weights = read_weights(found.folder / "model.safetensors")
-    assert weights["decoder.is_begun"]
-    assert weights["decoder.baseline"] < -1.0
+    usual = read_weights(found.folder / "model.safetensors")["decoder.advantage.usual"]
+    assert len(usual.unique()) > 1

@@ -4,7 +4,7 @@ from matplotlib import colormaps
 from PIL import Image, ImageDraw
 
 from regard.core.errors import ConfigError, DataError
-from regard.visual.overlay import CLASSES, LOOKS, areas, overlay, segmentation, strip
+from regard.visual.overlay import CLASSES, LOOKS, areas, film, overlay, segmentation, strip
 from regard.visual.pixels import KEPT, fit
 
 WHITE = np.full((60, 80, 3), 255, np.uint8)
@@ -137,3 +137,26 @@ def test_segmentation_shows_the_right_areas_where_known(scene):
     tiles = segmentation(scene, mask, mask.T)
     assert [tile.caption for tile in tiles] == ["image", "found", "right"]
     assert (tiles[2].image == areas(scene, mask.T)).all()
+
+
+def test_a_film_has_one_scale_for_all_frames_of_a_word(scene):
+    frames = np.stack([scene, scene // 2, scene // 3])
+    weights = np.zeros((2, 3, 3, 4))
+    weights[0, 0, 1, 1], weights[0, 2, 1, 1] = 0.75, 0.25
+    weights[1] = 1 / 36
+    tiles = film(frames, ["hits", "ball"], weights)
+    assert [tile.note for tile in tiles[:3]] == ["frame 1", "frame 2", "frame 3"]
+    assert [tile.caption for tile in tiles[3:]] == ["hits"] * 3 + ["ball"] * 3
+    assert [tile.note for tile in tiles[3:]] == ["75%", "0%", "25%", "33%", "33%", "33%"]
+    assert (tiles[3].image == overlay(scene, weights[0, 0])).all()
+    # Nobody looked at the second frame, and a third as much at the last as at the first.
+    assert tiles[4].image.mean() < 0.25 * tiles[1].image.mean()
+    assert (tiles[5].image == overlay(frames[2], weights[0, 2], most=0.75)).all()
+    for plain, shown in zip(tiles[:3], tiles[6:], strict=True):
+        assert (plain.image == shown.image).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 3, 3), (1, 3, 3, 3), (2, 3, 3)])
+def test_a_film_without_a_grid_for_each_frame_and_word_is_refused(scene, shape):
+    with pytest.raises(DataError, match="each of 3 frames and each of 2 words"):
+        film(np.stack([scene] * 3), ["a", "b"], np.zeros(shape))

@@ -111,29 +111,32 @@ def test_entropy_term_favours_open_choices(memory):
     assert torch.allclose(terms, expected, atol=1e-5)
 
 
-def test_term_of_a_choice_is_its_reward_above_the_baseline(memory):
-    decoder = build_hard(reward=2.0, soft_share=0.0).train()
-    decoder.baseline.fill_(-7.0)
-    decoder.is_begun.fill_(True)
-    torch.manual_seed(3)
-    said = decoder.run(TARGETS, decoder.start(memory))[2]
-    torch.manual_seed(3)
+def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
+    decoder, other = (build_hard(reward=2.0, soft_share=0.5).train() for _ in range(2))
+    torch.manual_seed(0)
+    state = decoder.start(memory)
+    said = decoder.run(TARGETS, state)[2]
+    torch.manual_seed(0)
     output = decoder(TARGETS, memory)
     told, mask = torch.randn(3, 4), torch.arange(4) < torch.tensor([4, 2, 3])[:, None]
-    terms = output.reinforce(told, mask)
-    rewards = [told[row, :length].sum().item() for row, length in enumerate((4, 2, 3))]
-    for row, reward in enumerate(rewards):
-        log_probs = torch.cat([choice.log_probs[row] for choice in said])
-        assert torch.allclose(terms[row], -2.0 * (reward + 7.0) * log_probs, atol=1e-5)
-    assert decoder.baseline.item() == pytest.approx(0.9 * -7.0 + 0.1 * sum(rewards) / 3)
+    is_soft = state.moving["place"]
+    assert is_soft.any() and not is_soft.all()
+    expected = other.advantage(told, TARGETS, mask & ~is_soft[:, None])
+    log_probs = torch.cat([choice.log_probs for choice in said], dim=1)
+    terms = output.reinforce(told, TARGETS, mask)
+    assert torch.allclose(terms, -2.0 * expected * log_probs, atol=1e-5)
+    assert not terms[is_soft].any() and terms[~is_soft, 0].all()
 
 
-def test_first_baseline_is_the_first_reward_and_is_saved(memory, tmp_path):
-    decoder, other = build_hard().train(), build_hard()
-    decoder(TARGETS, memory).reinforce(torch.full((3, 4), -1.5), torch.ones(3, 4).bool())
+def test_what_is_usual_is_saved(memory, tmp_path):
+    decoder, other = build_hard(soft_share=0.0).train(), build_hard()
+    told = torch.full((3, 4), -1.5)
+    decoder(TARGETS, memory).reinforce(told, TARGETS, torch.ones(3, 4).bool())
     save_weights(decoder, tmp_path / "model.safetensors")
     load_weights(other, tmp_path / "model.safetensors")
-    assert other.baseline == -6.0 and other.is_begun
+    assert torch.equal(other.advantage.usual, decoder.advantage.usual)
+    assert torch.equal(other.advantage.variance, decoder.advantage.variance)
+    assert not torch.equal(other.advantage.usual, build_hard().advantage.usual)
 
 
 class Forced:
@@ -162,7 +165,7 @@ def one_image(num_rows):
 
 def sharpened():
     """A decoder whose choices matter and are uneven."""
-    decoder = build_hard(soft_share=0.0, entropy=0.0).train().double()
+    decoder = build_hard(soft_share=0.0, entropy=0.0, reward=1.0).train().double()
     with torch.no_grad():
         for parameter in decoder.parameters():
             parameter.mul_(2.0)
@@ -181,28 +184,56 @@ def gradients(decoder, loss, *, keep=False):
     return torch.cat([gradient.flatten() for gradient in found])
 
 
-def exact_gradient():
-    """Of Σ_s p(s) log p(y | s), over every way to look at three places twice."""
+def every_way():
+    """A decoder that looks at three places twice, in every way there is, each once."""
     decoder, ways = sharpened(), list(itertools.product(range(NUM_PLACES), repeat=2))
     decoder.attention.choose = Forced(torch.tensor(ways))
-    memory = memory_of(len(ways))
-    logits, _, said = decoder.run(INPUTS.expand(len(ways), -1), decoder.start(memory))
-    told = logits.log_softmax(-1).gather(-1, LABELS.expand(len(ways), -1)[..., None])
-    chances = sum(choice.log_probs[:, 0] for choice in said).exp()
+    num = len(ways)
+    return decoder, memory_of(num), INPUTS.expand(num, -1), LABELS.expand(num, -1)
+
+
+def chances_and_logits():
+    """How likely each way is, (N,), and what is said in it."""
+    decoder, memory, inputs, _ = every_way()
+    logits, _, said = decoder.run(inputs, decoder.start(memory))
+    return decoder, sum(choice.log_probs[:, 0] for choice in said).exp(), logits
+
+
+def exact_gradient():
+    """Of Σ_s p(s) log p(y | s), over every way to look at three places twice."""
+    decoder, chances, logits = chances_and_logits()
     assert torch.allclose(chances.sum(), torch.ones((), dtype=torch.double))
-    return gradients(decoder, -(chances * told.sum((1, 2))).sum())
+    told = log_probs_in_full(logits, LABELS.expand(len(chances), -1))
+    return gradients(decoder, -(chances * told.sum(1)).sum())
 
 
-@pytest.mark.parametrize("baseline", [0.0, -4.0], ids=["without", "with-a-baseline"])
-def test_mean_of_drawn_gradients_approaches_the_exact_one(baseline):
+def log_probs_in_full(logits, labels):
+    """As `log_probs_of`, in the precision of the logits."""
+    return logits.log_softmax(-1).gather(-1, labels[..., None])[..., 0]
+
+
+@pytest.mark.parametrize("usual", [0.0, -2.0], ids=["without", "with-a-baseline"])
+def test_expected_gradient_is_the_exact_one(usual):
+    _, chances, _ = chances_and_logits()
+    decoder, memory, inputs, labels = every_way()
+    decoder.advantage.usual.copy_(usual * torch.arange(9))
+    output = decoder(inputs, memory)
+    told = log_probs_in_full(output.logits, labels)
+    terms = output.reinforce(told.detach(), labels, torch.ones_like(labels).bool())
+    found = gradients(decoder, (chances.detach()[:, None] * (terms - told)).sum())
+    assert torch.allclose(found, exact_gradient(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("usual", [0.0, -2.0], ids=["without", "with-a-baseline"])
+def test_mean_of_drawn_gradients_approaches_the_exact_one(usual):
     decoder, num, parts, plain = sharpened(), 4000, [], []
     for _ in range(10):
-        decoder.baseline.fill_(baseline)
-        decoder.is_begun.fill_(True)
+        decoder.advantage.usual.fill_(usual)
+        decoder.advantage.variance.fill_(1.0)  # What it divides by would be another weight.
         output = decoder(INPUTS.expand(num, -1), memory_of(num))
         labels = LABELS.expand(num, -1)
         told = log_probs_of(output.logits, labels)
-        terms = output.reinforce(told, torch.ones_like(labels).bool())
+        terms = output.reinforce(told, labels, torch.ones_like(labels).bool())
         parts.append(gradients(decoder, (terms - told).mean(0).sum(), keep=True))
         plain.append(gradients(decoder, -told.mean(0).sum()))
     found, expected = torch.stack(parts), exact_gradient()

@@ -1,0 +1,77 @@
+"""The listener: a pyramid of recurrent layers over sound, each half as long as the one below."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from regard.core.config import at_least, within
+from regard.models.interfaces import Encoder, Memory
+from regard.models.recurrence import BothWays
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListenerEncoderConfig:
+    """A pyramid of LSTMs that read in both directions."""
+
+    kind: Literal["listener"] = "listener"
+    """What kind of encoder this is."""
+    dim: int = 256
+    """Width of a layer's states in each direction; both together are the memory's."""
+    num_layers: int = 4
+    """Recurrent layers; each but the first reads pairs of what the one below says."""
+    dropout: float = 0.0
+    """Dropout between the layers and on the states."""
+
+    def __post_init__(self) -> None:
+        at_least("dim", self.dim, 1)
+        at_least("num_layers", self.num_layers, 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class ListenerEncoder(Encoder):
+    """Listens with a pyramid of bidirectional LSTMs (Chan et al. 2016, eq. 3-5).
+
+    One state stands for 2^(layers - 1) frames, so that a decoder has few places to look at.
+
+    Args:
+        config: The settings.
+        size: The number of mel bins of a frame.
+    """
+
+    def __init__(self, config: ListenerEncoderConfig, size: tuple[int]) -> None:
+        super().__init__()
+        self.memory_dim = 2 * config.dim
+        self.num_joined: int = 2 ** (config.num_layers - 1)
+        widths = [size[0], *[2 * self.memory_dim] * (config.num_layers - 1)]
+        self.blocks = nn.ModuleList(BothWays(width, config.dim) for width in widths)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Listen to log-mel frames (B, F, M) and return their `Memory`, which is shorter."""
+        states = values.to(next(self.parameters()).dtype)
+        mask, final = mask.to(values.device, non_blocking=True), []
+        for number, block in enumerate(self.blocks):
+            if number:
+                states, mask = join_pairs(self.dropout(states)), mask[:, ::2]
+            states, last = block(states, mask)  # (B, S, D)
+            final.append((last,))
+        return Memory(
+            states=self.dropout(states), mask=mask, summary=final[-1][0], final=tuple(final)
+        )
+
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return the position of the memory that each frame went into, (B, F)."""
+        numbers = torch.arange(mask.shape[1], device=mask.device) // self.num_joined
+        return numbers.expand_as(mask)  # (B, F)
+
+
+def join_pairs(states: Tensor) -> Tensor:
+    """Put each two neighbours side by side: (B, S, D) → half as many, twice as wide.
+
+    An odd one at the end has zeros beside it, which is what padding holds.
+    """
+    batch, length, dim = states.shape
+    return pad(states, (0, 0, 0, length % 2)).reshape(batch, -1, 2 * dim)

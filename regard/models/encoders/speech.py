@@ -1,0 +1,82 @@
+"""The speech transformer: convolutions make sound shorter, blocks look at what is left."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.config import at_least
+from regard.models.blocks import (
+    TransformerBlock,
+    TransformerBlocks,
+    TransformerConfig,
+    build_final_norm,
+    build_positions,
+    place,
+)
+from regard.models.interfaces import Encoder, Memory, masked_mean
+
+NUM_JOINED = 4
+"""Frames that become one state: each of two convolutions leaves half of what it reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechEncoderConfig(TransformerConfig):
+    """Two convolutions that leave a quarter of the frames, and a stack of blocks over these."""
+
+    kind: Literal["speech"] = "speech"
+    """What kind of encoder this is."""
+    channels: int = 32
+    """Channels of the convolutions."""
+    is_norm_first: bool = True
+    """Norm before each layer instead of after the residual sum."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("channels", self.channels, 1)
+
+
+class SpeechEncoder(Encoder):
+    """Reads sound with convolutions and self-attention (Dong et al. 2018, section 3.1).
+
+    Args:
+        config: The settings.
+        size: The number of mel bins of a frame.
+    """
+
+    def __init__(self, config: SpeechEncoderConfig, size: tuple[int]) -> None:
+        super().__init__()
+        self.memory_dim = config.dim
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(channels, config.channels, 3, stride=2, padding=1)
+            for channels in (1, config.channels)
+        )
+        num_bins = -(-size[0] // NUM_JOINED)
+        self.input_map = nn.Linear(config.channels * num_bins, config.dim)
+        self.positions = build_positions(config, is_causal=False)
+        self.blocks = TransformerBlocks(
+            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read log-mel frames (B, F, M) and return their `Memory`, a quarter as long."""
+        mask = mask.to(values.device, non_blocking=True)
+        grid = values[:, None].to(self.input_map.weight.dtype)  # (B, C, F, M)
+        for convolution in self.convolutions:
+            # Padding is silenced each time, so that a recording hears nothing of its neighbours.
+            grid = convolution(grid * mask[:, None, :, None]).relu()
+            mask = mask[:, ::2]
+        embedded = self.input_map(grid.transpose(1, 2).flatten(2))  # (B, S, D)
+        states = self.dropout(place(embedded, self.positions))
+        for block in self.blocks:
+            states = block.encode(states, mask)
+        states = self.norm(states)
+        return Memory(states=states, mask=mask, summary=masked_mean(states, mask))
+
+    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Return the position of the memory that each frame went into, (B, F)."""
+        numbers = torch.arange(mask.shape[1], device=mask.device) // NUM_JOINED
+        return numbers.expand_as(mask)  # (B, F)

@@ -1,0 +1,166 @@
+"""The video encoder: every frame is seen as an image, and what is seen looks over time."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.positions import GridPositions, Positions, sinusoids
+from regard.core.config import at_least, within
+from regard.core.errors import ConfigError
+from regard.models.blocks import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+)
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
+from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
+from regard.models.interfaces import Encoder, Memory
+
+VideoShape = tuple[int, int, int, int]
+"""Frames, channels, rows and columns."""
+
+EYES: dict[type, type[Encoder]] = {
+    VitEncoderConfig: VitEncoder,
+    ResnetEncoderConfig: ResnetEncoder,
+    HybridEncoderConfig: HybridEncoder,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoEncoderConfig:
+    """An encoder for each frame, and what goes over time."""
+
+    kind: Literal["video"] = "video"
+    """What kind of encoder this is."""
+    image: VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig = field(
+        default_factory=ResnetEncoderConfig
+    )
+    """What sees a frame."""
+    over_time: Literal["transformer", "gru"] = "transformer"
+    """What goes over time: blocks in which all cells of all frames look at each other, or
+    recurrent layers, in both directions, that follow each cell through the frames."""
+    num_layers: int = 2
+    """Number of these blocks or layers."""
+    num_heads: int = 4
+    """Heads of each attention in the blocks; recurrent layers have none."""
+    dropout: float = 0.1
+    """Dropout in the blocks, or between the layers."""
+
+    def __post_init__(self) -> None:
+        at_least("num_layers", self.num_layers, 1)
+        at_least("num_heads", self.num_heads, 1)
+        within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+class VideoEncoder(Encoder):
+    """Reads a video frame by frame; its memory holds all cells of all frames.
+
+    Arnab et al. 2021: as their model 1 with blocks over space and time, except that a residual
+    network may see the frames. Frames are told apart by sines and cosines of their number, cells
+    by those of their row and column.
+
+    Args:
+        config: The settings.
+        shape: Frames, channels, rows and columns of the videos.
+    """
+
+    def __init__(self, config: VideoEncoderConfig, shape: VideoShape) -> None:
+        super().__init__()
+        self.image = EYES[type(config.image)](config.image, shape[1:])
+        self.memory_dim = self.image.memory_dim
+        self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read videos (B, F, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        num_videos, num_frames = values.shape[:2]
+        seen = self.image(values.flatten(0, 1), mask)
+        assert seen.layout is not None
+        cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
+        states = self.over_time(_place(cells, num_columns=seen.layout[1]))  # (B, F, P, D)
+        states = states.flatten(1, 2)  # (B, S, D)
+        return Memory(
+            states=states,
+            mask=states.new_ones(states.shape[:2], dtype=torch.bool),
+            summary=states.mean(1),
+            layout=(num_frames, *seen.layout),
+        )
+
+
+class BlocksOverTime(nn.Module):
+    """Blocks in which every cell of every frame sees all others."""
+
+    def __init__(self, config: VideoEncoderConfig, dim: int) -> None:
+        super().__init__()
+        if dim % config.num_heads:
+            raise ConfigError(
+                f"`num_heads` must divide the width of the frames' states ({dim}), but is "
+                f"{config.num_heads}."
+            )
+        settings = BlockConfig(
+            dim=dim,
+            num_layers=config.num_layers,
+            num_heads=config.num_heads,
+            feed_forward_dim=4 * dim,
+            feed_forward="gelu",
+            is_norm_first=True,
+            dropout=config.dropout,
+        )
+        positions = Positions(dim=dim, num_heads=config.num_heads)
+        self.blocks = TransformerBlocks(
+            TransformerBlock(settings, positions) for _ in range(config.num_layers)
+        )
+        self.norm = build_final_norm(settings)
+
+    def forward(self, cells: Tensor) -> Tensor:
+        """Transform (B, F, P, D)."""
+        states = cells.flatten(1, 2)  # (B, S, D)
+        for block in self.blocks:
+            states = block.encode(states)
+        told: Tensor = self.norm(states)
+        return told.view_as(cells)
+
+
+class RecurrenceOverTime(nn.Module):
+    """Gated recurrent layers that follow each cell through the frames, in both directions."""
+
+    def __init__(self, config: VideoEncoderConfig, dim: int) -> None:
+        super().__init__()
+        if dim % 2:
+            raise ConfigError(
+                "The width of the frames' states must be even with `over_time` 'gru', but is "
+                f"{dim}."
+            )
+        self.recurrence = nn.GRU(
+            dim,
+            dim // 2,
+            config.num_layers,
+            batch_first=True,
+            bidirectional=True,
+            dropout=config.dropout if config.num_layers > 1 else 0.0,
+        )
+
+    def forward(self, cells: Tensor) -> Tensor:
+        """Transform (B, F, P, D)."""
+        by_cell = cells.transpose(1, 2)  # (B, P, F, D)
+        states, _ = self.recurrence(by_cell.flatten(0, 1))
+        told: Tensor = states.view_as(by_cell).transpose(1, 2)  # (B, F, P, D)
+        return told
+
+
+OVER_TIME: dict[str, type[BlocksOverTime] | type[RecurrenceOverTime]] = {
+    "transformer": BlocksOverTime,
+    "gru": RecurrenceOverTime,
+}
+
+
+def _place(cells: Tensor, *, num_columns: int) -> Tensor:
+    """Add to (B, F, P, D) what tells frame, row and column."""
+    _, num_frames, num_cells, dim = cells.shape
+    grid = GridPositions(dim=dim, num_heads=1, num_columns=num_columns)
+    frames = sinusoids(torch.arange(num_frames, device=cells.device), dim)  # (F, D)
+    places = grid.embed(torch.arange(num_cells, device=cells.device))  # (P, D)
+    return cells + (frames[:, None] + places).to(cells.dtype)

@@ -1,0 +1,126 @@
+import json
+import wave
+
+import numpy as np
+import pytest
+
+from regard.data.datasets import find_data
+from regard.data.hearing import open_sound
+
+TINY = (
+    "data.source.num_mels=8",
+    "data.source.max_seconds=5.0",
+    "model.encoder.dim=4",
+    "train.max_steps=2",
+    "train.validate_every=2",
+)
+TINY_WRITER = (*TINY, "model.decoder.dim=6", "model.decoder.embedding_dim=4", "search.beams=2")
+
+
+def save(path, samples):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(8000)
+        file.writeframes((samples * 2**15).round().astype("<i2").tobytes())
+    return path
+
+
+def sound_of(example):
+    return open_sound(example.source, max_seconds=9).samples
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Recordings with transcripts in a file, one of them damaged, and a run that learned them."""
+    root = tmp_path_factory.mktemp("sounds")
+    rows = []
+    for number, example in enumerate(find_data("tones:30").train):
+        save(root / f"in/{number}.wav", sound_of(example))
+        rows.append(f"in/{number}.wav\t{example.target}\n")
+    (root / "in/30.wav").write_bytes(b"RIFF no recording")
+    rows.append("in/30.wav\tlow low low\n")
+    (root / "said.tsv").write_text("".join(rows), encoding="utf-8")
+    return root
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    from typer.testing import CliRunner
+
+    from regard.cli.main import app
+
+    words = ["train", str(folder / "said.tsv"), "--recipe", "chan2016-laptop", *TINY_WRITER]
+    out = folder / "run"
+    found = CliRunner().invoke(app, [*words, "--out", str(out), "--device", "cpu"])
+    assert found.exit_code == 0, found.stderr
+    assert "skipped 1 of 31 examples whose recording cannot be read" in found.stderr
+    assert "frames of 8 mel bins" in found.stderr
+    return out
+
+
+def test_a_recording_a_folder_and_a_list_are_answered_alike(regard, run, folder, tmp_path):
+    names = [folder / f"in/{number}.wav" for number in (0, 1)]
+    alone = [regard("predict", run, name).lines for name in names]
+    assert [len(lines) for lines in alone] == [1, 1]
+    (tmp_path / "list.txt").write_text("".join(f"{name}\n" for name in names))
+    assert regard("predict", run, tmp_path / "list.txt").lines == [*alone[0], *alone[1]]
+    for number in (0, 1):
+        save(tmp_path / f"two/{number}.wav", open_sound(str(names[number]), max_seconds=9).samples)
+    assert regard("predict", run, tmp_path / "two").lines == [*alone[0], *alone[1]]
+
+
+def test_a_long_recording_is_heard_in_parts(regard, run, folder, tmp_path):
+    strings = [sound_of(example) for example in find_data("tones:30").train[:6]]
+    samples = np.concatenate([np.pad(string, (0, 3000)) for string in strings])
+    path = save(tmp_path / "long.wav", samples)
+    (line,) = regard("predict", run, path, "--chunk", 3, "--json").lines
+    found = json.loads(line)
+    assert found["source"] == str(path) and len(found["parts"]) >= 3
+    assert found["parts"][0]["begin"] == 0
+    assert found["parts"][-1]["end"] == pytest.approx(len(samples) / 8000)
+    spans = [f"{path}#t={part['begin']:.6f},{part['end']:.6f}" for part in found["parts"]]
+    texts = [text for span in spans for text in regard("predict", run, span).lines]
+    assert [part["text"] for part in found["parts"]] == texts
+    assert regard("predict", run, path, "--chunk", 3).lines == [found["text"]]
+
+
+def test_bad_recordings_have_their_line(refused, run, folder, tmp_path):
+    assert "30.wav is not a WAVE file" in refused("predict", run, folder / "in/30.wav")
+    assert "none.wav does not exist" in refused("predict", run, tmp_path / "none.wav")
+    long = save(tmp_path / "long.wav", np.zeros(48_000))
+    assert "has 6.0 seconds, but `max_seconds` allows 5" in refused("predict", run, long)
+    assert "holds no sound" in refused("predict", run, save(tmp_path / "no.wav", np.zeros(0)))
+
+
+def test_parts_and_other_options_are_told_apart(refused, run, tiny_run, folder):
+    name = folder / "in/0.wav"
+    message = refused("predict", run, name, "--chunk", 3, "--nbest", 2)
+    assert "`--chunk` gives one answer made of many" in message
+    message = refused("predict", tiny_run.folder, "--chunk", 3, folder / "said.tsv")
+    assert "`--chunk` is for models that write what they hear" in message
+
+
+def test_a_folder_for_each_label_chooses_its_recipe(regard, tmp_path):
+    for number, example in enumerate(find_data("tones:single,60").train):
+        save(tmp_path / "in" / example.target / f"{number}.wav", sound_of(example))
+    answer = regard("train", tmp_path / "in", *TINY, "--out", tmp_path / "run", "--device", "cpu")
+    assert answer.code == 0, answer.err
+    assert "Recipe: sound-labels, because there is no GPU; sources are recordings" in answer.err
+    one = next((tmp_path / "in" / "low").iterdir())
+    (label,) = regard("predict", tmp_path / "run", one).lines
+    assert (tmp_path / "in" / label).is_dir()
+
+
+def test_a_file_of_transcripts_chooses_its_recipe(folder, regard, tmp_path):
+    words = ("train", folder / "said.tsv", *TINY_WRITER, "--out", tmp_path / "run")
+    answer = regard(*words, "--device", "cpu")
+    assert answer.code == 0, answer.err
+    assert "Recipe: chan2016-laptop, because there is no GPU; sources are recordings" in answer.err
+    assert "target pieces: word (only" in answer.err
+
+
+def test_data_sets_of_sound_are_shown(regard):
+    answer = regard("data", "show", "tones:20", "--num", 1)
+    assert answer.lines[1].startswith("tones/0/")

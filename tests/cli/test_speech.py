@@ -1,0 +1,86 @@
+"""What a person sees of a model of speech: answers, and when each word is heard."""
+
+import wave
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from regard.data.datasets import find_data
+from regard.data.recordings import RECORDINGS
+
+SETTINGS = (
+    "data.source.num_mels=12",
+    "model.encoder.dim=8",
+    "model.decoder.dim=8",
+    "model.decoder.attention_dim=8",
+    "train.max_steps=2",
+    "train.schedule.warmup_steps=0",
+    "validation.metric=loss",
+    "search.max_ratio=0.0",
+    "search.max_extra=4",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("speech")
+
+
+@pytest.fixture(autouse=True)
+def own_cache(folder, monkeypatch):
+    monkeypatch.setenv("REGARD_CACHE", str(folder / "cache"))
+
+
+@pytest.fixture
+def run(regard, folder):
+    """A model after two steps, trained at its first use on transcripts in a file."""
+    if not (folder / "run" / "config.json").exists():
+        lines = [f"{one.source}\t{one.target}\n" for one in find_data("tones:20").train]
+        for name, part in (("train", lines[:12]), ("held", lines[12:])):
+            (folder / f"{name}.tsv").write_text("".join(part), encoding="utf-8")
+        held = folder / "held.tsv"
+        answer = regard(
+            "train", folder / "train.tsv", "--valid", held, "--test", held,
+            "--recipe", "chan2016-laptop", "--out", folder / "run", "--device", "cpu", *SETTINGS,
+        )  # fmt: skip
+        assert answer.code == 0, answer.err
+    return folder / "run"
+
+
+def write_wav(path):
+    sound = RECORDINGS["tones"]("0/5")
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(sound.rate)
+        file.writeframes((sound.samples * 32767).astype(np.int16).tobytes())
+    return path
+
+
+def test_a_wav_is_shown_in_the_terminal(regard, run, tmp_path):
+    answer = regard("show", run, write_wav(tmp_path / "one.wav"), "--target", "low high")
+    assert answer.code == 0, answer.err
+    assert answer.lines[0] == "low high"
+    text = "\n".join(answer.lines)
+    assert "attention" in text and "CTC alignment" in text
+    assert answer.lines[-1].endswith(" s")
+
+
+def test_a_wav_is_drawn_into_a_file(regard, run, tmp_path):
+    wav = write_wav(tmp_path / "one.wav")
+    for name in ("heard.png", "heard.svg"):
+        answer = regard("show", run, wav, "--target", "low high low", "--out", tmp_path / name)
+        assert answer.lines == ["low high low", str(tmp_path / name)]
+    with Image.open(tmp_path / "heard.png") as image:
+        assert min(image.size) > 300
+    texts = [each.text for each in ElementTree.parse(tmp_path / "heard.svg").iter() if each.text]
+    assert texts.count("high") == 4  # over the sound and beside its weights, by both roads
+
+
+def test_the_share_of_ctc_is_asked_for_by_a_word(regard, run):
+    plain = regard("predict", run, "tones/0/5", "search.ctc_weight=0")
+    alone = regard("predict", run, "tones/0/5", "search.ctc_weight=1", "--beam", "1")
+    assert plain.code == alone.code == 0, plain.err + alone.err
+    assert len(plain.lines) == len(alone.lines) == 1

@@ -1,0 +1,122 @@
+import pytest
+import torch
+
+from regard.attention.record import record
+from regard.core.errors import ConfigError
+from regard.models.encoders import (
+    HybridEncoderConfig,
+    ResnetEncoderConfig,
+    RnnEncoderConfig,
+    VideoEncoder,
+    VideoEncoderConfig,
+    VitEncoderConfig,
+    build_encoder,
+)
+
+SHAPE = (5, 3, 8, 6)
+EYES = {
+    "resnet": ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1)),
+    "hybrid": HybridEncoderConfig(
+        grid=ResnetEncoderConfig(widths=(4,), blocks=(1,)),
+        dim=8,
+        num_layers=1,
+        num_heads=2,
+        feed_forward_dim=8,
+    ),
+    "vit": VitEncoderConfig(patch=2, dim=8, num_layers=1, num_heads=2, feed_forward_dim=8),
+}
+MASK = torch.ones(2, 1, dtype=torch.bool)
+
+
+@pytest.fixture(params=EYES)
+def eyes(request):
+    return EYES[request.param]
+
+
+@pytest.fixture(params=["transformer", "gru"])
+def encoder(request, eyes):
+    torch.manual_seed(0)
+    config = VideoEncoderConfig(
+        image=eyes, over_time=request.param, num_layers=2, num_heads=2, dropout=0.0
+    )
+    return VideoEncoder(config, SHAPE).eval()
+
+
+@pytest.fixture
+def videos():
+    return torch.randn(2, *SHAPE, generator=torch.Generator().manual_seed(1))
+
+
+def test_the_memory_holds_the_cells_of_all_frames(encoder, videos):
+    memory = encoder(videos, MASK)
+    rows, columns = encoder.image(videos[:, 0], MASK).layout
+    assert memory.layout == (5, rows, columns)
+    assert memory.states.shape == (2, 5 * rows * columns, encoder.memory_dim)
+    assert memory.mask.all() and memory.mask.shape == memory.states.shape[:2]
+    assert torch.allclose(memory.summary, memory.states.mean(1))
+
+
+def test_batched_equals_alone(encoder, videos):
+    together = encoder(videos, MASK).states
+    for row in range(2):
+        alone = encoder(videos[row : row + 1], MASK[:1]).states
+        assert torch.allclose(together[row : row + 1], alone, atol=1e-5)
+
+
+def test_the_order_of_frames_counts(encoder, videos):
+    forwards = encoder(videos, MASK).summary
+    backwards = encoder(videos.flip(1), MASK).summary
+    assert (forwards - backwards).abs().max() > 1e-3
+
+
+def test_every_frame_reaches_every_other(encoder, videos):
+    videos.requires_grad_()
+    memory = encoder(videos, MASK)
+    per_frame = memory.states.view(2, 5, -1, encoder.memory_dim)
+    for frame in (0, 4):
+        # A mean over a norm's outputs would be the same whatever is in them.
+        (gradient,) = torch.autograd.grad(
+            per_frame[:, frame, :, 0].sum(), videos, retain_graph=True
+        )
+        assert (gradient.flatten(2).abs().sum(-1) > 0).all()
+
+
+def test_cells_are_told_apart_by_their_place():
+    """Frames that are all the same colour still have cells that differ."""
+    torch.manual_seed(0)
+    config = VideoEncoderConfig(image=EYES["resnet"], num_layers=1, num_heads=2, dropout=0.0)
+    encoder = VideoEncoder(config, SHAPE).eval()
+    memory = encoder(torch.zeros(1, *SHAPE), MASK[:1])
+    states = memory.states[0]
+    distances = torch.cdist(states, states) + torch.eye(len(states))
+    assert distances.min() > 1e-4
+
+
+def test_attention_over_time_and_place_is_recorded(videos):
+    config = VideoEncoderConfig(image=EYES["resnet"], num_layers=2, num_heads=2)
+    encoder = VideoEncoder(config, SHAPE).eval()
+    with record(encoder, is_self=True) as maps:
+        memory = encoder(videos, MASK)
+    num = memory.states.shape[1]
+    assert maps.stack_self().shape == (2, 2, 2, num, num)
+
+
+def test_heads_must_divide_the_width():
+    config = VideoEncoderConfig(image=EYES["resnet"], num_heads=3)
+    with pytest.raises(ConfigError, match=r"`num_heads` must divide .* \(8\), but is 3"):
+        VideoEncoder(config, SHAPE)
+
+
+def test_an_odd_width_does_not_go_both_ways():
+    config = VideoEncoderConfig(
+        image=ResnetEncoderConfig(widths=(5,), blocks=(1,)), over_time="gru"
+    )
+    with pytest.raises(ConfigError, match="must be even with `over_time` 'gru', but is 5"):
+        VideoEncoder(config, SHAPE)
+
+
+def test_another_encoder_does_not_read_videos():
+    with pytest.raises(ConfigError, match="reads text, but the source is videos.*'video'"):
+        build_encoder(RnnEncoderConfig(), SHAPE)
+    with pytest.raises(ConfigError, match="reads videos, but the source is images"):
+        build_encoder(VideoEncoderConfig(), SHAPE[1:])

@@ -1,0 +1,69 @@
+"""Captions that begin with the eyes of a classifier."""
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.data.datasets import find_data
+from regard.data.images import ImageField
+from regard.tasks.classification import ClassificationTask
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.predictor import Predictor
+
+CPU = torch.device("cpu")
+RESNET = ("model.encoder.widths=[4,8]", "model.encoder.blocks=[1,1]")
+VIT = (
+    "model.encoder.positions=learned",
+    "model.encoder.dim=8",
+    "model.encoder.num_layers=1",
+    "model.encoder.feed_forward_dim=8",
+)
+
+
+@pytest.fixture(scope="module")
+def shapes():
+    return find_data("shapes:20").train
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    return find_data("scenes:20").train
+
+
+def classifier(recipe, shapes, *words):
+    settings = load_recipe(recipe, ("data.source.size=16", *words))
+    return ClassificationTask.prepare(settings, shapes, device=CPU)
+
+
+def begin(start, scenes, *words):
+    small = (
+        "model.decoder.dim=8",
+        "model.decoder.embedding_dim=8",
+        "model.decoder.attention_dim=8",
+    )
+    recipe = load_recipe("xu2015", ("data.source.size=32", *small, *words))
+    return Predictor.prepare(recipe, scenes, device=CPU, start=start)
+
+
+def test_eyes_take_weights_along_and_leave_the_size_of_images_behind(shapes, scenes):
+    start = classifier("he2016", shapes, *RESNET)
+    begun = begin(start, scenes)
+    assert isinstance(begun.source, ImageField)
+    assert begun.source.size == (3, 32, 32)
+    assert begun.source.config == begun.recipe.data.source
+    assert (begun.source.mean, begun.source.std) == (start.source.mean, start.source.std)
+    weights = start.model.encoder.state_dict()
+    for name, tensor in begun.model.encoder.state_dict().items():
+        assert torch.equal(tensor, weights[name])
+
+
+def test_eyes_for_grey_do_not_see_colour(shapes, scenes):
+    start = classifier("he2016", shapes, *RESNET, "data.source.channels=1")
+    with pytest.raises(ConfigError, match=r"`data.source.channels` must be .*\(1\), but is 3"):
+        begin(start, scenes)
+
+
+def test_eyes_that_know_patches_by_their_place_keep_the_size(shapes, scenes):
+    start = classifier("dosovitskiy2021", shapes, *VIT)
+    with pytest.raises(ConfigError, match=r"`data.source.size` must be .*\(16\), but is 32"):
+        begin(start, scenes)
