@@ -13,7 +13,7 @@ def split_words(
         most_paths: How many files may be given.
         default: What is meant where no file is given, if that is allowed.
     """
-    settings = [word for word in words if "=" in word and not word.startswith(("/", "./"))]
+    settings = [word for word in words if _is_setting(word)]
     paths = [word for word in words if word not in settings]
     if not paths and default is not None:
         return [default], settings
@@ -26,6 +26,12 @@ def split_words(
             "Settings have the form section.key=value."
         )
     return paths, settings
+
+
+def _is_setting(word: str) -> bool:
+    """Tell a setting from a path and from a data set with an argument, `fsdd:speaker=theo`."""
+    key, equals, _ = word.partition("=")
+    return bool(equals) and ":" not in key and not word.startswith(("/", "./"))
 
 
 def split_columns(columns: str) -> tuple[str, ...]:

@@ -17,6 +17,11 @@ def test_path_may_hold_an_equals_sign():
     assert split_words(words, most_paths=2) == (words, [])
 
 
+def test_argument_of_a_data_set_may_hold_an_equals_sign():
+    words = ["fsdd:speaker=theo", "train.seed=2", "data.columns=a:b"]
+    assert split_words(words, most_paths=2) == (words[:1], words[1:])
+
+
 def test_settings_without_data_are_refused():
     with pytest.raises(ConfigError, match=r"No data was given\. Name a data set or a file"):
         split_words(["train.seed=2"], most_paths=2)
