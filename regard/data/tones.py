@@ -90,19 +90,20 @@ def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
 
 def _play(words: list[str], generator: np.random.Generator) -> Sound:
     """Play words one after the other, a pause before, between and after them."""
-    parts: list[Wave] = [_pause(generator)]
+    parts = [_pause(generator, most=0.6)]
     for word in words:
         num = int(RATE * generator.uniform(0.1, 0.2))
         tone = TONES[word](np.arange(num) / RATE, generator)
         fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
         parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
-    samples = np.concatenate(parts)
+    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
     samples = samples + NOISE * generator.standard_normal(len(samples))
     return Sound(samples.astype(np.float32), RATE)
 
 
-def _pause(generator: np.random.Generator) -> Wave:
-    return np.zeros(int(RATE * generator.uniform(0.03, 0.12)))
+def _pause(generator: np.random.Generator, most: float = 0.12) -> Wave:
+    """Return silence, now and then a long one: who has heard none takes it for a tone."""
+    return np.zeros(int(RATE * (0.03 + (most - 0.03) * generator.uniform() ** 2)))
 
 
 def _glide(first: float, last: float) -> Callable[[Wave, np.random.Generator], Wave]:

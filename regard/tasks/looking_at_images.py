@@ -14,7 +14,7 @@ from regard.data.examples import Example
 from regard.data.labels import LabelledBatch
 from regard.data.sources import JoinedField
 from regard.models.classifier import Classifier
-from regard.models.encoders import JoinedEncoder, VitEncoder
+from regard.models.encoders import JoinedEncoder, VideoEncoder, VitEncoder
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.tasks.prediction import AttentionMap, as_picture, cell_names
 
@@ -80,8 +80,8 @@ def _look(
     They sum to one. With them come the grid, and what the weights are.
     """
     encoder = model.encoder
-    if isinstance(encoder, JoinedEncoder) and len(encoder.blocks):
-        with torch.inference_mode(), record(encoder.blocks, is_self=True) as maps:
+    if (blocks := _mixing(encoder)) is not None:
+        with torch.inference_mode(), record(blocks, is_self=True) as maps:
             memory = encoder(inputs, mask)
         rolled = rollout(maps.stack_self())  # (B, L, L)
         # Padding looks, too, but nobody asks it.
@@ -95,6 +95,15 @@ def _look(
         weights = rows.mean(1)[:, eyes.num_before :]  # (B, P)
         return _shares(weights), _layout(memory), ROLLOUT
     return _activation_map(model, inputs, mask, labels=labels)
+
+
+def _mixing(encoder: Encoder) -> torch.nn.Module | None:
+    """Return the blocks, if any, in which words and cells, or cells of all frames, look around."""
+    if isinstance(encoder, JoinedEncoder):
+        return encoder.blocks if len(encoder.blocks) else None
+    if isinstance(encoder, VideoEncoder) and _has_attention(encoder.over_time):
+        return encoder.over_time
+    return None
 
 
 def _eyes(encoder: Encoder) -> Encoder:

@@ -102,7 +102,7 @@ def transformers(settings):
             num_heads=4,
             num_layers=2,
             feed_forward_dim=5,
-            max_length=40,
+            max_length=220,
         )
 
 

@@ -28,6 +28,7 @@ SOURCE_SIZES = {
     "images": (3, 8, 8),
     "text with an image": (9, (3, 8, 8)),
     "sound": (5,),
+    "videos": (2, 3, 8, 8),
 }
 
 

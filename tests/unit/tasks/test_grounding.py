@@ -176,7 +176,7 @@ def test_start_of_another_task_is_refused(tiny_run, examples):
 
 
 def test_phrase_without_an_image_is_refused(task):
-    with pytest.raises(ConfigError, match="must be a text and an image in two columns"):
+    with pytest.raises(DataError, match="must be a text and an image, parted by a tab"):
         task.predict(["large red circle"])
 
 

@@ -9,7 +9,12 @@ from regard.core.errors import ConfigError
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.copying import NoCopyingConfig
-from regard.models.encoders import IMAGE_ENCODERS, JOINED_ENCODERS, SOUND_ENCODERS
+from regard.models.encoders import (
+    IMAGE_ENCODERS,
+    JOINED_ENCODERS,
+    SOUND_ENCODERS,
+    VIDEO_ENCODERS,
+)
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
 from regard.models.regions import Grounder, PatchLabeller
@@ -39,6 +44,8 @@ def source_size(encoder):
         return 50, SHAPE
     if type(encoder) in SOUND_ENCODERS:
         return (40,)
+    if type(encoder) in VIDEO_ENCODERS:
+        return (4, *SHAPE)
     return SHAPE if type(encoder) in IMAGE_ENCODERS else 50
 
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from regard.tasks import runs
+from regard.tasks.prediction import cell_names
 from regard.tasks.predictor import Predictor
 from regard.tasks.report import write_report
 
@@ -111,6 +112,7 @@ class TestImages:
             return [
                 replace(
                     found,
+                    source=cell_names((2, 3)),
                     weights=torch.rand(1, 2, len(found.target), 6),
                     grid=(2, 3),
                     image=self.IMAGE,

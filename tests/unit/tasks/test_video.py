@@ -86,6 +86,15 @@ def test_a_look_is_over_frames_rows_and_columns(task):
         assert len(look_through(found)) == 3 * (1 + len(found.target))
 
 
+def test_without_attention_it_shows_what_counts():
+    model = {"encoder": {**ENCODER, "over_time": "gru"}}
+    recipe = from_dict(ClassificationRecipe, {"data": {"source": SOURCE}, "model": model})
+    task = ClassificationTask.prepare(recipe, LABELS, device=CPU)
+    for found in task.attend(LABELS):
+        assert (found.kind, found.grid) == ("gradient x activation", (3, 4, 4))
+        assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
+
+
 def test_a_missing_video_is_named(task):
     with pytest.raises(DataError, match=r"nowhere\.gif does not exist"):
         task.predict(["/nowhere.gif"])

@@ -70,12 +70,12 @@ def test_padding_does_not_matter(pair, num_layers):
     assert torch.equal(before.summary, after.summary)
 
 
-def test_cells_stand_after_the_words(pair):
+def test_cells_stand_before_the_words_and_padding_at_the_end(pair):
     ids, images, mask = pair
     memory = build()((ids, images), mask)
     assert memory.layout == (2, 3)
     assert memory.states.shape == (2, 5 + 6, 8)
-    assert memory.mask[1].tolist() == [True] * 3 + [False] * 2 + [True] * 6
+    assert memory.mask[1].tolist() == [True] * 6 + [True] * 3 + [False] * 2
 
 
 def changed_positions(encoder, pair):
@@ -87,7 +87,7 @@ def changed_positions(encoder, pair):
 
 
 def test_without_blocks_words_do_not_see_the_image(pair):
-    assert changed_positions(build(num_layers=0), pair)[:5] == [False] * 5
+    assert changed_positions(build(num_layers=0), pair)[6:] == [False] * 5
 
 
 def test_in_blocks_words_see_the_image(pair):
