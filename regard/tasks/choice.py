@@ -89,7 +89,7 @@ def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Cho
         recipe = "he2016" if is_large else "he2016-laptop"
         what = f"sources are images and targets labels ({num:,} distinct ones)"
     else:
-        recipe = "xu2015" if is_large else "vit-captions-laptop"
+        recipe = "xu2015" if is_large else "xu2015-laptop"
         what = "sources are images and targets captions"
         if not is_large:
             settings = {"data.target.vocab_size": 4 * WORD_LIMIT, "validation.metric": "cider"}

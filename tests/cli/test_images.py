@@ -95,13 +95,13 @@ def test_a_file_of_captions_chooses_its_recipe(regard, folder, tmp_path):
     data = folder / "scenes" / "captions.tsv"
     answer = regard("train", data, "--out", tmp_path / "run", "--device", "cpu", *BRIEF)
     assert answer.code == 0, answer.err
-    assert "Recipe: vit-captions-laptop" in answer.err
+    assert "Recipe: xu2015-laptop" in answer.err
     assert "sources are images and targets captions" in answer.err
 
 
 def test_captions_from_standard_input_need_a_recipe(refused, folder):
     stdin = (folder / "scenes" / "captions.tsv").read_text()
-    assert "`--recipe vit-captions-laptop`" in refused(
+    assert "`--recipe xu2015-laptop`" in refused(
         "train", "-", "--out", folder / "none", "--device", "cpu", stdin=stdin
     )
 

@@ -101,7 +101,7 @@ def test_judge_is_named_with_what_is_better(asked, reason):
 
 @pytest.mark.parametrize(
     ("device", "labels", "captions"),
-    [(CPU, "he2016-laptop", "vit-captions-laptop"), (CUDA, "he2016", "xu2015")],
+    [(CPU, "he2016-laptop", "xu2015-laptop"), (CUDA, "he2016", "xu2015")],
 )
 def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels, captions):
     names = [f"photos/{number}.jpg" for number in range(20)]
@@ -119,7 +119,7 @@ def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels
 
 def test_a_heading_does_not_hide_images_and_a_file_in_a_sentence_is_none():
     told = [Example("image", "caption"), *[Example(f"{n}.png", f"photo {n}") for n in range(9)]]
-    assert choose(told, CPU).recipe == "vit-captions-laptop"
+    assert choose(told, CPU).recipe == "xu2015-laptop"
     assert choose_for(["open 1.png", "see photo.jpg and tell", "a", "b"]).recipe != (
-        "vit-captions-laptop"
+        "xu2015-laptop"
     )
