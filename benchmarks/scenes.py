@@ -21,6 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("runs") / NAME, help="where runs go")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--note", default="", help="what the page should say of these runs")
     arguments = parser.parse_args()
     findings = reproduce(NAME, arguments.out, seed=arguments.seed)
     training = {
@@ -29,7 +30,10 @@ def main() -> None:
     }
     captions = {name: drawn.caption for name, drawn in findings.pictures.items()}
     made = read_json(arguments.out / RESULTS)
-    write_json(FOLDER / "scenes.json", {**made, "training": training, "pictures": captions})
+    write_json(
+        FOLDER / "scenes.json",
+        {**made, "training": training, "pictures": captions, "note": arguments.note},
+    )
     for name in findings.pictures:
         drawn = Image.open(arguments.out / f"{name}.png").convert("RGB")
         # Fewer colours keep the file small; chosen to cover all, they keep red apart from purple.

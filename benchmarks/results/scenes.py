@@ -36,6 +36,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "Exact: the whole caption is right. Pointing accuracy: of the words that name a thing "
             "by size, colour or shape, how many look most at a cell that the thing reaches into.",
             "",
+            *([value["note"], ""] if value["note"] else []),
             *pictures,
             "## What should be seen",
             "",
