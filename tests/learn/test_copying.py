@@ -22,6 +22,14 @@ TRANSFORMER = {
         "train.optimizer.learning_rate=0.002",
     ),
 }
+RECURRENT = {
+    "recipe": "see2017-laptop",
+    "sizes": tuple(
+        f"model.{side}.{width}"
+        for side in ("encoder", "decoder")
+        for width in ("embedding_dim=64", "dim=64", "dropout=0.0")
+    ),
+}
 COPYING = ("model.copying.kind=pointer", "model.copying.dim=32", "model.copying.coverage=1.0")
 
 THINGS = ("maps", "tables", "letters", "pictures", "songs", "games")
@@ -49,7 +57,9 @@ def describe(num, *, seed):
     return examples
 
 
-@pytest.fixture(scope="module", params=[{}, TRANSFORMER], ids=["recurrent", "transformer"])
+@pytest.fixture(
+    scope="module", params=[{}, RECURRENT, TRANSFORMER], ids=["gru", "see2017", "transformer"]
+)
 def pointer(request, learn):
     return learn(describe, *JOINT, *COPYING, **request.param)
 
