@@ -18,6 +18,7 @@ from regard.data.hearing import hear
 from regard.data.recordings import split_recording
 from regard.data.spec_augment import SpecAugmentConfig, hide
 from regard.data.spectrogram import Analysis, Spectrum, mel_filters
+from regard.data.standard import Standard, from_moments
 from regard.data.waves import RATES
 
 AUDIO = "{}.audio.json"
@@ -83,14 +84,9 @@ class AudioField:
             mean: Of each mel bin.
             std: Standard deviation of each mel bin.
         """
-        if not len(mean) == len(std) == config.num_mels:
-            raise ConfigError(
-                f"`mean` and `std` must have `num_mels` ({config.num_mels}) values each, "
-                f"but have {len(mean)} and {len(std)}."
-            )
         self.config = config
-        self.mean, self.std = tuple(mean), tuple(std)
-        self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
+        self._standard = Standard(mean, std, num=config.num_mels, name="num_mels")
+        self.mean, self.std = self._standard.mean, self._standard.std
 
     @classmethod
     def learn(cls, config: AudioConfig, references: Sequence[str]) -> "AudioField":
@@ -110,9 +106,7 @@ class AudioField:
         for row in chosen:
             frames = items[row].astype(np.float64)
             sums += frames.sum(0), (frames**2).sum(0)
-        mean, square = sums / num
-        std = np.sqrt(np.maximum(square - mean**2, MIN_DEVIATION**2))
-        return cls(config, mean.round(6).tolist(), std.round(6).tolist())
+        return cls(config, *from_moments(sums / num, MIN_DEVIATION))
 
     @property
     def size(self) -> tuple[int]:
@@ -134,7 +128,7 @@ class AudioField:
             and the mask (B, F), True = a real frame.
         """
         longest = max(map(len, items))
-        mean, _ = self._on(torch.device("cpu"))
+        mean, _ = self._standard.on(torch.device("cpu"))
         values = mean.repeat(len(items), longest, 1)
         mask = torch.zeros(len(items), longest, dtype=torch.bool)
         for row, item in enumerate(items):
@@ -149,7 +143,7 @@ class AudioField:
             values: (B, F, M).
             is_training: Whether parts are hidden.
         """
-        mean, std = self._on(values.device)
+        mean, std = self._standard.on(values.device)
         frames = (values - mean) / std
         if is_training:
             # Padding, and nothing else, is the mean in every bin.
@@ -171,13 +165,6 @@ class AudioField:
         """Read what `save` wrote."""
         value = read_json(path)
         return cls(from_dict(AudioConfig, value["config"]), value["mean"], value["std"])
-
-    def _on(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return mean and deviation on a device; moving them at every step would wait for it."""
-        if device not in self._statistics:
-            mean, std = (torch.tensor(values, device=device) for values in (self.mean, self.std))
-            self._statistics[device] = mean, std
-        return self._statistics[device]
 
 
 def keep_audible(examples: Sequence[Example], config: AudioConfig) -> list[Example]:

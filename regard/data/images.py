@@ -21,6 +21,7 @@ from regard.data.framing import Fit, Frame, Pixels
 from regard.data.opening import MAX_PIXELS
 from regard.data.opening import open_image as open_image
 from regard.data.pictures import split_reference
+from regard.data.standard import Standard, from_moments
 
 IMAGE = "{}.image.json"
 """The file in a run folder that says how a side's images are brought into one form."""
@@ -82,14 +83,9 @@ class ImageField:
             mean: Of each channel, where black is 0 and white is 1.
             std: Standard deviation of each channel, likewise.
         """
-        if not len(mean) == len(std) == config.channels:
-            raise ConfigError(
-                f"`mean` and `std` must have `channels` ({config.channels}) values each, "
-                f"but have {len(mean)} and {len(std)}."
-            )
         self.config = config
-        self.mean, self.std = tuple(mean), tuple(std)
-        self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
+        self._standard = Standard(mean, std, num=config.channels, name="channels", num_after=2)
+        self.mean, self.std = self._standard.mean, self._standard.std
 
     @classmethod
     def learn(cls, config: ImageConfig, references: Sequence[str]) -> "ImageField":
@@ -108,9 +104,7 @@ class ImageField:
         for row in chosen:
             pixels = items[row][0].astype(np.float64) / 255  # (C, Y, X)
             sums += pixels.mean((1, 2)), (pixels**2).mean((1, 2))
-        mean, square = sums / len(chosen)
-        std = np.sqrt(np.maximum(square - mean**2, MIN_DEVIATION**2))
-        return cls(config, mean.round(6).tolist(), std.round(6).tolist())
+        return cls(config, *from_moments(sums / len(chosen), MIN_DEVIATION))
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -142,7 +136,7 @@ class ImageField:
         images = values.float() / 255
         if is_training:
             images = augment(images, self.config.augmentation)
-        mean, std = self._on(values.device)
+        mean, std = self._standard.on(values.device)
         return (images - mean) / std
 
     def shorten(self, item: Pixels, most: int) -> Pixels:
@@ -159,16 +153,6 @@ class ImageField:
         """Read what `save` wrote."""
         value = read_json(path)
         return cls(from_dict(ImageConfig, value["config"]), value["mean"], value["std"])
-
-    def _on(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return mean and deviation on a device; moving them at every step would wait for it."""
-        if device not in self._statistics:
-            mean, std = (
-                torch.tensor(values, device=device).view(-1, 1, 1)
-                for values in (self.mean, self.std)
-            )
-            self._statistics[device] = mean, std
-        return self._statistics[device]
 
 
 def keep_readable(

@@ -18,6 +18,7 @@ from regard.data.frames import is_numbered, read_video
 from regard.data.framing import Fit, Frame, Pixels
 from regard.data.images import MIN_DEVIATION, ImageConfig, ImageField
 from regard.data.opening import MAX_PIXELS
+from regard.data.standard import from_moments
 
 VIDEO = "{}.video.json"
 """The file in a run folder that says how a side's videos are brought into one form."""
@@ -92,9 +93,7 @@ class VideoField:
             video = read_video(references[row], config.num_frames, config.frame)
             pixels = video.astype(np.float64) / 255  # (F, C, Y, X)
             sums += pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))
-        mean, square = sums / len(chosen)
-        std = np.sqrt(np.maximum(square - mean**2, MIN_DEVIATION**2))
-        return cls(config, mean.round(6).tolist(), std.round(6).tolist())
+        return cls(config, *from_moments(sums / len(chosen), MIN_DEVIATION))
 
     @property
     def size(self) -> tuple[int, int, int, int]:
