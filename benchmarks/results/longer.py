@@ -27,6 +27,9 @@ TITLES = {
 NUM_SAMPLES = 8
 """Examples that are shown with every model's answer; the results have more."""
 
+NUM_REPLIES = 20
+"""Replies that are shown, each found in every way."""
+
 COPYING = "copying"
 """The kind of map that shows what is copied from where."""
 
@@ -118,7 +121,7 @@ def write_dialogue(value: dict[str, Any], folder: Path) -> str:
             "",
         ]
     parts += _all_maps(replies, folder, "dialogue")
-    parts += [_samples(ways or replies, "The first of the test set", NUM_SAMPLES), ""]
+    parts += [_samples(ways or replies, "The first of the test set", NUM_REPLIES), ""]
     return "\n".join([*parts, making(value), ""])
 
 
