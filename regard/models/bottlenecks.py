@@ -85,7 +85,7 @@ class Bottleneck(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, (...) each."""
+        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
 
     if TYPE_CHECKING:
         __call__ = forward
@@ -110,7 +110,7 @@ class PlainBottleneck(Bottleneck):
         self.code_map = nn.Linear(dim, config.dim)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, (...) each."""
+        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
         code: Tensor = self.code_map(states)
         if self.config.activation == "tanh":
             code = code.tanh()
@@ -125,7 +125,7 @@ class PlainBottleneck(Bottleneck):
         rows = self.code_map.weight.float().square().sum(1)  # (D,)
         is_bent = self.config.activation == "tanh"
         slopes = 1 - code.float().square() if is_bent else torch.ones_like(code, dtype=rows.dtype)
-        return (slopes.square() * rows).sum(-1)  # (...)
+        return (slopes.square() * rows).sum(-1)
 
 
 class VariationalBottleneck(Bottleneck):
@@ -155,7 +155,7 @@ class VariationalBottleneck(Bottleneck):
         return self.mean_map(states).float(), self.log_variance_map(states).float()
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, (...) each."""
+        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
         mean, log_variance = self.posterior(states)
         divergence = divergence_from_prior(mean, log_variance)  # (..., D)
         if not self.training:
