@@ -1,6 +1,6 @@
 """The autoencoder of texts with all that surrounds it: it writes a text anew from its code."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import torch
@@ -25,6 +25,7 @@ from regard.tasks.preparing import take_parts
 from regard.tasks.recipe import AutoencodingRecipe
 from regard.tasks.task import Task
 from regard.tasks.text_reading import read_own_text_side, read_own_texts
+from regard.training.loop import Validation
 
 CHUNK = 64
 """Codes that are written out at once."""
@@ -115,6 +116,13 @@ class AutoencodingTask(Predictor):
         losses = [self.loss(batch) for batch in batches]
         total = sum(found.total.detach() for found in losses)
         return float(total / sum(found.count for found in losses))
+
+    def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
+        """Return how to measure texts as long as those to learn from; no other can be written."""
+        lengths = map(len, self.target.read_all([example.target for example in examples]))
+        most = self.recipe.data.batch.max_length
+        short = [example for example, own in zip(examples, lengths, strict=True) if own <= most]
+        return super().validation(short or examples)
 
     def max_lengths(self, source_mask: Tensor, config: SearchConfig) -> Tensor:
         """Return how many tokens each answer may have at most, (B,): as many as any text had."""
