@@ -18,9 +18,11 @@ from regard.cli import (
     explain,
     exporting,
     importing,
+    interpolate,
     ladder,
     predict,
     reproduce,
+    sample,
     score,
     show,
     train,
@@ -65,6 +67,8 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("sample")(sample.sample)
+app.command("interpolate")(interpolate.interpolate)
 app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)
