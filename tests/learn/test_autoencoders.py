@@ -1,4 +1,4 @@
-"""Autoencoders of texts: sentences come back, spoilt ones are restored, new ones are well formed."""
+"""Sentences come back from codes, spoilt ones are restored, new ones are well formed."""
 
 import re
 
@@ -22,9 +22,7 @@ OPINION = re.compile(rf"(i think |to be honest , |well , )?{CLAUSE}( , but {CLAU
 @pytest.fixture
 def learn_opinions(tmp_path):
     def learn(recipe):
-        return train(
-            Request(data=("opinions",), recipe=recipe, out=tmp_path / "run", device="cpu")
-        )
+        return train(Request(data=("opinions",), recipe=recipe, out=tmp_path / "run", device="cpu"))
 
     return learn
 
