@@ -70,7 +70,7 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
 
 
 def _walks(task: Any, sentences: Sequence[str]) -> list[list[str]]:
-    """Return what lies between test sentences, the first and the second, the third and the fourth."""
+    """Return what lies between the first test sentence and the second, and between the next."""
     codes = task.encode(sentences[: 2 * NUM_WALKS])
     return [
         [first, *task.decode(mix_codes(codes[row], codes[row + 1], NUM_STEPS)), last]
