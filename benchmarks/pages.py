@@ -25,6 +25,7 @@ from results import (
     pretrained_translation,
     pretraining,
     scenes,
+    sentences,
     speed,
     spelling,
 )
@@ -78,6 +79,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "sentences": sentences.write,
 }
 """Pages with one file of results, which has their name."""
 
