@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
+from torch import Tensor
 
 from regard.search.hypothesis import Hypothesis
 
 MAX_ORDER = 4
 """Tokens of the longest runs that are compared."""
-
-Counts = tuple[Counter[tuple[int, ...]], ...]
-"""How often each run of tokens occurs, for each length of runs from 1 on."""
 
 
 def rank_by_consensus(found: Sequence[Hypothesis], *, is_drawn: bool) -> list[Hypothesis]:
@@ -38,41 +36,48 @@ def rank_by_consensus(found: Sequence[Hypothesis], *, is_drawn: bool) -> list[Hy
     shares: dict[tuple[int, ...], float] = {}
     for one, weight in zip(found, weights, strict=True):
         shares[one.tokens] = shares.get(one.tokens, 0.0) + weight
-    counts = {tokens: _count(tokens) for tokens in shares}
+    expected = likenesses([*shares]) @ torch.tensor([*shares.values()], dtype=torch.float64)
+    values = dict(zip(shares, expected.tolist(), strict=True))
     distinct = {one.tokens: one for one in reversed(found)}
-    valued = [
-        replace(
-            one,
-            value=sum(
-                share * _likeness(counts[tokens], counts[other]) for other, share in shares.items()
-            ),
-        )
-        for tokens, one in distinct.items()
-    ]
+    valued = [replace(one, value=values[tokens]) for tokens, one in distinct.items()]
     return sorted(valued, key=lambda one: (-one.value, -one.log_prob))
 
 
-def likeness(tokens: Sequence[int], others: Sequence[int]) -> float:
-    """Return what two targets share, from 0 to 1, the same from both sides.
+def likenesses(targets: Sequence[Sequence[int]]) -> Tensor:
+    """Return what every two targets share, (N, N), from 0 to 1.
 
     The mean over runs of 1 to 4 tokens of how many they share, against how many the longer has:
     the smaller of precision and recall ("GLEU", Wu et al. 2016), each length of runs by itself.
+    Lengths of which neither has a run do not count.
     """
-    return _likeness(_count(tokens), _count(others))
+    total = torch.zeros(len(targets), len(targets), dtype=torch.float64)
+    num_orders = torch.zeros_like(total)
+    for order in range(1, MAX_ORDER + 1):
+        holds = _which_runs(targets, order)  # (N, R)
+        sizes = holds.sum(1)
+        most = torch.maximum(sizes[:, None], sizes)
+        total += (holds @ holds.T) / most.clamp(min=1)
+        num_orders += most > 0
+    # Two targets without any token are alike.
+    return torch.where(num_orders > 0, total / num_orders.clamp(min=1), 1.0)
 
 
-def _count(tokens: Sequence[int]) -> Counts:
-    return tuple(
-        Counter(tuple(tokens[at : at + order]) for at in range(len(tokens) - order + 1))
-        for order in range(1, MAX_ORDER + 1)
-    )
+def _which_runs(targets: Sequence[Sequence[int]], order: int) -> Tensor:
+    """Return which runs of so many tokens each target has, (N, R).
 
-
-def _likeness(counts: Counts, others: Counts) -> float:
-    if counts == others:
-        return 1.0
-    values = []
-    for one, other in zip(counts, others, strict=True):
-        if most := max(one.total(), other.total()):
-            values.append((one & other).total() / most)
-    return sum(values) / len(values)
+    The second time that a run occurs it counts as another one, and so on; so what two targets
+    share, each as often as both have it, is a product of their rows.
+    """
+    columns: dict[tuple[tuple[int, ...], int], int] = {}
+    places = []
+    for row, tokens in enumerate(targets):
+        seen: Counter[tuple[int, ...]] = Counter()
+        for at in range(len(tokens) - order + 1):
+            run = tuple(tokens[at : at + order])
+            seen[run] += 1
+            places.append((row, columns.setdefault((run, seen[run]), len(columns))))
+    holds = torch.zeros(len(targets), len(columns), dtype=torch.float64)
+    if places:
+        rows, numbers = torch.tensor(places).T
+        holds[rows, numbers] = 1.0
+    return holds

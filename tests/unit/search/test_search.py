@@ -1,11 +1,13 @@
 import math
+import random
+from collections import Counter
 
 import pytest
 import torch
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
-from regard.search.consensus import likeness, rank_by_consensus
+from regard.search.consensus import likenesses, rank_by_consensus
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.sample import sample
@@ -160,6 +162,10 @@ def test_rescoring_takes_groups_of_any_size(scorer):
     assert [len(group) for group in found] == [3, 1]
 
 
+def likeness(one, other):
+    return likenesses([one, other])[0, 1].item()
+
+
 def test_the_consensus_of_beams_is_what_is_expected_to_be_most_alike(scorer):
     found = find(scorer, beams=2, num_best=3, consensus=6)
     candidates = find(scorer, beams=6, num_best=6)
@@ -205,3 +211,21 @@ def test_likeness_is_the_mean_over_orders_of_the_smaller_of_precision_and_recall
     expected = (3 / 5 + 2 / 4 + 1 / 3 + 0 / 2) / 4
     assert likeness(one, other) == likeness(other, one) == pytest.approx(expected)
     assert likeness((), (1,)) == 0.0 and likeness((), ()) == 1.0
+
+
+def test_likeness_counts_shared_runs_as_often_as_both_have_them():
+    generator = random.Random(0)
+    targets = [generator.choices(range(3), k=generator.randrange(9)) for _ in range(20)]
+    found = likenesses(targets)
+    for row, one in enumerate(targets):
+        for column, other in enumerate(targets):
+            values = []
+            for order in range(1, 5):
+                counts = [
+                    Counter(tuple(side[at : at + order]) for at in range(len(side) - order + 1))
+                    for side in (one, other)
+                ]
+                if most := max(count.total() for count in counts):
+                    values.append((counts[0] & counts[1]).total() / most)
+            expected = sum(values) / len(values) if values else 1.0
+            assert found[row, column].item() == pytest.approx(expected)
