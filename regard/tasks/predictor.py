@@ -42,7 +42,7 @@ from regard.tasks.preparing import Parts, learn_parts, take_parts
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy, log_probs_of
+from regard.training.loss import Loss, cross_entropy, log_probs_of, sum_term
 
 
 class Predictor(Task[Recipe]):
@@ -162,8 +162,7 @@ class Predictor(Task[Recipe]):
             told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
             terms.append(output.reinforce(told, batch.target[:, 1:], mask))
         for term in terms:
-            more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
-            loss = replace(loss, total=loss.total + more)
+            loss = replace(loss, total=loss.total + sum_term(term, mask))
         return ctc.weigh(loss, output, batch, weight=self.recipe.model.ctc_weight)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
