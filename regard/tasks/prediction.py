@@ -1,7 +1,7 @@
 """What a model answers, and where it looked."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -27,6 +27,8 @@ class Prediction:
     """Its pieces as the model wrote them, the end token included."""
     token_log_probs: tuple[float, ...]
     """The log-probability of each piece."""
+    image: NDArray[np.uint8] | None = field(default=None, compare=False)
+    """The answer as an image, (Y, X, 3), where it is one."""
 
 
 @dataclass(frozen=True, slots=True)

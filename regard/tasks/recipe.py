@@ -27,6 +27,7 @@ from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
 from regard.tasks.ctc import check_ctc
 from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
+from regard.tasks.picturing_recipe import PicturingRecipe as PicturingRecipe
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
 
@@ -315,6 +316,7 @@ RECIPES: dict[str, type[BaseRecipe]] = {
     "classification": ClassificationRecipe,
     "segmentation": SegmentationRecipe,
     "grounding": GroundingRecipe,
+    "picturing": PicturingRecipe,
 }
 """The recipes' classes by the name of their task."""
 

@@ -7,6 +7,7 @@ from regard.tasks.denoising import DenoisingTask
 from regard.tasks.grounding import GroundingTask
 from regard.tasks.language import LanguageTask
 from regard.tasks.masked import MaskedTask
+from regard.tasks.picturing import PicturingTask
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import (
     BaseRecipe,
@@ -15,6 +16,7 @@ from regard.tasks.recipe import (
     GroundingRecipe,
     LanguageRecipe,
     MaskedRecipe,
+    PicturingRecipe,
     Recipe,
     SegmentationRecipe,
 )
@@ -29,5 +31,6 @@ TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
     ClassificationRecipe: ClassificationTask,
     SegmentationRecipe: SegmentationTask,
     GroundingRecipe: GroundingTask,
+    PicturingRecipe: PicturingTask,
 }
 """The tasks by the class of their recipe."""

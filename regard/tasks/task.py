@@ -21,6 +21,7 @@ from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
 from regard.training.loss import Loss
+from regard.visual.tiles import Tile
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseRecipe)
 
@@ -165,6 +166,15 @@ class Task(ABC, Generic[AnyRecipe]):
         """
         written = self.translate([source])[0] if target is None else target
         return Example(source, written), written
+
+    def sheet(self, source: Any, target: str | None = None) -> list[Tile]:
+        """Return what `regard show` draws in the place of attention; none where that is to be seen.
+
+        Args:
+            source: What is asked.
+            target: What to compare the answer with, if not what the task knows to be right.
+        """
+        return []
 
     def mean_nll(self, batches: Iterable[Any]) -> float:
         """Return what a token costs on average over batches, in nats."""
