@@ -10,8 +10,10 @@ from typer.core import TyperGroup
 
 import regard
 from regard.cli import (
+    anomalies,
     chat,
     compare,
+    compress,
     data,
     demo,
     evaluate,
@@ -20,6 +22,7 @@ from regard.cli import (
     importing,
     ladder,
     predict,
+    reduce,
     reproduce,
     score,
     show,
@@ -65,6 +68,10 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("reduce")(reduce.reduce)
+app.command("anomalies")(anomalies.anomalies)
+app.command("compress")(compress.compress)
+app.command("restore")(compress.restore)
 app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)

@@ -1,11 +1,11 @@
 """How odd items are told from normal ones: a histogram of both with a threshold, and ROC curves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
 from regard.visual.curves import Points
@@ -54,7 +54,7 @@ def detection(
 
 
 def _draw_histogram(
-    axes: Axes, groups: Mapping[str, "np.typing.NDArray[np.float64]"], threshold: float | None
+    axes: Axes, groups: Mapping[str, NDArray[np.float64]], threshold: float | None
 ) -> None:
     # The last bin takes the few that lie far beyond.
     everything = np.concatenate(list(groups.values()))
@@ -69,14 +69,10 @@ def _draw_histogram(
     axes.legend(loc="upper right")
 
 
-def _demo() -> Sequence[float]:
-    return np.random.default_rng(0).gamma(3, size=300).tolist()
-
-
 if __name__ == "__main__":
-    usual, other = _demo(), [2 + 2 * number for number in _demo()]
+    usual = np.random.default_rng(0).gamma(3, size=300)
     drawn = detection(
-        {"normal": usual, "odd": other},
+        {"normal": usual, "odd": 2 + 2 * usual},
         {"by error": [(0, 0), (0.1, 0.7), (1, 1)]},
         x_label="error",
         threshold=5,

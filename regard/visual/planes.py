@@ -1,6 +1,7 @@
 """Items as dots on planes side by side, coloured by label: what a code of two numbers keeps."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,7 +17,7 @@ MOST_DOTS = 2_000
 
 _MARKERS = "o^s"
 _SIDE = 4.2
-_WHITE = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
+_WHITE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
 
 
 def planes(
@@ -83,8 +84,8 @@ def _draw(axes: Axes, found: NDArray[np.float64], labels: NDArray[np.str_]) -> N
     for number, name in enumerate(names):
         x, y = np.median(found[labels == name], axis=0)
         colour = COLOURS[number % len(COLOURS)]
-        words = {"color": colour, "fontsize": 9, "fontweight": "bold", "bbox": _WHITE}
-        axes.text(x, y, clean(name), ha="center", va="center", **words)
+        words = axes.text(x, y, clean(name), ha="center", va="center", bbox=_WHITE)
+        words.set(color=colour, fontsize=9, fontweight="bold")
 
 
 if __name__ == "__main__":
