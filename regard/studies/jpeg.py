@@ -42,7 +42,7 @@ class Rate:
 
 
 def rates(images: Pictures) -> list[Rate]:
-    """Return what JPEG can reach, from the smallest file to the largest; what is beaten is left out.
+    """Return what JPEG can reach, the smallest file first, without what a smaller one equals.
 
     Args:
         images: (B, C, Y, X), bytes.
