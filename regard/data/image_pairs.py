@@ -31,7 +31,9 @@ class ImagePairs:
         is_pinned: bool = False,
     ) -> None:
         if is_shuffled and len(sources) < 2:
-            raise DataError(f"There must be two images to learn from, but there are {len(sources)}.")
+            raise DataError(
+                f"There must be two images to learn from, but there are {len(sources)}."
+            )
         kind = _LargeBatches if is_shuffled else Batches
         self._pairs = kind(
             sources,

@@ -73,7 +73,8 @@ def psnr(
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     signature = f"unit:dB|average:picture|bits:8|most:{MOST_DECIBELS:g}"
-    return _mean(name, decibels(predicted, right), signature, num_bootstrap)
+    values = decibels(predicted, right)
+    return _mean(name, values, signature=signature, num_bootstrap=num_bootstrap)
 
 
 def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
@@ -87,7 +88,7 @@ def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> R
     values = similarities(predicted, right)
     window = _window_size(np.shape(right)[2:])
     signature = f"average:picture|bits:8|window:{window}|deviation:{DEVIATION:g}"
-    return _mean("SSIM", values, signature, num_bootstrap)
+    return _mean("SSIM", values, signature=signature, num_bootstrap=num_bootstrap)
 
 
 def mse(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
@@ -98,10 +99,11 @@ def mse(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Re
         right: (B, C, Y, X), bytes.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _mean("MSE", squared_errors(predicted, right), "unit:value 0-1|bits:8", num_bootstrap)
+    values = squared_errors(predicted, right)
+    return _mean("MSE", values, signature="range:0-1|bits:8", num_bootstrap=num_bootstrap)
 
 
-def _mean(name: str, values: Numbers, signature: str, num_bootstrap: int) -> Result:
+def _mean(name: str, values: Numbers, *, signature: str, num_bootstrap: int) -> Result:
     return ratio(
         name,
         values.tolist(),

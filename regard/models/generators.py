@@ -98,7 +98,7 @@ class ConvolutionGenerator(Generator):
         # What adds to something begins with nothing.
         for block in self.blocks:
             if isinstance(block, _PlainBlock):
-                nn.init.zeros_(block.inner[-1].weight)
+                nn.init.zeros_(block.last.weight)
         nn.init.zeros_(self.output.weight)
 
     def forward(self, memory: Memory) -> Tensor:
@@ -139,7 +139,7 @@ class _GridStart(nn.Module):
         assert memory.layout is not None
         num_rows, num_columns = memory.layout[-2:]
         cells = memory.states[:, -num_rows * num_columns :]  # (B, P, D)
-        grid = cells.transpose(1, 2).unflatten(2, (num_rows, num_columns))
+        grid = cells.mT.reshape(len(cells), -1, num_rows, num_columns)  # (B, D, Y, X)
         found: Tensor = self.spread(_resize(grid, self.size))
         return found
 
@@ -163,16 +163,12 @@ class _PlainBlock(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.inner = nn.Sequential(
-            nn.ReLU(),
-            nn.Conv2d(width, width, 3, padding=1),
-            nn.ReLU(),
-            nn.Conv2d(width, width, 3, padding=1),
-        )
+        self.first = nn.Conv2d(width, width, 3, padding=1)
+        self.last = nn.Conv2d(width, width, 3, padding=1)
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        found: Tensor = grid + self.inner(grid)
+        found: Tensor = grid + self.last(self.first(grid.relu()).relu())
         return found
 
 

@@ -1,4 +1,4 @@
-"""Image to image: any encoder of images or videos reads, a generator draws; an autoencoder's, too."""
+"""Image to image: an encoder of images or videos reads, a generator draws; autoencoders, too."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple

@@ -24,7 +24,7 @@ class Drawings:
     right: Tensor
     """(B, C, Y, X), what should have been drawn, in 8 bits."""
     seen: Tensor
-    """(B, C, Y, X), or (B, F, C, Y, X), the sources as they were read, noise included, in 8 bits."""
+    """(B, C, Y, X), or (B, F, C, Y, X), the sources with their noise, in 8 bits."""
     base: Tensor
     """(B, C, Y, X), the sources in the form of the target, in 8 bits."""
     costs: Tensor

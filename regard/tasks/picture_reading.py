@@ -57,7 +57,7 @@ def _read_files(path: str, second: str | None = None, *, is_video: bool) -> list
 
 def _as_targets(examples: Sequence[Example]) -> list[Example]:
     """Make each image its own target, once however often it is named."""
-    found = {}
+    found: dict[str, Example] = {}
     for example in examples:
         if not isinstance(example.source, str):
             raise DataError(

@@ -30,14 +30,12 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.picture_measures import Drawings, evaluate_pictures, to_bytes
 from regard.tasks.picture_reading import read_pictures, read_pictures_side
 from regard.tasks.picturing_recipe import PicturingDataConfig, PicturingRecipe
-from regard.tasks.prediction import AttentionMap, Prediction, as_picture
+from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_picture
 from regard.tasks.starting import find_image_encoder, find_image_field
 from regard.tasks.task import Task
 from regard.training.densities import gaussian
 from regard.training.loop import Validation
 from regard.training.loss import Loss
-from regard.visual.pixels import check_image, fit
-from regard.visual.tiles import Tile
 
 Source = ImageField | FirstFrames
 
@@ -109,7 +107,7 @@ class PicturingTask(Task[PicturingRecipe]):
         """Build the task from what `save` left in a folder, with fresh weights."""
         source: Source
         if isinstance(recipe.data.source, VideoConfig):
-            source = FirstFrames.load(folder / VIDEO.format("source"))  # type: ignore[assignment]
+            source = FirstFrames.load(folder / VIDEO.format("source"))
         else:
             source = ImageField.load(folder / IMAGE.format("source"))
         return cls.fresh(recipe, source=source, device=device)
@@ -220,7 +218,7 @@ class PicturingTask(Task[PicturingRecipe]):
         nothing = torch.zeros(0, 1, 0, 0)
         return [AttentionMap(source=(), target=(), weights=nothing) for _ in examples]
 
-    def sheet(self, source: Any, target: str | None = None) -> list[Tile]:
+    def sheet(self, source: Any, target: str | None = None) -> list[Picture]:
         """Return what is read, with noise if the recipe says so, what is drawn, and the target."""
         found = self._draw([Example(source, target or source)], has_noise=True)
         seen = found.seen[0] if found.seen.dim() == 5 else found.seen  # (F, C, Y, X)
@@ -229,14 +227,9 @@ class PicturingTask(Task[PicturingRecipe]):
             names = ["source"]
         elif len(seen) > MOST_FRAMES:
             names, seen = names[-MOST_FRAMES:], seen[-MOST_FRAMES:]
-        pictures = [*seen, found.pixels[0], found.right[0]]
-        notes = [*[""] * len(seen), f"{found.psnr()[0]:.1f} dB", ""]
-        return [
-            Tile(fit(check_image(as_picture(pixels))), name, note)
-            for pixels, name, note in zip(
-                pictures, [*names, "drawn", "right"], notes, strict=True
-            )
-        ]
+        sources = [Picture(as_picture(one), name) for one, name in zip(seen, names, strict=True)]
+        drawn = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
+        return [*sources, drawn, Picture(as_picture(found.right[0]), "right")]
 
     def encode(self, sources: Sequence[str]) -> Tensor:
         """Return the codes of sources, (B, D): all states of their memories, side by side."""
@@ -263,8 +256,9 @@ class PicturingTask(Task[PicturingRecipe]):
                 f"`codes` must have {width} numbers each, but has the shape {tuple(codes.shape)}."
             )
         drawn = [torch.zeros(0, *self.target.size, dtype=torch.uint8)]
-        for part in codes.split(CHUNK):
-            states = part.to(self.device).unflatten(1, (self.model.num_cells, -1))  # (B, S, D)
+        for start in range(0, len(codes), CHUNK):
+            part = codes[start : start + CHUNK].to(self.device)
+            states = part.view(len(part), self.model.num_cells, -1)  # (B, S, D)
             with torch.inference_mode():
                 images = self.model.generate(remember(states, layout=self.model.layout))
             drawn.append(to_bytes(images).cpu())

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,6 +30,17 @@ class Prediction:
     """The log-probability of each piece."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
     """The answer as an image, (Y, X, 3), where it is one."""
+
+
+class Picture(NamedTuple):
+    """An image and what is said of it."""
+
+    image: NDArray[np.uint8]
+    """(Y, X, 3)."""
+    caption: str
+    """What it is."""
+    note: str = ""
+    """What else is worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
