@@ -1,9 +1,10 @@
-"""How good drawn images are, beside what the source is worth by itself."""
+"""Drawn images: laid out beside the right ones, and measured beside what the source is worth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -12,7 +13,11 @@ from regard.metrics.grouping import Group
 from regard.metrics.pictures import decibels, mse, psnr, ssim
 from regard.metrics.result import Result
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.prediction import Picture, as_picture
 from regard.training.densities import log_constant
+
+MOST_FRAMES = 3
+"""Frames of a video that are shown, the last ones."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,8 @@ class Drawings:
         return to_bytes(self.values)
 
     def log_densities(self, deviation: float) -> Tensor:
-        """Return the logarithm of the normal density of what is right around what was drawn: (B,).
-
-        Args:
-            deviation: Of each value.
-        """
-        errors = (self.values - self.right / 255).square().flatten(1).sum(1)  # (B,)
-        return -errors / (2 * deviation**2) - log_constant(deviation) * self.right[0].numel()
+        """Return the logarithm of the normal density of each right image: (B,)."""
+        return log_densities(self.values, self.right, deviation=deviation)
 
     def psnr(self) -> NDArray[np.float64]:
         """Return the peak signal-to-noise ratio of each image in dB."""
@@ -52,6 +52,39 @@ class Drawings:
 def to_bytes(values: Tensor) -> Tensor:
     """Turn values from 0 to 1 into bytes; what lies beyond is cut."""
     return (values.clamp(0, 1) * 255).round().byte()
+
+
+def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
+    """Return the logarithm of the normal density of each image around what was drawn: (B,).
+
+    Args:
+        values: (B, C, Y, X), what was drawn, from 0 to 1.
+        right: (B, C, Y, X), the images, in 8 bits.
+        deviation: Of each value.
+    """
+    errors = (values - right / 255).square().flatten(1).sum(1)  # (B,)
+    return -errors / (2 * deviation**2) - log_constant(deviation) * right[0].numel()
+
+
+def in_order(parts: Sequence[tuple[Sequence[int], Tensor]]) -> Tensor:
+    """Put together what was found batch by batch, in the order of the examples.
+
+    Args:
+        parts: Of each batch, which examples it holds and what was found, (B, ...).
+    """
+    rows = torch.tensor([row for batch_rows, _ in parts for row in batch_rows])
+    return torch.cat([part for _, part in parts])[rows.argsort()]
+
+
+def lay_out(found: Drawings) -> list[Picture]:
+    """Return the first source, what was drawn for it, and what is right."""
+    seen = found.seen[0] if found.seen.dim() == 5 else found.seen[:1]  # (F, C, Y, X)
+    names = [f"frame {number}" for number in range(1, len(seen) + 1)]
+    if len(seen) == 1:
+        names = ["source"]
+    shown = [Picture(as_picture(one), name) for one, name in zip(seen, names, strict=True)]
+    drawn = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
+    return [*shown[-MOST_FRAMES:], drawn, Picture(as_picture(found.right[0]), "right")]
 
 
 def evaluate_pictures(

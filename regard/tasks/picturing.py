@@ -1,8 +1,8 @@
 """Picturing: an image or a video in, an image out; where both are one, an autoencoder."""
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,38 +11,44 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.device import seed_everything
-from regard.core.errors import ConfigError, DataError
+from regard.core.errors import DataError
 from regard.core.log import logger
 from regard.data.augmentation import augment
 from regard.data.examples import Example
 from regard.data.image_forms import bring_to
 from regard.data.image_pairs import ImagePairs
-from regard.data.images import IMAGE, ImageField
+from regard.data.images import ImageField
 from regard.data.labels import LabelledBatch
-from regard.data.next_frame import FirstFrames
 from regard.data.pixel_noise import add_fixed_noise, add_noise
 from regard.data.sources import describe_source
-from regard.data.video import VIDEO, VideoConfig
-from regard.models.encoders.bottleneck import remember
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.search.settings import SearchConfig
+from regard.tasks import picture_codes
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.picture_measures import Drawings, evaluate_pictures, to_bytes
+from regard.tasks.picture_fields import (
+    Source,
+    check_same_form,
+    learn_source,
+    load_source,
+    put_eyes,
+    read_targets,
+    take_eyes,
+    target_field,
+)
+from regard.tasks.picture_measures import (
+    Drawings,
+    evaluate_pictures,
+    in_order,
+    lay_out,
+    to_bytes,
+)
 from regard.tasks.picture_reading import read_pictures, read_pictures_side
-from regard.tasks.picturing_recipe import PicturingDataConfig, PicturingRecipe
+from regard.tasks.picturing_recipe import PicturingRecipe
 from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_picture
-from regard.tasks.starting import find_image_encoder, find_image_field
 from regard.tasks.task import Task
 from regard.training.densities import gaussian
 from regard.training.loop import Validation
 from regard.training.loss import Loss
-
-Source = ImageField | FirstFrames
-
-CHUNK = 256
-"""Codes that are drawn at once."""
-MOST_FRAMES = 3
-"""Frames of a video that are shown, the last ones."""
 
 
 class PicturingTask(Task[PicturingRecipe]):
@@ -63,7 +69,7 @@ class PicturingTask(Task[PicturingRecipe]):
         self.recipe = recipe
         self.model = model.to(device).eval()
         self.source = source
-        self.target = _target_field(recipe.data)
+        self.target = target_field(recipe.data)
         self.device = device
 
     @classmethod
@@ -72,7 +78,7 @@ class PicturingTask(Task[PicturingRecipe]):
     ) -> "PicturingTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        model = ImageToImage(recipe.model, source.size, _target_field(recipe.data).size)
+        model = ImageToImage(recipe.model, source.size, target_field(recipe.data).size)
         return cls(recipe, model, source=source, device=device)
 
     @classmethod
@@ -86,18 +92,17 @@ class PicturingTask(Task[PicturingRecipe]):
     ) -> "PicturingTask":
         """Learn the mean of the sources; or begin with another's model, or its encoder."""
         if start is None:
-            kind = FirstFrames if isinstance(recipe.data.source, VideoConfig) else ImageField
-            source = kind.learn(recipe.data.source, [e.source for e in examples])  # type: ignore[arg-type]
+            source = learn_source(recipe.data, [example.source for example in examples])
             return cls.fresh(recipe, source=source, device=device)
         if isinstance(start, PicturingTask):
+            check_same_form(start, recipe.data)
             recipe = replace(recipe, model=start.recipe.model)
             begun = cls.fresh(recipe, source=start.source, device=device)
             begun.model.load_state_dict(start.model.state_dict())
             return begun
-        settings, encoder = find_image_encoder(start)
-        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        begun = cls.fresh(recipe, source=find_image_field(start), device=device)
-        begun.model.encoder.load_state_dict(encoder.state_dict())
+        recipe, eye, encoder = take_eyes(recipe, start)
+        begun = cls.fresh(recipe, source=eye, device=device)
+        put_eyes(begun.model.encoder, encoder)
         return begun
 
     @classmethod
@@ -105,11 +110,7 @@ class PicturingTask(Task[PicturingRecipe]):
         cls, recipe: PicturingRecipe, folder: Path, *, device: torch.device
     ) -> "PicturingTask":
         """Build the task from what `save` left in a folder, with fresh weights."""
-        source: Source
-        if isinstance(recipe.data.source, VideoConfig):
-            source = FirstFrames.load(folder / VIDEO.format("source"))
-        else:
-            source = ImageField.load(folder / IMAGE.format("source"))
+        source = load_source(recipe.data, folder)
         return cls.fresh(recipe, source=source, device=device)
 
     def save(self, folder: Path) -> None:
@@ -118,14 +119,11 @@ class PicturingTask(Task[PicturingRecipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> ImagePairs:
         """Return the batches to learn from."""
-        channels, num_rows, num_columns = self.target.size
         logger.info(
-            "Model: %s parameters, %s → %d x %d x %d.",
+            "Model: %s parameters, %s → %s.",
             f"{self.num_parameters:,}",
             describe_source(self.source),
-            channels,
-            num_rows,
-            num_columns,
+            describe_source(self.target),
         )
         return self._batches(examples, is_shuffled=True)
 
@@ -166,13 +164,16 @@ class PicturingTask(Task[PicturingRecipe]):
             raise DataError("There is nothing to evaluate: the test set has no example.")
         started = time.perf_counter()
         found = self._draw(examples, has_noise=True)
-        return evaluate_pictures(
+        evaluation = evaluate_pictures(
             found,
             examples,
             change=self.recipe.data.change,
             seconds=time.perf_counter() - started,
             num_bootstrap=num_bootstrap,
         )
+        bound = picture_codes.measure_bound(self, examples, num_bootstrap=num_bootstrap)
+        evaluation.results.update(bound)
+        return evaluation
 
     def predict(
         self,
@@ -221,99 +222,76 @@ class PicturingTask(Task[PicturingRecipe]):
     def sheet(self, source: Any, target: str | None = None) -> list[Picture]:
         """Return what is read, with noise if the recipe says so, what is drawn, and the target."""
         found = self._draw([Example(source, target or source)], has_noise=True)
-        seen = found.seen[0] if found.seen.dim() == 5 else found.seen  # (F, C, Y, X)
-        names = [f"frame {number}" for number in range(1, len(seen) + 1)]
-        if len(seen) == 1:
-            names = ["source"]
-        elif len(seen) > MOST_FRAMES:
-            names, seen = names[-MOST_FRAMES:], seen[-MOST_FRAMES:]
-        sources = [Picture(as_picture(one), name) for one, name in zip(seen, names, strict=True)]
-        drawn = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
-        return [*sources, drawn, Picture(as_picture(found.right[0]), "right")]
+        return lay_out(found)
 
     def encode(self, sources: Sequence[str]) -> Tensor:
-        """Return the codes of sources, (B, D): all states of their memories, side by side."""
-        codes = []
-        examples = [_own_target(source) for source in sources]
-        for batch in self._batches(examples).epoch(0) if examples else ():
-            with torch.inference_mode():
-                seen = batch.source.to(self.device).float() / 255
-                memory = self.model.encoder(self._standardise(seen), batch.source_mask)
-            codes.append((batch.rows, memory.states.flatten(1).float().cpu()))
-        width = self.model.num_cells * self.model.encoder.memory_dim
-        return _in_order(codes) if codes else torch.zeros(0, width)
+        """Return the codes of sources, (B, D), in 32 bits and on the host."""
+        return picture_codes.encode(self, sources)
 
     def decode(self, codes: Tensor) -> Tensor:
         """Return the images that codes (B, D) stand for, (B, C, Y, X), in 8 bits."""
-        width = self.model.num_cells * self.model.encoder.memory_dim
-        if self.model.is_residual:
-            raise ConfigError(
-                "A model with `model.is_residual` draws on the source itself, so a code alone is "
-                "no image. Train one without it."
-            )
-        if codes.dim() != 2 or codes.shape[1] != width:
-            raise DataError(
-                f"`codes` must have {width} numbers each, but has the shape {tuple(codes.shape)}."
-            )
-        drawn = [torch.zeros(0, *self.target.size, dtype=torch.uint8)]
-        for start in range(0, len(codes), CHUNK):
-            part = codes[start : start + CHUNK].to(self.device)
-            states = part.view(len(part), self.model.num_cells, -1)  # (B, S, D)
-            with torch.inference_mode():
-                images = self.model.generate(remember(states, layout=self.model.layout))
-            drawn.append(to_bytes(images).cpu())
-        return torch.cat(drawn)
+        return picture_codes.decode(self, codes)
 
-    def _look(self, seen: Tensor, mask: Tensor) -> Drawn:
-        """Draw for sources (B, C, Y, X) or (B, F, C, Y, X), from 0 to 1."""
-        base = bring_to(seen, self.target.size)
-        with self.autocast():
-            return self.model(self._standardise(seen), mask, base)
+    def see(
+        self, examples: Sequence[Example], *, has_noise: bool = False
+    ) -> Iterator[tuple[LabelledBatch, Tensor]]:
+        """Yield batches with their sources from 0 to 1, (B, C, Y, X) or (B, F, C, Y, X).
 
-    def _draw(self, examples: Sequence[Example], *, has_noise: bool = False) -> Drawings:
-        """Draw for examples, in the order given; noise hangs on each source's name alone."""
-        found: list[tuple[Sequence[int], tuple[Tensor, ...]]] = []
+        Args:
+            examples: What is read.
+            has_noise: Whether sources are spoilt as the recipe says, each always in the same way.
+        """
+        noise, seed = self.recipe.data.noise, self.recipe.data.seed
         for batch in self._batches(examples).epoch(0):
             seen = batch.source.to(self.device).float() / 255
             if has_noise:
                 names = [examples[row].source for row in batch.rows]
-                noise, seed = self.recipe.data.noise, self.recipe.data.seed
                 seen = add_fixed_noise(seen, noise, names, seed=seed)
-            with torch.inference_mode():
-                drawn = self._look(seen, batch.source_mask)
-                costs = seen.new_zeros(len(seen)) + sum(drawn.losses.values())
-            base = bring_to(seen, self.target.size)
-            parts = (drawn.images, batch.labels, to_bytes(seen), to_bytes(base), costs)
-            found.append((batch.rows, tuple(part.cpu() for part in parts)))
-        columns = zip(*(parts for _, parts in found), strict=True)
-        rows = [batch_rows for batch_rows, _ in found]
-        return Drawings(*(_in_order(list(zip(rows, column, strict=True))) for column in columns))
+            yield batch, seen
 
-    def _standardise(self, seen: Tensor) -> Tensor:
+    def standardise(self, seen: Tensor) -> Tensor:
+        """Return what the encoder takes of sources from 0 to 1."""
         field = self.source if isinstance(self.source, ImageField) else self.source.frames
         return field.standardise(seen)
 
+    def base_of(self, seen: Tensor) -> Tensor:
+        """Return sources from 0 to 1 in the form of the target, (B, C, Y, X)."""
+        return bring_to(seen, self.target.size)
+
+    def _look(self, seen: Tensor, mask: Tensor) -> Drawn:
+        with self.autocast():
+            return self.model(self.standardise(seen), mask, self.base_of(seen))
+
+    def _draw(self, examples: Sequence[Example], *, has_noise: bool = False) -> Drawings:
+        """Draw for examples, in the order given."""
+        found = []
+        for batch, seen in self.see(examples, has_noise=has_noise):
+            with torch.inference_mode():
+                drawn = self._look(seen, batch.source_mask)
+                costs = seen.new_zeros(len(seen)) + sum(drawn.losses.values())
+            parts = {
+                "values": drawn.images,
+                "right": batch.labels,
+                "seen": to_bytes(seen),
+                "base": to_bytes(self.base_of(seen)),
+                "costs": costs,
+            }
+            found.append((batch.rows, {name: part.cpu() for name, part in parts.items()}))
+        names = [field.name for field in fields(Drawings)]
+        return Drawings(
+            **{name: in_order([(rows, parts[name]) for rows, parts in found]) for name in names}
+        )
+
     def _batches(self, examples: Sequence[Example], *, is_shuffled: bool = False) -> ImagePairs:
-        targets = [example.target for example in examples]
-        if isinstance(self.source, FirstFrames):
-            right = self.source.read_last(targets, self.target.config.frame)
-        else:
-            right = self.target.read_all(targets)
         return ImagePairs(
             self.source.read_all([example.source for example in examples]),
-            right,
+            read_targets(self.source, self.target, [example.target for example in examples]),
             self.recipe.data.batch,
             fields=(self.source, self.target),
             seed=self.recipe.seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",
         )
-
-
-def _target_field(config: PicturingDataConfig) -> ImageField:
-    """Return what reads targets, which are drawn as they are: nothing is learned of them."""
-    channels = config.target.channels
-    return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
 
 
 def _own_target(source: str) -> Example:
@@ -325,9 +303,3 @@ def _answer(pixels: Tensor, log_prob: float) -> Prediction:
     num_rows, num_columns = pixels.shape[1:]
     text = f"image of {num_rows} x {num_columns} pixels"
     return Prediction(text, log_prob, (), (), image=as_picture(pixels))
-
-
-def _in_order(parts: Sequence[tuple[Sequence[int], Tensor]]) -> Tensor:
-    """Put together what was found batch by batch, in the order of the rows."""
-    rows = torch.tensor([row for batch_rows, _ in parts for row in batch_rows])
-    return torch.cat([part for _, part in parts])[rows.argsort()]
