@@ -23,6 +23,8 @@ from regard.visual.curves import lines
 
 QUALITIES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 70, 80, 85, 90, 95)
 BLOCK = 8
+NUM_DRAWN = 8
+"""Sizes of JPEG in a drawing, at least."""
 SAMPLINGS = {"4:4:4": 0, "4:2:0": 2}
 """What Pillow calls colours in full and at half the size."""
 
@@ -77,9 +79,9 @@ def draw(found: Sequence[Rate], others: Mapping[str, Sequence[tuple[float, float
         others: For each other way its bits a pixel and its PSNR.
     """
     points = [(rate.bits_per_pixel, rate.psnr) for rate in found]
-    most = 1.5 * max(bits for reached in others.values() for bits, _ in reached)
+    most = 2 * max(bits for reached in others.values() for bits, _ in reached)
     # What is far beyond the others tells nothing of them.
-    near = [point for point in points if point[0] <= max(most, points[1][0])]
+    near = points[: max(NUM_DRAWN, sum(bits <= most for bits, _ in points))]
     return lines({**others, "JPEG": near}, x_label="bits a pixel", y_label="PSNR in dB")
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
 from regard.data.fields import TextField
+from regard.data.pictures import split_reference
 from regard.data.splitting import Splits
 from regard.metrics.pictures import squared_errors
 from regard.models.pca import Pca
@@ -28,7 +29,7 @@ NUM_FITTED = 10_000
 class Subject:
     """A run that has codes, with what it learned from."""
 
-    def __init__(self, folder: str, device: str = "auto") -> None:
+    def __init__(self, folder: str | Path, device: str = "auto") -> None:
         """Open a run.
 
         Args:
@@ -64,7 +65,12 @@ class Subject:
         return int(self.task.encode(self.fitted_to[:1]).shape[1])
 
     def read(self, data: str) -> list[Any]:
-        """Return the sources of a file or a folder, or those of a data set's test side."""
+        """Return the sources of a file or a folder, or those of a data set's test side.
+
+        A numbered picture, such as `shapes/0/3`, stands for itself.
+        """
+        if not self.reads_text and split_reference(data) is not None:
+            return [data]
         examples = self.task.read_side((data,), "test", config=self.task.recipe.data)
         if not examples:
             raise DataError(f"{data} holds nothing to look at.")
