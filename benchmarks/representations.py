@@ -25,7 +25,7 @@ from regard.visual.planes import MOST_DOTS
 NUM_SHOWN = 8
 NUM_DRAWN = 40
 NUM_STEPS = 8
-NUM_POINTS = 200
+NUM_POINTS = 100
 """Points of a curve, and numbers that stand for a distribution."""
 NUM_COMPRESSED = 2_000
 """Test images that are compressed, the first ones."""
@@ -104,7 +104,8 @@ def _thinned(judge: Judge) -> dict[str, Any]:
     return {
         "normal": _rounded(np.quantile(judge.normal, shares)),
         "odd": _rounded(np.quantile(judge.odd, shares)),
-        "curve": [_rounded(point) for point in curve[kept]],
+        "alarms": _rounded(curve[kept, 0]),
+        "found": _rounded(curve[kept, 1]),
     }
 
 

@@ -19,6 +19,8 @@ import conduct
 import representations
 from side_by_side import Run
 
+from regard.tasks import runs
+
 
 @dataclass(frozen=True)
 class World:
@@ -62,7 +64,11 @@ class World:
     def grid(self, place: str) -> tuple[str, ...]:
         """Return settings for an encoder that leaves a grid of cells."""
         blocks = [1] * len(self.eye)
-        return f"{place}.widths={list(self.eye)}", f"{place}.blocks={blocks}"
+        return (
+            f"{place}.stem=small",
+            f"{place}.widths={list(self.eye)}",
+            f"{place}.blocks={blocks}",
+        )
 
 
 def _form(channels: int, size: int) -> tuple[str, ...]:
@@ -138,7 +144,11 @@ def _anomalies(world: World, _folder: Path) -> list[Run]:
             f"{group} {width}",
             f"hinton2006{world.suffix}",
             (world.named(f"only={labels}"),),
-            (*world.form, f"model.encoder.bottleneck.dim={width}"),
+            (
+                *world.form,
+                *world.lasting(world.steps),
+                f"model.encoder.bottleneck.dim={width}",
+            ),
         )
         for group, labels in world.groups.items()
         for width in WIDTHS
@@ -147,7 +157,7 @@ def _anomalies(world: World, _folder: Path) -> list[Run]:
 
 def _compression(world: World, _folder: Path) -> list[Run]:
     """Plan autoencoders whose cells have codes of whole numbers, fewer and more of them."""
-    forms = {world.named(): world.form, world.photos: world.photo_form}
+    forms = ((world.named(), world.form), (world.photos, world.photo_form))
     return [
         Run(
             f"{data.partition(':')[0]} {'in colour ' if form is world.photo_form else ''}{width}",
@@ -165,7 +175,7 @@ def _compression(world: World, _folder: Path) -> list[Run]:
                 f"model.generator.blocks={[1] * len(world.eye)}",
             ),
         )
-        for data, form in forms.items()
+        for data, form in forms
         for width in CELL_WIDTHS
     ]
 
@@ -259,12 +269,12 @@ def _join(world: World, name: str, folder: Path) -> list[dict[str, Any]]:
 
 def _first_of(world: World, folder: Path) -> list[tuple[str, Path]]:
     """Return the data of a finished run for each form of images, and the run's folder."""
-    found: dict[str, Path] = {}
+    found: dict[str, tuple[str, Path]] = {}
     for run in _compression(world, folder):
-        if (folder / run.folder / "metrics.json").exists():
-            found.setdefault(run.name.rpartition(" ")[0], folder / run.folder)
-    datas = {run.name.rpartition(" ")[0]: run.data[0] for run in _compression(world, folder)}
-    return [(datas[name], place) for name, place in found.items()]
+        place = folder / run.folder
+        if (place / runs.METRICS).exists():
+            found.setdefault(run.name.rpartition(" ")[0], (run.data[0], place))
+    return list(found.values())
 
 
 if __name__ == "__main__":

@@ -74,11 +74,13 @@ def _with_interval(result: dict[str, Any], digits: int) -> str:
 def _draw(found: dict[str, Any]) -> Any:
     drawn = found["drawn"]
     own = drawn["autoencoder"]
-    names = {"autoencoder": "autoencoder", "pca": f"PCA, {found['width']} components"}
+    names = {"autoencoder": "autoencoder", "pca": f"PCA, {found['num_components']} components"}
     return detection(
         {"normal": own["normal"], "odd": own["odd"]},
         {
-            f"{name}: {found[key]['auc']['value']:.3f}": drawn[key]["curve"]
+            f"{name}: {found[key]['auc']['value']:.3f}": [
+                *zip(drawn[key]["alarms"], drawn[key]["found"], strict=True)
+            ]
             for key, name in names.items()
         },
         x_label="squared error",

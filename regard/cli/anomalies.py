@@ -54,7 +54,8 @@ def anomalies(
     if as_json:
         print(json.dumps({**describe_making(subject.task.device), **found.to_dict()}, indent=2))
     else:
-        for name, judge in (("autoencoder", found.own), (f"PCA, {found.width}", found.rival)):
+        rival = f"PCA, {found.num_components} components"
+        for name, judge in (("autoencoder", found.own), (rival, found.rival)):
             print(f"{name}, threshold {judge.threshold:.6f}:")
             for result in (judge.area, judge.found, judge.false_alarms):
                 print(f"  {result}")

@@ -20,10 +20,12 @@ from regard.cli import (
     explain,
     exporting,
     importing,
+    interpolate,
     ladder,
     predict,
     reduce,
     reproduce,
+    sample,
     score,
     show,
     train,
@@ -72,6 +74,8 @@ app.command("reduce")(reduce.reduce)
 app.command("anomalies")(anomalies.anomalies)
 app.command("compress")(compress.compress)
 app.command("restore")(compress.restore)
+app.command("sample")(sample.sample)
+app.command("interpolate")(interpolate.interpolate)
 app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)

@@ -62,7 +62,9 @@ class Anomalies:
     own: Judge
     rival: Judge
     width: int
-    """Numbers of a code, and number of components."""
+    """Numbers of a code."""
+    num_components: int
+    """As many, where the training data has so many directions."""
     unit: str
     """What an error is."""
 
@@ -76,6 +78,7 @@ class Anomalies:
         """Return plain values that JSON can hold."""
         return {
             "width": self.width,
+            "num_components": self.num_components,
             "num_normal": len(self.own.normal),
             "num_odd": len(self.own.odd),
             "autoencoder": self.own.to_dict(),
@@ -85,7 +88,7 @@ class Anomalies:
 
     def draw(self) -> Figure:
         """Draw the autoencoder's errors with its threshold, and both ROC curves."""
-        judges = {"autoencoder": self.own, f"PCA, {self.width} components": self.rival}
+        judges = {"autoencoder": self.own, f"PCA, {self.num_components} components": self.rival}
         return detection(
             {"normal": self.own.normal, "odd": self.own.odd},
             {
@@ -133,6 +136,7 @@ def detect(
             others[1],
             choose_threshold(subject.rival_errors(held_out, rival), false_alarms),
         ),
-        width=rival.width,
+        width=subject.width,
+        num_components=rival.width,
         unit="nats a token" if subject.reads_text else "squared error",
     )

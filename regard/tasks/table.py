@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from regard.tasks.autoencoding import AutoencodingTask
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.denoising import DenoisingTask
 from regard.tasks.grounding import GroundingTask
@@ -10,6 +11,7 @@ from regard.tasks.masked import MaskedTask
 from regard.tasks.picturing import PicturingTask
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import (
+    AutoencodingRecipe,
     BaseRecipe,
     ClassificationRecipe,
     DenoisingRecipe,
@@ -26,6 +28,7 @@ from regard.tasks.task import Task
 TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
     Recipe: Predictor,
     DenoisingRecipe: DenoisingTask,
+    AutoencodingRecipe: AutoencodingTask,
     MaskedRecipe: MaskedTask,
     LanguageRecipe: LanguageTask,
     ClassificationRecipe: ClassificationTask,
