@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.core.errors import ConfigError, DataError
+from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.pictures import split_reference
@@ -18,7 +18,7 @@ from regard.data.splitting import Splits
 from regard.metrics.pictures import squared_errors
 from regard.models.pca import Pca
 from regard.tasks import runs
-from regard.tasks.codes import Autoencoder
+from regard.tasks.codes import check_autoencoder
 from regard.tasks.learning import read_again
 from regard.tasks.picture_measures import to_bytes
 
@@ -38,12 +38,7 @@ class Subject:
         """
         self.folder = Path(folder)
         self.task: Any = runs.load_one(folder, device)
-        has_codes: bool = isinstance(self.task, Autoencoder)
-        if not has_codes:
-            raise ConfigError(
-                f"{folder} must hold an autoencoder (task 'picturing' or 'autoencoding'), but its "
-                f"task is '{self.task.recipe.task}'."
-            )
+        check_autoencoder(self.task)
         self.reads_text = isinstance(self.task.source, TextField)
         """Whether sources are sentences, not images."""
 

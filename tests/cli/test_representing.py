@@ -139,4 +139,4 @@ def test_broken_files_are_refused(refused, regard, run, tmp_path):
 
 def test_run_without_codes_is_refused(refused, tiny_run):
     for verb, *words in (("reduce", "x"), ("anomalies", "x"), ("compress", "x", "--out", "y")):
-        assert "must hold an autoencoder" in refused(verb, tiny_run.folder, *words)
+        assert "needs a run of an autoencoder" in refused(verb, tiny_run.folder, *words)

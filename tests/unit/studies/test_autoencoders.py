@@ -169,7 +169,7 @@ def test_codes_that_are_no_whole_numbers_are_refused(subject):
 
 
 def test_run_without_codes_is_refused(tiny_run):
-    with pytest.raises(ConfigError, match="must hold an autoencoder"):
+    with pytest.raises(ConfigError, match="needs a run of an autoencoder"):
         Subject(tiny_run.folder, "cpu")
 
 
