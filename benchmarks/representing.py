@@ -36,6 +36,8 @@ class World:
     """Settings for the form of the latter."""
     groups: Mapping[str, str]
     """Labels that are learned, by the name of their group; the others are odd."""
+    has_own_photos: bool = False
+    """Whether those in colour may be shown, too."""
     num_train: str = ""
     """Pictures to learn from; all if empty."""
     sizes: tuple[int, ...] = (100, 300, 1_000, 3_000)
@@ -95,6 +97,7 @@ TINY = World(
     form=_form(1, 16),
     photo_form=_form(3, 16),
     groups={"round": "circle,star"},
+    has_own_photos=True,
     num_train="300",
     sizes=(50, 200),
     steps=60,
@@ -241,7 +244,7 @@ def _gather(world: World, run: Run, place: Path) -> dict[str, Any]:
     told["data"] = run.data[0]
     experiment = place.parent.name
     if experiment == "pictures":
-        is_shown = run.data[0] != world.photos
+        is_shown = world.has_own_photos or not run.name.endswith("of photos")
         return {**told, **representations.of_picture(place, run.data[0], is_shown=is_shown)}
     if experiment == "anomalies":
         normal = run.data[0]

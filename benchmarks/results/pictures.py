@@ -32,7 +32,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
         *(_plane(plain, folder) if plain else []),
     ]
     for run in runs:
-        if run["name"].startswith("variational"):
+        if "drawn" in run:
             parts += _variational(run, folder)
     parts += _changes([run for run in runs if "source_psnr" in run["test"]["scores"]], folder)
     return "\n".join([*parts, making(value), ""])
