@@ -214,7 +214,7 @@ def _features(world: World, _folder: Path) -> list[Run]:
             for start in STARTS:
                 place = Run(start, "", ()).folder
                 words = (*common, f"start={{folder}}/{place}")
-                need, frozen = (place,), 'train.freeze=["encoder."]'
+                need, frozen = (place,), 'train.freeze=["encoder"]'
                 begun = f"{name} begun with {start}"
                 found.append(Run(begun, recipe, data, words, seed, need))
                 found.append(Run(f"{begun} frozen", recipe, data, (*words, frozen), seed, need))
