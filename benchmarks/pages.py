@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    anomalies,
     captions,
+    compression,
     cost,
     entailment,
+    features,
     generalisation,
     images,
     ladder,
@@ -22,6 +25,7 @@ from results import (
     longer,
     multi30k,
     phrasebook,
+    pictures,
     pretrained_translation,
     pretraining,
     scenes,
@@ -80,6 +84,10 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
     "sentences": sentences.write,
+    "pictures": pictures.write,
+    "anomalies": anomalies.write,
+    "compression": compression.write,
+    "features": features.write,
 }
 """Pages with one file of results, which has their name."""
 
