@@ -33,4 +33,4 @@ def test_grey_images_get_their_colours(learn_scenes, value):
 
 def test_next_frame_is_better_than_the_last_one_again(learn_scenes, value):
     trained = learn_scenes("moving:2000", "next-frame-laptop")
-    assert value(trained, "psnr") >= value(trained, "source_psnr") + 1
+    assert value(trained, "psnr") >= value(trained, "source_psnr") + 2
