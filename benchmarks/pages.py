@@ -29,6 +29,7 @@ from results import (
     pretrained_translation,
     pretraining,
     scenes,
+    sentences,
     speed,
     spelling,
 )
@@ -82,6 +83,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "sentences": sentences.write,
     "pictures": pictures.write,
     "anomalies": anomalies.write,
     "compression": compression.write,

@@ -91,7 +91,7 @@ def predict(
             if out is not None:
                 found = [_keep_image(found[0], out / f"{number:05}-{Path(source).stem}.png")]
             if as_json:
-                row = {"source": source, "predictions": [_as_values(one) for one in found]}
+                row = {"source": source, "predictions": [one.to_dict() for one in found]}
                 print(json.dumps(row, ensure_ascii=False))
             else:
                 _print_answers(found, number if nbest > 1 else None)
@@ -132,15 +132,6 @@ def _keep_image(found: "Prediction", path: Path) -> "Prediction":
         return found
     Image.fromarray(found.image).save(path)
     return replace(found, text=str(path))
-
-
-def _as_values(found: "Prediction") -> dict[str, Any]:
-    """Return an answer as JSON can hold it; an image is in its file."""
-    import dataclasses
-
-    values = dataclasses.asdict(found)
-    del values["image"]
-    return values
 
 
 def _print_transcripts(

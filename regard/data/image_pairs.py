@@ -13,7 +13,8 @@ class _LargeBatches(Batches):
     def plan(self, number: int) -> list[Rows]:
         """Return which examples each batch of an epoch holds; a single last one waits."""
         planned = super().plan(number)
-        return [rows for rows in planned if len(rows) > 1]
+        # Where all are single, somebody wants them so.
+        return [rows for rows in planned if len(rows) > 1] or planned
 
 
 class ImagePairs:

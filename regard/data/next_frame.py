@@ -15,7 +15,7 @@ class FirstFrames(VideoField):
 
     def read_all(self, references: Sequence[str]) -> list[Pixels]:
         """Read all but the last frame of videos, as (1, F, C, Y, X)."""
-        return [frames[None, :-1] for frames in self._read(references, self.config.frame)]
+        return [frames[None, :-1] for frames in self.read_whole(references, self.config.frame)]
 
     def read_last(self, references: Sequence[str], frame: Frame) -> list[Pixels]:
         """Read the last frame of videos, as (1, C, Y, X).
@@ -24,9 +24,15 @@ class FirstFrames(VideoField):
             references: The videos.
             frame: What each frame becomes.
         """
-        return [frames[-1:] for frames in self._read(references, frame)]
+        return [frames[-1:] for frames in self.read_whole(references, frame)]
 
-    def _read(self, references: Sequence[str], frame: Frame) -> list[Pixels]:
+    def read_whole(self, references: Sequence[str], frame: Frame) -> list[Pixels]:
+        """Read whole videos, each once however often it is named, as (F, C, Y, X).
+
+        Args:
+            references: The videos.
+            frame: What each frame becomes.
+        """
         num = self.config.num_frames + 1
         found = {name: read_video(name, num, frame) for name in dict.fromkeys(references)}
         return [found[reference] for reference in references]

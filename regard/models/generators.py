@@ -23,6 +23,9 @@ ImageShape = tuple[int, int, int]
 Layout = tuple[int, ...] | None
 """Rows and columns of the grid that a memory is, a video's frames before them; None = no grid."""
 
+SLOPE = 0.2
+"""What is left of values below zero in convolutions."""
+
 
 class Generator(nn.Module, ABC):
     """Turns a `Memory` into an image, all of it at once."""
@@ -108,7 +111,7 @@ class ConvolutionGenerator(Generator):
         grid = grid.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             grid = block(grid)
-        image: Tensor = self.output(grid.relu())  # (B, C, Y, X)
+        image: Tensor = self.output(_bend(grid))  # (B, C, Y, X)
         return image
 
 
@@ -154,7 +157,7 @@ class _Growth(nn.Module):
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        found: Tensor = self.convolution(_resize(grid.relu(), self.size))
+        found: Tensor = self.convolution(_resize(_bend(grid), self.size))
         return found
 
 
@@ -168,8 +171,13 @@ class _PlainBlock(nn.Module):
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        found: Tensor = grid + self.last(self.first(grid.relu()).relu())
+        found: Tensor = grid + self.last(_bend(self.first(_bend(grid))))
         return found
+
+
+def _bend(grid: Tensor) -> Tensor:
+    """Let little of what is below zero through: without a norm, all might come to lie there."""
+    return F.leaky_relu(grid, SLOPE)
 
 
 def _resize(grid: Tensor, size: tuple[int, int]) -> Tensor:

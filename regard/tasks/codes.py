@@ -15,6 +15,10 @@ ACTIVE = 0.01
 """Variance of its mean over sources from which on a number of a code is in use (Burda et al.
 2016)."""
 
+EXAMPLES = (
+    "say of texts with `--recipe bowman2016-laptop` or of images with `--recipe kingma2014-laptop`"
+)
+
 
 @runtime_checkable
 class Autoencoder(Protocol):
@@ -36,8 +40,8 @@ def check_autoencoder(task: Any) -> None:
     """Raise a `ConfigError` unless a task has codes."""
     if not isinstance(task, Autoencoder):
         raise ConfigError(
-            f"This needs a run of an autoencoder, but the task of this run is "
-            f"'{task.recipe.task}'. Train one, say with `--recipe bowman2016-laptop`."
+            "This needs a run of an autoencoder, but the task of this run is "
+            f"'{task.recipe.task}'. Train one, {EXAMPLES}."
         )
 
 
@@ -58,7 +62,7 @@ def draw_codes(task: Any, num: int, *, seed: int = 0) -> Tensor:
         raise ConfigError(
             "Codes can be drawn only where training made them follow a known distribution, but "
             "this run has no variational code. Train one with `model.encoder.bottleneck.kind` "
-            "'variational', say with `--recipe bowman2016-laptop`."
+            f"'variational', {EXAMPLES}."
         )
     # Images whose every cell has a code have many of them.
     width = getattr(task.model, "num_cells", 1) * encoder.memory_dim

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import ConfigError
+from regard.data.examples import Example
 from regard.data.framing import Pixels
 from regard.data.images import IMAGE, ImageConfig, ImageField
 from regard.data.next_frame import FirstFrames
@@ -42,11 +43,25 @@ def target_field(config: PicturingDataConfig) -> ImageField:
     return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
 
 
-def read_targets(source: Source, target: ImageField, references: Sequence[str]) -> list[Pixels]:
-    """Read targets, each as (1, C, Y, X): images, or the last frames of videos."""
-    if isinstance(source, FirstFrames):
-        return source.read_last(references, target.config.frame)
-    return target.read_all(references)
+def read_sides(
+    source: Source, target: ImageField, examples: Sequence[Example]
+) -> tuple[list[Pixels], list[Pixels]]:
+    """Read sources, images or videos without their last frame, and targets, images or these frames.
+
+    Args:
+        source: What reads sources.
+        target: What reads targets.
+        examples: References of both.
+    """
+    sources, targets = ([getattr(e, side) for e in examples] for side in ("source", "target"))
+    if isinstance(source, ImageField):
+        return source.read_all(sources), target.read_all(targets)
+    frame = target.config.frame
+    if sources == targets and frame == source.config.frame:
+        # Nothing is read twice.
+        videos = source.read_whole(sources, frame)
+        return [video[None, :-1] for video in videos], [video[-1:] for video in videos]
+    return source.read_all(sources), source.read_last(targets, frame)
 
 
 def check_same_form(start: "PicturingTask", config: PicturingDataConfig) -> None:

@@ -31,7 +31,7 @@ from regard.tasks.picture_fields import (
     learn_source,
     load_source,
     put_eyes,
-    read_targets,
+    read_sides,
     take_eyes,
     target_field,
 )
@@ -110,8 +110,7 @@ class PicturingTask(Task[PicturingRecipe]):
         cls, recipe: PicturingRecipe, folder: Path, *, device: torch.device
     ) -> "PicturingTask":
         """Build the task from what `save` left in a folder, with fresh weights."""
-        source = load_source(recipe.data, folder)
-        return cls.fresh(recipe, source=source, device=device)
+        return cls.fresh(recipe, source=load_source(recipe.data, folder), device=device)
 
     def save(self, folder: Path) -> None:
         """Write what the sources' field has learned."""
@@ -119,12 +118,8 @@ class PicturingTask(Task[PicturingRecipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> ImagePairs:
         """Return the batches to learn from."""
-        logger.info(
-            "Model: %s parameters, %s → %s.",
-            f"{self.num_parameters:,}",
-            describe_source(self.source),
-            describe_source(self.target),
-        )
+        sides = " → ".join(describe_source(side) for side in (self.source, self.target))
+        logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", sides)
         return self._batches(examples, is_shuffled=True)
 
     def loss(self, batch: LabelledBatch) -> Loss:
@@ -134,7 +129,8 @@ class PicturingTask(Task[PicturingRecipe]):
             if isinstance(self.source, ImageField):
                 seen = augment(seen, self.source.config.augmentation)
             seen = add_noise(seen, self.recipe.data.noise)
-        drawn = self._look(seen, batch.source_mask)
+        with self.autocast():
+            drawn = self._look(seen, batch.source_mask)
         right = batch.labels.to(self.device, non_blocking=True).float() / 255
         loss = gaussian(drawn.images, right, deviation=self.recipe.model.deviation)
         return replace(loss, total=loss.total + sum(term.sum() for term in drawn.losses.values()))
@@ -197,7 +193,8 @@ class PicturingTask(Task[PicturingRecipe]):
         answers = [[Prediction("", 0.0, (), ())] for _ in sources]
         filled = [row for row, source in enumerate(sources) if source.strip()]
         if filled:
-            found = self._draw([_own_target(sources[row].strip()) for row in filled])
+            names = [sources[row].strip() for row in filled]
+            found = self._draw([Example(name, name) for name in names])
             best = replace(found, right=found.pixels).log_densities(self.recipe.model.deviation)
             for row, pixels, value in zip(filled, found.pixels, best.tolist(), strict=True):
                 answers[row] = [_answer(pixels, value)]
@@ -215,7 +212,7 @@ class PicturingTask(Task[PicturingRecipe]):
         return [_answer(right, value) for right, value in zip(found.right, values, strict=True)]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return maps without layers: what is looked at is seen in the image that is drawn."""
+        """Return maps without layers: what was seen is in the image that is drawn."""
         nothing = torch.zeros(0, 1, 0, 0)
         return [AttentionMap(source=(), target=(), weights=nothing) for _ in examples]
 
@@ -259,8 +256,7 @@ class PicturingTask(Task[PicturingRecipe]):
         return bring_to(seen, self.target.size)
 
     def _look(self, seen: Tensor, mask: Tensor) -> Drawn:
-        with self.autocast():
-            return self.model(self.standardise(seen), mask, self.base_of(seen))
+        return self.model(self.standardise(seen), mask, self.base_of(seen))
 
     def _draw(self, examples: Sequence[Example], *, has_noise: bool = False) -> Drawings:
         """Draw for examples, in the order given."""
@@ -283,9 +279,10 @@ class PicturingTask(Task[PicturingRecipe]):
         )
 
     def _batches(self, examples: Sequence[Example], *, is_shuffled: bool = False) -> ImagePairs:
+        sources, targets = read_sides(self.source, self.target, examples)
         return ImagePairs(
-            self.source.read_all([example.source for example in examples]),
-            read_targets(self.source, self.target, [example.target for example in examples]),
+            sources,
+            targets,
             self.recipe.data.batch,
             fields=(self.source, self.target),
             seed=self.recipe.seed,
@@ -294,12 +291,7 @@ class PicturingTask(Task[PicturingRecipe]):
         )
 
 
-def _own_target(source: str) -> Example:
-    return Example(source, source)
-
-
 def _answer(pixels: Tensor, log_prob: float) -> Prediction:
     """Make an answer of an image (C, Y, X) in 8 bits."""
-    num_rows, num_columns = pixels.shape[1:]
-    text = f"image of {num_rows} x {num_columns} pixels"
+    text = f"image of {' x '.join(map(str, pixels.shape[1:]))} pixels"
     return Prediction(text, log_prob, (), (), image=as_picture(pixels))

@@ -1,9 +1,9 @@
 """What a model answers, and where it looked."""
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -30,6 +30,10 @@ class Prediction:
     """The log-probability of each piece."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
     """The answer as an image, (Y, X, 3), where it is one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold, without the image."""
+        return {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
 
 
 class Picture(NamedTuple):

@@ -1,8 +1,16 @@
 """`regard sample` and `regard interpolate`, as a person types them."""
 
-import pytest
+import re
+from base64 import b64decode
+from io import BytesIO
 
+import numpy as np
+import pytest
+from PIL import Image
+
+from regard.tasks.codes import mix_codes
 from regard.tasks.learning import train
+from regard.tasks.prediction import as_picture
 from regard.tasks.request import Request
 
 SMALL = (
@@ -98,3 +106,71 @@ def test_no_samples_are_refused(refused, variational):
 
 def test_other_tasks_have_nothing_between(refused, tiny_run):
     assert "needs a run of an autoencoder" in refused("interpolate", tiny_run.folder, "a", "b")
+
+
+IMAGES = (
+    "data.source.size=12",
+    "data.target.size=12",
+    "data.batch.max_sentences=8",
+    "model.encoder.encoder.widths=[3,4]",
+    "model.encoder.encoder.blocks=[1,1]",
+    "model.encoder.bottleneck.dim=3",
+    "model.generator.widths=[4,3]",
+    "model.generator.blocks=[1,1]",
+    "train.max_epochs=0",
+    "train.max_steps=10",
+    "train.validate_every=10",
+)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "pictures"
+    request = Request(
+        data=("shapes:40",),
+        recipe="kingma2014-laptop",
+        settings=IMAGES,
+        out=folder,
+        device="cpu",
+    )
+    return train(request)
+
+
+def read_images(path):
+    """The pixels that an SVG sheet holds, in their order."""
+    found = re.findall(r"data:image/png;base64,([^\"]+)", path.read_text(encoding="utf-8"))
+    return [np.asarray(Image.open(BytesIO(b64decode(one))).convert("RGB")) for one in found]
+
+
+def test_made_up_images_stand_on_a_sheet(regard, pictures, tmp_path):
+    path = tmp_path / "sheet.svg"
+    found = regard("sample", pictures.folder, "-n", 3, "--out", path)
+    assert (found.code, found.lines) == (0, [str(path)])
+    assert len(read_images(path)) == 3
+
+
+def test_ends_of_a_strip_are_the_images_as_they_are_drawn(regard, pictures, tmp_path):
+    path = tmp_path / "strip.svg"
+    names = ("shapes/0/1", "shapes/0/2")
+    found = regard("interpolate", pictures.folder, *names, "--steps", 4, "--out", path)
+    assert found.code == 0
+    task = pictures.predictor
+    ends = [best[0].image for best in task.predict(names)]
+    between = task.decode(mix_codes(*task.encode(names), 4))
+    assert len(read_images(path)) == len(between) == 4
+    for place, end in zip((0, -1), ends, strict=True):
+        assert np.array_equal(as_picture(between[place]), end)
+
+
+def test_images_are_not_searched_for(refused, pictures, tmp_path):
+    line = refused("sample", pictures.folder, "search.beams=2", "--out", tmp_path / "x.svg")
+    assert line.startswith("`search.beams=2` is for models that search for their answer")
+
+
+def test_picture_has_a_kind_that_can_be_written(refused, pictures):
+    line = refused("sample", pictures.folder, "--out", "x.gif")
+    assert line == "`path` must end in .png, .svg or .html, but is 'x.gif'."
+
+
+def test_images_that_are_not_there_are_refused(refused, pictures):
+    assert "nowhere.png" in refused("interpolate", pictures.folder, "nowhere.png", "shapes/0/1")

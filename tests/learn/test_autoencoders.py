@@ -1,9 +1,10 @@
-"""Autoencoders of texts: sentences come back, spoilt ones are restored, new ones are well formed."""
+"""Sentences come back from codes, spoilt ones are restored, new ones are well formed."""
 
 import re
 
 import pytest
 
+from regard.data.labelled import opinions
 from regard.tasks.codes import draw_codes
 from regard.tasks.learning import train
 from regard.tasks.request import Request
@@ -32,14 +33,14 @@ def learn_opinions(tmp_path):
 @pytest.mark.quick
 def test_sequence_autoencoder_writes_sentences_anew(learn_opinions, value):
     trained = learn_opinions("dai2015-autoencoder-laptop")
-    assert value(trained, "accuracy") >= 80
-    assert value(trained, "token_accuracy") >= 97
+    assert value(trained, "accuracy") >= 90
+    assert value(trained, "token_accuracy") >= 99
 
 
 def test_denoising_autoencoder_restores_what_was_spoilt(learn_opinions, value):
     trained = learn_opinions("hill2016-laptop")
-    assert value(trained, "accuracy") >= 60
-    assert value(trained, "restored_bleu") >= value(trained, "spoilt_bleu") + 8
+    assert value(trained, "accuracy") >= 80
+    assert value(trained, "restored_bleu") >= value(trained, "spoilt_bleu") + 12
 
 
 def test_variational_autoencoder_uses_its_code_and_makes_up_sentences(learn_opinions, value):
@@ -50,5 +51,7 @@ def test_variational_autoencoder_uses_its_code_and_makes_up_sentences(learn_opin
     sentences = trained.predictor.decode(draw_codes(trained.predictor, 200))
     well_formed = [bool(OPINION.fullmatch(sentence)) for sentence in sentences]
     assert sum(well_formed) >= 180
-    # Not the same few again and again, and not what was learned by heart.
+    # Neither the same few again and again, nor only what was learned by heart.
     assert len({*sentences}) >= 100
+    known = {example.source for example in opinions(5_000)}
+    assert sum(sentence in known for sentence in sentences) <= 60

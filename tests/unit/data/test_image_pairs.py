@@ -9,11 +9,11 @@ from regard.data.image_pairs import ImagePairs
 from regard.data.images import ImageConfig, ImageField
 
 
-def build(num, *, is_shuffled):
+def build(num, *, is_shuffled, size=3):
     field = ImageField(ImageConfig(size=2, channels=1), [0.0], [1.0])
     sources = [np.full((1, 1, 2, 2), number, np.uint8) for number in range(num)]
     targets = [100 + source for source in sources]
-    config = BatchConfig(max_sentences=3)
+    config = BatchConfig(max_sentences=size)
     return ImagePairs(sources, targets, config, fields=(field, field), is_shuffled=is_shuffled)
 
 
@@ -37,6 +37,8 @@ def test_what_was_seen_is_skipped():
 def test_an_image_alone_is_left_out_of_training_only():
     pairs = build(7, is_shuffled=True)
     assert [len(batch.rows) for batch in pairs.epoch(0)] == [3, 3] and pairs.num_batches(0) == 2
+    alone = build(3, is_shuffled=True, size=1)
+    assert [len(batch.rows) for batch in alone.epoch(0)] == [1, 1, 1]
     held_out = build(7, is_shuffled=False)
     assert sorted(row for batch in held_out.epoch(0) for row in batch.rows) == list(range(7))
 
