@@ -16,6 +16,9 @@ from regard.visual.detection import detection
 FALSE_ALARMS = 0.05
 """Share of normal items that may be taken for odd."""
 
+HELD_OUT = "validation-errors.json"
+"""The file in a run folder that holds the error of each validation item."""
+
 Errors = NDArray[np.float64]
 
 
@@ -107,8 +110,12 @@ def find_threshold(subject: Subject, false_alarms: float = FALSE_ALARMS) -> floa
         subject: An autoencoder.
         false_alarms: The share.
     """
-    held_out = [example.source for example in subject.learned_from.valid]
-    return choose_threshold(subject.errors(held_out), false_alarms)
+
+    def measure() -> list[float]:
+        errors: list[float] = subject.errors(_held_out(subject)).tolist()
+        return errors
+
+    return choose_threshold(subject.remembered(HELD_OUT, measure), false_alarms)
 
 
 def detect(
@@ -125,7 +132,6 @@ def detect(
         false_alarms: Share of normal items that a threshold may take for odd.
     """
     sets = [subject.read(data) for data in (normal, odd)]
-    held_out = [example.source for example in subject.learned_from.valid]
     rival = subject.rival(subject.width)
     own = [subject.errors(sources) for sources in sets]
     others = [subject.rival_errors(sources, rival) for sources in sets]
@@ -134,9 +140,14 @@ def detect(
         rival=Judge(
             others[0],
             others[1],
-            choose_threshold(subject.rival_errors(held_out, rival), false_alarms),
+            choose_threshold(subject.rival_errors(_held_out(subject), rival), false_alarms),
         ),
         width=subject.width,
         num_components=rival.width,
         unit="nats a token" if subject.reads_text else "squared error",
     )
+
+
+def _held_out(subject: Subject) -> list[Any]:
+    """Return the validation sources: like what was learned, but not learned from."""
+    return [example.source for example in subject.learned_from.valid]

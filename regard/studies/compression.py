@@ -12,7 +12,6 @@ from PIL import Image
 from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.files import read_json, sha256, write_json
 from regard.data.code_files import HEAD_BYTES, read_codes, write_codes
 from regard.data.range_coder import Frequencies
 from regard.metrics.pictures import psnr
@@ -20,7 +19,6 @@ from regard.metrics.result import Result
 from regard.models.bottlenecks import RoundedBottleneck
 from regard.models.encoders import BottleneckEncoder
 from regard.studies.subjects import Subject
-from regard.tasks import runs
 
 PRIOR = "code-counts.json"
 """The file in a run folder that says how often each number stands at each place of a code."""
@@ -69,20 +67,13 @@ class Compressor:
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """How often each number stood at each place of the training codes.
-
-        Counted at first use and kept in the run folder, for as long as its weights stay the same.
-        """
-        path, weights = self.subject.folder / PRIOR, sha256(self.subject.folder / runs.WEIGHTS)
-        if path.exists():
-            known = read_json(path)
-            if known.get("weights") == weights:
-                counts: list[list[int]] = known["counts"]
-                return counts
-        codes = self.to_codes(self.subject.task.encode(self.subject.fitted_to))
-        counts = [np.bincount(column, minlength=self._num_levels).tolist() for column in codes.T]
-        write_json(path, {"weights": weights, "counts": counts})
+        """How often each number stood at each place of the training codes."""
+        counts: list[list[int]] = self.subject.remembered(PRIOR, self._count)
         return counts
+
+    def _count(self) -> list[list[int]]:
+        codes = self.to_codes(self.subject.task.encode(self.subject.fitted_to))
+        return [np.bincount(column, minlength=self._num_levels).tolist() for column in codes.T]
 
     @cached_property
     def tables(self) -> list[Frequencies]:
@@ -92,8 +83,8 @@ class Compressor:
     @cached_property
     def maker(self) -> bytes:
         """What tells this model and its expectations from others."""
-        weights = sha256(self.subject.folder / runs.WEIGHTS)
-        return hashlib.sha256(f"{weights} {self.counts}".encode()).digest()[:8]
+        known = f"{self.subject.fingerprint} {self.counts}"
+        return hashlib.sha256(known.encode()).digest()[:8]
 
     def to_codes(self, values: Tensor) -> Codes:
         """Return whole numbers from 0 on for the codes (B, D) of a model."""

@@ -1,6 +1,6 @@
 """An autoencoder as its studies see it: originals, codes, errors, and a linear rival."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.core.errors import DataError
+from regard.core.files import read_json, sha256, write_json
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.pictures import split_reference
@@ -41,6 +42,29 @@ class Subject:
         check_autoencoder(self.task)
         self.reads_text = isinstance(self.task.source, TextField)
         """Whether sources are sentences, not images."""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Checksum of the weights."""
+        return sha256(self.folder / runs.WEIGHTS)
+
+    def remembered(self, file: str, make: Callable[[], Any]) -> Any:
+        """Return what is made once and kept in the run folder, for as long as the weights stay.
+
+        So whoever has the run folder alone, without its training data, can still use it.
+
+        Args:
+            file: What it is kept in.
+            make: Makes what JSON can hold.
+        """
+        path = self.folder / file
+        if path.exists():
+            known = read_json(path)
+            if known.get("weights") == self.fingerprint:
+                return known["value"]
+        value = make()
+        write_json(path, {"weights": self.fingerprint, "value": value})
+        return value
 
     @cached_property
     def learned_from(self) -> Splits:

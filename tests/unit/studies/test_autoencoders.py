@@ -9,7 +9,7 @@ import torch
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.metrics.pictures import squared_errors
 from regard.models.pca import Pca
-from regard.studies.anomalies import detect, find_threshold
+from regard.studies.anomalies import HELD_OUT, detect, find_threshold
 from regard.studies.compression import PRIOR, Compressor
 from regard.studies.reduction import RIVAL, reduce
 from regard.studies.subjects import Subject
@@ -123,6 +123,20 @@ def test_threshold_lets_the_asked_share_of_validation_items_through(subject):
         assert (errors > find_threshold(subject, share)).mean() <= share
 
 
+def test_threshold_is_known_without_the_data_it_came_from(make):
+    run = make("plain", "seed=4", "data.seed=0")
+    threshold = find_threshold(Subject(run, "cpu"))
+    path = run / "config.json"
+    config = json.loads(path.read_text())
+    config["about"]["data"] = ["gone.tsv"]
+    path.write_text(json.dumps(config))
+    subject = Subject(run, "cpu")
+    assert find_threshold(subject) == threshold
+    (run / HELD_OUT).unlink()
+    with pytest.raises(DataError, match=r"'gone.tsv' is neither a file nor a data set"):
+        find_threshold(subject)
+
+
 def test_anomalies_tell_both_judges_on_the_same_items(subject):
     found = detect(subject, NORMAL, ODD)
     told = json.loads(json.dumps(found.to_dict()))
@@ -149,9 +163,9 @@ def test_expectations_are_counted_once_and_anew_for_other_weights(rounded, tmp_p
     assert {sum(column) for column in counts} == {len(subject.fitted_to)}
     path = rounded / PRIOR
     kept = json.loads(path.read_text())
-    path.write_text(json.dumps({**kept, "counts": [[7] * 5] * 3}))
+    path.write_text(json.dumps({**kept, "value": [[7] * 5] * 3}))
     assert Compressor(subject).counts == [[7] * 5] * 3
-    path.write_text(json.dumps({**kept, "weights": "others", "counts": [[7] * 5] * 3}))
+    path.write_text(json.dumps({**kept, "weights": "others", "value": [[7] * 5] * 3}))
     assert Compressor(subject).counts == counts
 
 
