@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.data.waves import Samples, open_recording
+from regard.core.errors import DataError
+from regard.data.waves import Samples, is_silent, open_recording
 
 BLOCK = 0.01
 """Loudness is measured over so many seconds."""
@@ -40,7 +41,7 @@ class Chunk:
 def cut_at_pauses(path: str, *, seconds: float) -> Iterator[Chunk]:
     """Cut a recording in the longest pause between half of `seconds` and `seconds`, on and on.
 
-    Only what may hold the next cut is in memory.
+    Only one part is in memory, and parts that are nothing but silence are left out.
 
     Args:
         path: A recording, as `open_recording` takes it.
@@ -48,14 +49,20 @@ def cut_at_pauses(path: str, *, seconds: float) -> Iterator[Chunk]:
     """
     with open_recording(path) as file:
         most, overlap = int(seconds * file.rate), int(OVERLAP * file.rate)
-        begin, has_overlap = 0, False
-        while file.num_samples - begin > most:
-            half = most // 2
-            place, is_pause = find_pause(file.read(begin + half, most - half), file.rate)
-            end = begin + half + place
-            yield Chunk(path, begin / file.rate, end / file.rate, has_overlap)
+        begin, has_overlap, is_last, is_heard = 0, False, False, False
+        while not is_last:
+            samples = file.read(begin, most)
+            is_last, is_pause = file.num_samples - begin <= most, True
+            if not is_last:
+                place, is_pause = find_pause(samples[most // 2 :], file.rate)
+                samples = samples[: most // 2 + place]
+            end = begin + len(samples)
+            if samples.size and not is_silent(samples):
+                is_heard = True
+                yield Chunk(path, begin / file.rate, end / file.rate, has_overlap)
             begin, has_overlap = (end, False) if is_pause else (end - overlap, True)
-        yield Chunk(path, begin / file.rate, file.num_samples / file.rate, has_overlap)
+    if not is_heard:
+        raise DataError(f"{path} holds no sound but silence. Record it again, or leave it out.")
 
 
 def find_pause(samples: Samples, rate: int) -> tuple[int, bool]:

@@ -4,6 +4,7 @@ import wave
 import numpy as np
 import pytest
 
+from regard.core.errors import DataError
 from regard.data.chunks import OVERLAP, cut_at_pauses, find_pause
 from regard.data.waves import read_file
 
@@ -65,6 +66,14 @@ def test_where_there_is_no_pause_parts_overlap(put):
     for before, after in zip(chunks, chunks[1:], strict=False):
         assert before.end - after.begin == pytest.approx(OVERLAP)
     assert chunks[-1].end == 9
+
+
+def test_parts_of_silence_are_left_out(put):
+    chunks = list(cut_at_pauses(put(noise(1), silence(20), noise(1)), seconds=4))
+    assert [chunk.begin for chunk in chunks][0] == 0 and chunks[-1].end == 22
+    assert sum(chunk.end - chunk.begin for chunk in chunks) < 10
+    with pytest.raises(DataError, match=r"long.wav holds no sound but silence"):
+        list(cut_at_pauses(put(silence(9)), seconds=4))
 
 
 def test_a_short_recording_is_one_part(put):
