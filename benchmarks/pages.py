@@ -25,8 +25,11 @@ from results import (
     pretrained_translation,
     pretraining,
     scenes,
+    seeing_questions,
+    speech,
     speed,
     spelling,
+    video,
 )
 
 from regard.core.files import read_json, write_text
@@ -78,6 +81,9 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "speech": speech.write,
+    "visual-questions": seeing_questions.write,
+    "video": video.write,
 }
 """Pages with one file of results, which has their name."""
 
