@@ -139,8 +139,8 @@ def _alignments(runs: Runs, folder: Path) -> list[str]:
         "## When each word is heard",
         "",
         "The first strings of the test set, unpicked. Above, frequencies over time and the stretch "
-        "in which a word is heard; below, the weights. Attention takes in a word as a whole, often "
-        f"its end; CTC says it in a moment and is blank else. {LICENCE}",
+        "in which a word is heard; below, the weights: those of the decoder's attention, and the "
+        f"single states in which CTC says a word. {LICENCE}",
         "",
     ]
     for run in runs:
