@@ -16,7 +16,10 @@ QUIET = 0.1
 """A block is quiet if it has less than this share of what is loud nearby."""
 
 HUSHED = 0.02
-"""A part without a block louder than this share of what was loud before holds no word."""
+"""A block with less than this share of what was loud before is in no word."""
+
+LEAD = 0.3
+"""Seconds of hush that a part may begin with."""
 
 FADING = 0.8
 """With each part, what was loud before counts less: somebody else may speak, and more softly."""
@@ -48,8 +51,8 @@ class Chunk:
 def cut_at_pauses(path: str, *, seconds: float) -> Iterator[Chunk]:
     """Cut a recording in the longest pause between half of `seconds` and `seconds`, on and on.
 
-    Only one part is in memory. Parts in which nobody speaks are left out: who has learned that
-    there always are words would write some.
+    Only one part is in memory. Where nobody speaks for a while, it is left out: who has learned
+    that there always are words would write some.
 
     Args:
         path: A recording, as `open_recording` takes it.
@@ -60,14 +63,16 @@ def cut_at_pauses(path: str, *, seconds: float) -> Iterator[Chunk]:
         begin, has_overlap, loud, num_parts = 0, False, 0.0, 0
         while begin < file.num_samples:
             samples, is_pause = file.read(begin, most), True
-            loud = max(FADING * loud, _loud(measure_loudness(samples, file.rate)))
+            loud = max(loud, _loud(measure_loudness(samples, file.rate)))
+            if hush := _measure_hush(samples, file.rate, loud):
+                begin, has_overlap = begin + hush, False
+                continue
             if begin + len(samples) < file.num_samples:
                 place, is_pause = find_pause(samples[most // 2 :], file.rate, loud=loud)
                 samples = samples[: most // 2 + place]
             end = begin + len(samples)
-            if not _is_hushed(samples, file.rate, loud):
-                num_parts += 1
-                yield Chunk(path, begin / file.rate, end / file.rate, has_overlap)
+            yield Chunk(path, begin / file.rate, end / file.rate, has_overlap)
+            num_parts, loud = num_parts + 1, FADING * loud
             begin, has_overlap = (end, False) if is_pause else (end - overlap, True)
     if not num_parts:
         raise DataError(f"{path} holds no sound but silence. Record it again, or leave it out.")
@@ -111,6 +116,9 @@ def _loud(loudness: NDArray[np.float64]) -> float:
     return float(np.quantile(loudness, 0.95))
 
 
-def _is_hushed(samples: Samples, rate: int, loud: float) -> bool:
-    """Tell whether nobody speaks."""
-    return is_silent(samples) or bool(measure_loudness(samples, rate).max() <= HUSHED * loud)
+def _measure_hush(samples: Samples, rate: int, loud: float) -> int:
+    """Return how many samples come before somebody speaks, but for the last moment before it."""
+    is_word = measure_loudness(samples, rate) > HUSHED * loud
+    if is_silent(samples) or not is_word.any():
+        return len(samples)
+    return max(0, int(is_word.argmax()) * _block(rate) - round(LEAD * rate))
