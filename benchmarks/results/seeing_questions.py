@@ -11,7 +11,7 @@ from regard.visual import overlay, tiles
 from regard.visual.pixels import fit
 from regard.visual.tiles import Tile
 
-from .parts import Runs, changes, making, spread, table
+from .parts import Runs, changes, making, shrink, spread, table
 
 DATA = {
     "easy-vqa": (
@@ -95,6 +95,7 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
         shown = [tile for one in run["maps"] for tile in _pair(one)]
         file = f"visual-questions-{_data(run)}.png"
         tiles.save(folder / file, tiles.sheet(shown, columns=COLUMNS))
+        shrink(folder / file)
         looked = run["maps"][0]["looked"]
         parts += [
             f"The first test question of each kind, unpicked ({run['recipe']}, seed "

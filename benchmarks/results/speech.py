@@ -9,7 +9,7 @@ import numpy as np
 from regard.core.files import read_json
 from regard.visual import curves, picture, spectrogram
 
-from .parts import Runs, changes, making, plain, score, spread, table
+from .parts import Runs, changes, making, plain, score, shrink, spread, table
 
 GOAL = 3
 """Per cent of words that may be wrong."""
@@ -155,6 +155,7 @@ def _alignments(runs: Runs, folder: Path) -> list[str]:
             file = f"speech-{run['recipe']}-{number}.png"
             title = f"{run['recipe']}: {' '.join(one['words'])}"
             spectrogram.save(folder / file, heard, title=title)
+            shrink(folder / file)
             parts += [f"![{title}; said was: {one['right']}]({file})", ""]
     return parts
 

@@ -10,7 +10,7 @@ from regard.core.files import write_text
 from regard.data.moving import draw_motion, find_motion
 from regard.visual import heatmap, overlay, tiles
 
-from .parts import Runs, changes, making, spread, table
+from .parts import Runs, changes, making, shrink, spread, table
 
 TITLES = {
     "accuracy": "right %",
@@ -116,6 +116,7 @@ def _films(runs: Runs, folder: Path) -> list[str]:
             shown = overlay.film(frames, one["words"], weights)
             file = f"video-{run['recipe']}-{number}.png"
             tiles.save(folder / file, tiles.sheet(shown, columns=num_frames))
+            shrink(folder / file)
             parts += [
                 f"`{run['recipe']}`, test video {number}, unpicked. Right: *{one['right']}*.",
                 "",
