@@ -85,10 +85,9 @@ def draw(heard: Hearing, *, title: str = "") -> Figure:
         title: A line above.
     """
     heights = (1.5, 0.17 * len(heard.words) + 0.1)
-    width = min(24.0, max(6.0, 2.2 * heard.seconds))
     height = len(heard.roads) * (sum(heights) + 1.0) + 0.6
     with style():
-        canvas = Figure(figsize=(width, height))
+        canvas = Figure(figsize=(_width(heard), height))
         canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
         rows = canvas.add_gridspec(len(heard.roads), 1, hspace=0.5, top=1 - 1.05 / height)
         for number, (name, weights) in enumerate(heard.roads.items()):
@@ -135,6 +134,11 @@ def in_terminal(heard: Hearing, *, has_colour: bool = True, width: int | None = 
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
+def _width(heard: Hearing) -> float:
+    """Return how wide a drawing is, in inches."""
+    return min(24.0, max(6.0, 2.2 * heard.seconds))
+
+
 def _pixels(frames: Floats) -> Pixels:
     """Paint log-mel frames (F, M) as an image, low frequencies at its foot."""
     low, high = np.percentile(frames, [5, 99.5])
@@ -154,7 +158,7 @@ def _draw_frames(axes: Axes, heard: Hearing) -> None:
 
 def _draw_spans(axes: Axes, heard: Hearing, found: Sequence[tuple[int, int] | None]) -> None:
     num_bins = heard.frames.shape[1]
-    letter = _LETTER * heard.seconds / axes.get_figure(root=True).get_figwidth()
+    letter = _LETTER * heard.seconds / _width(heard)
     taken = [0.0, 0.0]  # how far each line of labels is written
     for number, (word, span) in enumerate(zip(heard.words, found, strict=True)):
         if span is None:
