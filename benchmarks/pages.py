@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    anomalies,
     captions,
+    compression,
     cost,
     entailment,
+    features,
     generalisation,
     images,
     ladder,
@@ -22,11 +25,13 @@ from results import (
     longer,
     multi30k,
     phrasebook,
+    pictures,
     pretrained_translation,
     pretraining,
     scenes,
     seeing_questions,
     speech,
+    sentences,
     speed,
     spelling,
     video,
@@ -84,6 +89,11 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "speech": speech.write,
     "visual-questions": seeing_questions.write,
     "video": video.write,
+    "sentences": sentences.write,
+    "pictures": pictures.write,
+    "anomalies": anomalies.write,
+    "compression": compression.write,
+    "features": features.write,
 }
 """Pages with one file of results, which has their name."""
 

@@ -91,7 +91,8 @@ def changes(runs: Runs) -> str:
 def _is_change(word: str) -> bool:
     """Tell whether a word of a command is a setting, and not one that a run's name tells."""
     name, equals, _ = word.partition("=")
-    return bool(equals) and name not in ("seed", "start", "model.copying.kind")
+    is_data = ":" in name  # as in `shapes:only=circle`
+    return bool(equals) and not is_data and name not in ("seed", "start", "model.copying.kind")
 
 
 def samples(runs: Runs, names: Sequence[str], num: int) -> str:

@@ -84,15 +84,15 @@ def _change_colour(images: Tensor, most: float) -> Tensor:
     shape = (3, len(images), 1, 1, 1)
     brightness, contrast, saturation = 1 + most * (2 * torch.rand(shape, device=images.device) - 1)
     images = (images * brightness).clamp(0, 1)
-    images = _blend(images, _grey(images).mean((2, 3), keepdim=True), contrast)
-    return _blend(images, _grey(images), saturation)
+    images = _blend(images, to_grey(images).mean((2, 3), keepdim=True), contrast)
+    return _blend(images, to_grey(images), saturation)
 
 
 def _blend(images: Tensor, others: Tensor, share: Tensor) -> Tensor:
     return (share * images + (1 - share) * others).clamp(0, 1)
 
 
-def _grey(images: Tensor) -> Tensor:
+def to_grey(images: Tensor) -> Tensor:
     """Return how bright the pixels are, (B, 1, Y, X)."""
     if images.size(1) == 1:
         return images

@@ -21,6 +21,7 @@ from regard.models.regions import Grounder, PatchLabeller
 from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,
+    AutoencodingRecipe,
     ClassificationRecipe,
     DenoisingRecipe,
     GroundingRecipe,
@@ -56,6 +57,7 @@ def build_pair_model(config):
 BUILDERS = {
     Recipe: build_pair_model,
     DenoisingRecipe: build_pair_model,
+    AutoencodingRecipe: build_pair_model,
     LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
     MaskedRecipe: lambda config: MaskedModel(config, 50),
     ClassificationRecipe: lambda config: Classifier(config, source_size(config.encoder), 3),
