@@ -29,9 +29,12 @@ from results import (
     pretrained_translation,
     pretraining,
     scenes,
+    seeing_questions,
     sentences,
+    speech,
     speed,
     spelling,
+    video,
 )
 
 from regard.core.files import read_json, write_text
@@ -83,6 +86,9 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "speech": speech.write,
+    "visual-questions": seeing_questions.write,
+    "video": video.write,
     "sentences": sentences.write,
     "pictures": pictures.write,
     "anomalies": anomalies.write,
