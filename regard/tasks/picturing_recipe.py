@@ -34,7 +34,7 @@ class PicturingDataConfig(BaseDataConfig):
                 f"they are '{self.target.fit}' and '{self.source.fit}'."
             )
         if isinstance(self.source, ImageConfig):
-            for name in ("crop", "flip"):
+            for name in ("crop", "zoom", "flip"):
                 if value := getattr(self.source.augmentation, name):
                     raise ConfigError(
                         f"`source.augmentation.{name}` would move the source, but not the target, "

@@ -92,6 +92,7 @@ def check_unmoved(image: ImageConfig, name: str) -> None:
     rules = {
         "fit": (f"'{image.fit}'", "'squash'"),
         "augmentation.crop": (str(image.augmentation.crop), "0"),
+        "augmentation.zoom": (f"{image.augmentation.zoom:g}", "0"),
         "augmentation.flip": (str(image.augmentation.flip).lower(), "false"),
     }
     for setting, (value, needed) in rules.items():

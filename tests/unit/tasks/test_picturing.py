@@ -359,6 +359,7 @@ def test_a_second_file_is_refused(folder):
     [
         ("hinton2006", "data.source.augmentation.flip=true", "flip` would move the source.*true"),
         ("hinton2006", "data.source.augmentation.crop=2", "crop` would move the source.*is 2"),
+        ("hinton2006", "data.source.augmentation.zoom=0.3", "zoom` would move the source.*is 0.3"),
         ("hinton2006", "data.target.augmentation.colour=0.1", "target.augmentation` must be off"),
         ("hinton2006", "data.target.fit=pad", "`data.target.fit` must be as.*'pad' and 'crop'"),
         ("hinton2006", "model.is_residual=true", "`model.is_residual` must be false"),

@@ -182,6 +182,7 @@ def test_empty_test_set_is_refused(task):
         ("data.source.fit=crop", r"`data\.source\.fit` must be 'squash'.*but is 'crop'"),
         ("data.source.augmentation.flip=true", r"flip` must be false.*but is true"),
         ("data.source.augmentation.crop=4", r"`data\.source\.augmentation\.crop` must be 0.*is 4"),
+        ("data.source.augmentation.zoom=0.3", r"augmentation\.zoom` must be 0.*is 0\.3"),
     ],
 )
 def test_images_whose_content_would_move_are_refused(word, message):
