@@ -182,6 +182,7 @@ class Predictor(Task[Recipe]):
         asked = examples[:: -(-len(examples) // config.max_examples)]
         sources = [example.source for example in asked]
         references = [[example.target, *example.references] for example in asked]
+        greedy = replace(self.recipe.search, beams=1, consensus=0)
 
         def validate() -> Validation:
             numbers = {LOSS: self.mean_nll(batches)}
@@ -189,7 +190,7 @@ class Predictor(Task[Recipe]):
                 numbers[PERPLEXITY] = exp_or_infinity(numbers[LOSS])
             elif config.metric != LOSS:
                 # Not `predict`, which would say of the same sources each time what is odd in them.
-                found = self._answer(sources, replace(self.recipe.search, beams=1))
+                found = self._answer(sources, greedy)
                 answers = [[best[0].text] for best in found]
                 score = measure((config.metric,), answers, references)[config.metric]
                 numbers[config.metric] = score.value

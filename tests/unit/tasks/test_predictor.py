@@ -237,3 +237,16 @@ def test_terms_of_tokens_leave_padding_out(predictor, monkeypatch):
     loss = predictor.loss(batch)
     assert plain.count == 4 + 2
     assert torch.allclose(loss.total, plain.total + 0.5 * 6)
+
+
+def test_validation_is_greedy_whatever_answers_are_chosen_by(predictor, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("validation must not search with beams")
+
+    monkeypatch.setattr("regard.search.search.beam_search", refuse)
+    recipe = predictor.recipe
+    choosy = replace(recipe, validation=replace(recipe.validation, metric="bleu"))
+    choosy = replace(choosy, search=SearchConfig(beams=4, consensus=4))
+    monkeypatch.setattr(predictor, "recipe", choosy)
+    examples = [Example("a b c", "c b a"), Example("e d", "d e")]
+    assert "bleu" in predictor.validation(examples)().numbers
