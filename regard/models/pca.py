@@ -47,7 +47,8 @@ class Pca:
         else:
             values, found = torch.linalg.eigh(centred @ centred.T)
             directions = found.T.flip(0)[:num_components] @ centred
-            directions = torch.nn.functional.normalize(directions, dim=-1)
+            # Where nothing varies any more, what is found is noise: it is put at right angles, too.
+            directions = torch.linalg.qr(directions.T).Q.T
         largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))  # (C, 1)
         directions = directions * torch.where(largest < 0, -1.0, 1.0)
         variances = values.flip(0)[:num_components].clamp(min=0) / max(1, len(vectors) - 1)

@@ -37,6 +37,15 @@ def test_all_components_lose_nothing():
     assert torch.allclose(pca.decode(pca.encode(vectors)), vectors, atol=1e-5)
 
 
+@pytest.mark.parametrize("num_different", [40, 20])
+def test_directions_are_at_right_angles_even_where_nothing_varies(num_different):
+    vectors = 255 * torch.rand(num_different, 300, generator=torch.Generator().manual_seed(2))
+    vectors = vectors.repeat(40 // num_different, 1)
+    pca = Pca.fit(vectors, 40)
+    assert torch.allclose(pca.directions @ pca.directions.T, torch.eye(40), atol=1e-5)
+    assert torch.allclose(pca.decode(pca.encode(vectors)), vectors, atol=0.01)
+
+
 def test_signs_are_settled(vectors):
     first, second = Pca.fit(vectors, 2), Pca.fit(vectors.flip(0), 2)
     assert torch.allclose(first.directions, second.directions, atol=1e-4)
