@@ -10,12 +10,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.core.errors import DataError
+from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, sha256, write_json
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.pictures import split_reference
 from regard.data.splitting import Splits
+from regard.data.video import VideoField
 from regard.metrics.pictures import squared_errors
 from regard.models.pca import Pca
 from regard.tasks import runs
@@ -40,6 +41,11 @@ class Subject:
         self.folder = Path(folder)
         self.task: Any = runs.load_one(folder, device)
         check_autoencoder(self.task)
+        if isinstance(self.task.source, VideoField):
+            raise ConfigError(
+                f"A run that reads images or sentences is needed, but {folder} reads videos and "
+                "draws what comes after them."
+            )
         self.reads_text = isinstance(self.task.source, TextField)
         """Whether sources are sentences, not images."""
 

@@ -7,13 +7,17 @@ import pytest
 import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.data.next_frame import FirstFrames
 from regard.metrics.pictures import squared_errors
 from regard.models.pca import Pca
 from regard.studies.anomalies import HELD_OUT, detect, find_threshold
 from regard.studies.compression import PRIOR, Compressor
 from regard.studies.reduction import RIVAL, reduce
 from regard.studies.subjects import Subject
+from regard.tasks import runs
+from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
+from regard.tasks.picturing import PicturingTask
 from regard.tasks.request import Request
 
 NORMAL, ODD = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"
@@ -199,3 +203,12 @@ def test_changed_training_data_is_noticed(make, tmp_path):
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="its training data is not known"):
         _ = Subject(run, "cpu").learned_from
+
+
+def test_videos_are_refused(monkeypatch):
+    recipe = load_recipe("next-frame-laptop")
+    source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
+    task = PicturingTask.fresh(recipe, source=source, device=torch.device("cpu"))
+    monkeypatch.setattr(runs, "load_one", lambda *_: task)
+    with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
+        Subject("some-run")
