@@ -67,7 +67,7 @@ class RoundedBottleneckConfig:
     dim: int = 32
     """Numbers of a code."""
     levels: int = 5
-    """How many whole numbers there are to choose from, the middle one of them 0."""
+    """How many whole numbers there are to choose from; 0 is the middle one, or the one above it."""
 
     def __post_init__(self) -> None:
         at_least("dim", self.dim, 1)

@@ -117,11 +117,12 @@ def measure_restoring(
     spoilt = [""] * len(examples)
     answers = [""] * len(examples)
     for batch in task.spoilt_batches(examples):
-        found = task.find(
-            task.read_memory(batch),
-            search,
-            max_lengths=task.max_lengths(batch.source_mask, search),
-        )
+        with torch.inference_mode():
+            found = task.find(
+                task.read_memory(batch),
+                search,
+                max_lengths=task.max_lengths(batch.source_mask, search),
+            )
         for place, row in enumerate(batch.rows):
             spoilt[row] = task.source.write(batch.source[place].tolist())
             answers[row] = task.target.write(found[place][0].tokens)
