@@ -175,7 +175,7 @@ class AutoencodingTask(Predictor):
         texts: list[str] = []
         for part in torch.split(codes, CHUNK) if len(codes) else ():
             found = self.find(
-                remember(part.to(self.device)),
+                remember(part.to(self.device, torch.float32)),
                 search or self.recipe.search,
                 max_lengths=self._longest(len(part)),
                 numbers=range(len(texts), len(texts) + len(part)),

@@ -125,6 +125,7 @@ def test_decoder_forgets_words_only_while_it_learns(task):
 def test_answers_are_what_codes_stand_for(task):
     lines = [*LINES[:9], "a bird"]
     assert task.decode(task.encode(lines)) == task.translate(lines)
+    assert task.decode(task.encode(lines).double()) == task.translate(lines)
 
 
 def test_codes_of_one_text_hang_on_it_alone(task):

@@ -188,6 +188,7 @@ def test_decoded_codes_are_the_answers(of):
     assert drawn.shape == (10, 3, 12, 12) and drawn.dtype == torch.uint8
     for pixels, (answer,) in zip(drawn, task.predict(NAMES), strict=True):
         assert np.abs(pixels.permute(1, 2, 0).numpy().astype(int) - answer.image).max() <= 1
+    assert torch.equal(task.decode(codes.double()), drawn)
 
 
 def test_no_codes_are_no_images(narrow):
