@@ -22,7 +22,7 @@ def interpolate(
     The ends are what the model makes of the two given.
     """
     from regard.core.errors import ConfigError
-    from regard.studies.codes import draw_sheet, write_codes
+    from regard.studies.codes import check_picture, draw_sheet, write_codes
     from regard.tasks.codes import check_autoencoder, mix_codes
     from regard.tasks.runs import load_one
 
@@ -30,6 +30,7 @@ def interpolate(
         raise ConfigError("Both ends must have at least one word, but one is empty.")
     task = load_one(run, device)
     check_autoencoder(task)
+    check_picture(task, out)
     ends = task.encode([first, last])
     found = write_codes(task, mix_codes(ends[0], ends[1], steps), words or [])
     if isinstance(found, list):

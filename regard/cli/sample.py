@@ -17,11 +17,12 @@ def sample(
     device: Device = "auto",
 ) -> None:
     """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
-    from regard.studies.codes import draw_sheet, write_codes
+    from regard.studies.codes import check_picture, draw_sheet, write_codes
     from regard.tasks.codes import draw_codes
     from regard.tasks.runs import load_one
 
     task = load_one(run, device)
+    check_picture(task, out)
     codes = draw_codes(task, num, seed=seed)
     found = write_codes(task, codes, words or [])
     if isinstance(found, list):

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from regard.core.errors import ConfigError
 from regard.tasks.autoencoding import AutoencodingTask
 from regard.tasks.prediction import as_picture
 from regard.visual.pixels import check_image, fit
@@ -26,6 +27,15 @@ def write_codes(task: Any, codes: Tensor, words: Sequence[str] = ()) -> list[str
         return task.decode(codes, search=search)
     images: Tensor = task.decode(codes)
     return images
+
+
+def check_picture(task: Any, path: Path | None) -> None:
+    """Raise a `ConfigError` if a picture is asked for where codes stand for texts."""
+    if path is not None and isinstance(task, AutoencodingTask):
+        raise ConfigError(
+            "`--out` is for codes that stand for images, but those of this run stand for texts, "
+            f"which are printed. Leave it out, or end the line with `> {path}`."
+        )
 
 
 def draw_sheet(path: Path, images: Tensor, *, title: str, columns: int = COLUMNS) -> Path:

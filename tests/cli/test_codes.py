@@ -51,6 +51,14 @@ def plain(reverse_files, tmp_path_factory):
     return learn(reverse_files, folder, "dai2015-autoencoder-laptop")
 
 
+@pytest.mark.parametrize("words", [("sample",), ("interpolate", FIRST, LAST)])
+def test_texts_need_no_picture(refused, variational, words, tmp_path):
+    verb, *ends = words
+    told = refused(verb, variational.folder, *ends, "--out", tmp_path / "texts.svg")
+    assert "those of this run stand for texts, which are printed" in told
+    assert not (tmp_path / "texts.svg").exists()
+
+
 def test_samples_hang_on_the_seed_alone(regard, variational):
     five = regard("sample", variational.folder, "-n", 5)
     assert five.code == 0 and len(five.lines) == 5
