@@ -214,9 +214,13 @@ def divergence_from_prior(mean: Tensor, log_variance: Tensor) -> Tensor:
     return (mean.square() + log_variance.exp() - 1 - log_variance) / 2
 
 
-def draw_code(
-    mean: Tensor, log_variance: Tensor, generator: torch.Generator | None = None
-) -> Tensor:
-    """Draw from normal distributions so that gradients reach their parameters."""
-    noise = torch.randn(mean.shape, generator=generator, dtype=mean.dtype, device=mean.device)
+def draw_code(mean: Tensor, log_variance: Tensor, noise: Tensor | None = None) -> Tensor:
+    """Draw from normal distributions so that gradients reach their parameters.
+
+    Args:
+        mean: (..., D).
+        log_variance: (..., D), its logarithm.
+        noise: (..., D), drawn from the standard normal distribution; if not given, it is drawn.
+    """
+    noise = torch.randn_like(mean) if noise is None else noise.to(mean.device)
     return mean + (log_variance / 2).exp() * noise

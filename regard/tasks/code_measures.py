@@ -10,10 +10,14 @@ from regard.data.examples import Example
 from regard.metrics.resampling import ratio
 from regard.metrics.result import Result
 from regard.metrics.text import bleu
-from regard.models.bottlenecks import VariationalBottleneck, divergence_from_prior
+from regard.models.bottlenecks import (
+    VariationalBottleneck,
+    divergence_from_prior,
+    draw_code,
+)
 from regard.models.encoders.bottleneck import remember
 from regard.search.settings import SearchConfig
-from regard.tasks.codes import num_active
+from regard.tasks.codes import tell_bound
 from regard.training.loss import log_probs_of
 
 if TYPE_CHECKING:
@@ -57,7 +61,7 @@ def measure_bound(
     noise = torch.randn(
         len(examples), encoder.memory_dim, generator=torch.Generator().manual_seed(seed)
     )  # (B, D)
-    surprise, divergence = torch.zeros(2, len(examples))
+    told, divergence = torch.zeros(2, len(examples))
     means = torch.zeros_like(noise)
     num_tokens = 0
     for batch in task.batches(examples):
@@ -65,39 +69,25 @@ def measure_bound(
         with torch.inference_mode():
             wide = encoder.widen(task.inputs(batch), batch.source_mask)
             mean, log_variance = encoder.bottleneck.posterior(wide.summary)  # (B, D)
-            code = mean + (log_variance / 2).exp() * noise[rows].to(mean.device)
-            told = _force(task, code, batch.target.to(task.device))
+            code = draw_code(mean, log_variance, noise[rows])
+            log_probs = _force(task, code, batch.target.to(task.device))
         mask = batch.target_mask[:, 1:]
-        surprise[rows] = -told.cpu().where(mask, 0.0).sum(1)
+        told[rows] = log_probs.cpu().where(mask, 0.0).sum(1)
         divergence[rows] = divergence_from_prior(mean, log_variance).sum(-1).cpu()
         means[rows] = mean.cpu()
         num_tokens += int(mask.sum())
-    how = f"nats a text|texts:{len(examples)}|vocab:{task.target.tokenizer.vocab_size}"
-    ones = [1.0] * len(examples)
-    bound = -(surprise + divergence)
-    detail = {
-        "reconstruction": float(-surprise.mean()),
-        "per_token": float(bound.sum()) / num_tokens,
-        "tokens": float(num_tokens),
-    }
-    active = num_active(means)
-    return {
-        "elbo": ratio(
-            "ELBO",
-            bound.tolist(),
-            ones,
-            signature=f"{how}|drawn:1|draw-seed:{seed}",
-            num_bootstrap=num_bootstrap,
-            scale=1,
-            detail=detail,
-        ),
-        "kl": ratio(
-            "KL", divergence.tolist(), ones, signature=how, num_bootstrap=num_bootstrap, scale=1
-        ),
-        "active_units": Result(
-            "active units", active, f"variance of means>0.01|of:{encoder.memory_dim}"
-        ),
-    }
+    return tell_bound(
+        told,
+        divergence,
+        means,
+        how=f"nats a text|texts:{len(examples)}|vocab:{task.target.tokenizer.vocab_size}",
+        seed=seed,
+        num_bootstrap=num_bootstrap,
+        detail={
+            "per_token": float((told - divergence).sum()) / num_tokens,
+            "tokens": float(num_tokens),
+        },
+    )
 
 
 def _force(task: "AutoencodingTask", code: Tensor, target: Tensor) -> Tensor:

@@ -8,6 +8,8 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
+from regard.metrics.resampling import ratio
+from regard.metrics.result import Result
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
 
@@ -34,6 +36,49 @@ class Autoencoder(Protocol):
 def num_active(means: Tensor) -> int:
     """Return how many numbers of codes (B, D) are in use: those that sources differ in."""
     return int((means.var(0, correction=0) > ACTIVE).sum())
+
+
+def tell_bound(
+    told: Tensor,
+    divergence: Tensor,
+    means: Tensor,
+    *,
+    how: str,
+    seed: int,
+    num_bootstrap: int,
+    detail: dict[str, float],
+) -> dict[str, Result]:
+    """Tell the evidence lower bound, its divergence, and how many numbers of a code are in use.
+
+    Args:
+        told: (B,), the log-probability of each source by one code drawn for it.
+        divergence: (B,), of each distribution of codes from the prior, in nats.
+        means: (B, D), the middles of these distributions.
+        how: What was measured, as a signature tells it.
+        seed: Of the codes that were drawn.
+        num_bootstrap: Samples behind the confidence intervals; 0 = none.
+        detail: What else is told of the bound.
+    """
+    ones = [1.0] * len(told)
+    return {
+        "elbo": ratio(
+            "ELBO",
+            (told - divergence).tolist(),
+            ones,
+            signature=f"{how}|drawn:1|draw-seed:{seed}",
+            num_bootstrap=num_bootstrap,
+            scale=1,
+            detail={"reconstruction": float(told.mean()), **detail},
+        ),
+        "kl": ratio(
+            "KL", divergence.tolist(), ones, signature=how, num_bootstrap=num_bootstrap, scale=1
+        ),
+        "active_units": Result(
+            "active units",
+            num_active(means),
+            f"variance of means>{ACTIVE:g}|of:{means.shape[1]}",
+        ),
+    }
 
 
 def check_autoencoder(task: Any) -> None:

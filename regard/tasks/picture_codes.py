@@ -1,5 +1,6 @@
 """The codes of images: found, turned back into images, and measured where they are drawn."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -8,11 +9,14 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
-from regard.metrics.resampling import ratio
 from regard.metrics.result import Result
-from regard.models.bottlenecks import VariationalBottleneck, divergence_from_prior
+from regard.models.bottlenecks import (
+    VariationalBottleneck,
+    divergence_from_prior,
+    draw_code,
+)
 from regard.models.encoders.bottleneck import BottleneckEncoder, remember
-from regard.tasks.codes import num_active
+from regard.tasks.codes import tell_bound
 from regard.tasks.picture_measures import in_order, log_densities, to_bytes
 
 if TYPE_CHECKING:
@@ -48,7 +52,7 @@ def decode(task: "PicturingTask", codes: Tensor) -> Tensor:
         )
     drawn = [torch.zeros(0, *task.target.size, dtype=torch.uint8)]
     for start in range(0, len(codes), CHUNK):
-        part = codes[start : start + CHUNK].to(task.device)
+        part = codes[start : start + CHUNK].to(task.device, torch.float32)
         states = part.view(len(part), task.model.num_cells, -1)  # (B, S, D)
         with torch.inference_mode():
             images = task.model.generate(remember(states, layout=task.model.layout))
@@ -83,44 +87,25 @@ def measure_bound(
         with torch.inference_mode():
             wide = encoder.widen(task.standardise(seen), batch.source_mask)
             mean, log_variance = encoder.bottleneck.posterior(wide.states)  # (B, S, D)
-            drawn_noise = noise[list(batch.rows)].to(mean.device)
-            code = mean + (log_variance / 2).exp() * drawn_noise
+            code = draw_code(mean, log_variance, noise[list(batch.rows)])
             memory = remember(code, layout=task.model.layout)
             images = task.model.generate(memory, task.base_of(seen)).cpu()
             divergence = divergence_from_prior(mean, log_variance).flatten(1).sum(1).cpu()
         told = log_densities(images, batch.labels, deviation=deviation)  # (B,)
         numbers = torch.cat([told[:, None], divergence[:, None], mean.flatten(1).cpu()], dim=1)
         found.append((batch.rows, numbers))
-    told, divergence, means = in_order(found).split([1, 1, size[1] * size[2]], dim=1)  # type: ignore[no-untyped-call]
-    bound = told - divergence
-    how = f"nats an image|images:{len(examples)}|deviation:{deviation:g}"
-    ones = [1.0] * len(examples)
-    detail = {
-        "reconstruction": float(told.mean()),
-        "per_value": float(bound.mean()) / batch.labels[0].numel(),
-    }
-    return {
-        "elbo": ratio(
-            "ELBO",
-            bound[:, 0].tolist(),
-            ones,
-            signature=f"{how}|drawn:1|draw-seed:{seed}",
-            num_bootstrap=num_bootstrap,
-            scale=1,
-            detail=detail,
-        ),
-        "kl": ratio(
-            "KL",
-            divergence[:, 0].tolist(),
-            ones,
-            signature=how,
-            num_bootstrap=num_bootstrap,
-            scale=1,
-        ),
-        "active_units": Result(
-            "active units", num_active(means), f"variance of means>0.01|of:{means.shape[1]}"
-        ),
-    }
+    numbers = in_order(found)  # (B, 2 + D)
+    told, divergence, means = numbers[:, 0], numbers[:, 1], numbers[:, 2:]
+    num_values = math.prod(task.target.size)
+    return tell_bound(
+        told,
+        divergence,
+        means,
+        how=f"nats an image|images:{len(examples)}|deviation:{deviation:g}",
+        seed=seed,
+        num_bootstrap=num_bootstrap,
+        detail={"per_value": float((told - divergence).mean()) / num_values},
+    )
 
 
 def _width(task: "PicturingTask") -> int:
