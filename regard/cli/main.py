@@ -14,12 +14,15 @@ from regard.cli import (
     compare,
     data,
     demo,
+    embed,
     evaluate,
     explain,
     exporting,
     importing,
     ladder,
+    neighbours,
     predict,
+    probe,
     reproduce,
     score,
     show,
@@ -65,6 +68,9 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("embed")(embed.embed)
+app.command("neighbours")(neighbours.neighbours)
+app.command("probe")(probe.probe)
 app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)

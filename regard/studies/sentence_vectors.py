@@ -1,0 +1,144 @@
+"""Sentences as points (Sutskever et al. 2014, fig. 2): does like meaning lie close together?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.data.datasets import find_data
+from regard.data.phrasebook.meanings import Turned, draw_turned
+from regard.data.splitting import Splits
+from regard.metrics.bags import BagOfWords
+from regard.metrics.vectors import Array, cosines, project, retrieve
+from regard.studies.findings import Findings, Picture, Relation
+from regard.tasks import runs
+from regard.tasks.embedding import embed
+from regard.tasks.learning import train
+from regard.tasks.probing import unlearned
+from regard.tasks.request import Request
+from regard.visual.scatter import grouped
+
+DATA = "phrasebook"
+MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
+"""Recipes by the name of the rung: a fixed context, and attention."""
+
+SETTINGS = ("data.batch.max_length=14", "train.max_epochs=16")
+"""Short sentences, and more often: a fixed context learns them in minutes."""
+
+NUM_MEASURED = 100
+"""Sentences measured, each with its other order and with its people exchanged."""
+
+NUM_SHOWN = 2
+"""Of these, the first that are drawn."""
+
+BAG, UNLEARNED = "bag of words", "sutskever2014, not trained"
+LIKE, SAME_WORDS, OTHER = "like meaning", "same words, other meaning", "other words"
+FOUND = "like found %"
+
+_ABOUT = (
+    "Two recurrent encoder–decoders learn to translate short English sentences into German: one "
+    "whose decoder knows the source by its last state alone, and one that attends. Then each of "
+    f"{NUM_MEASURED} sentences that neither has seen is read in four ways: the time last and the "
+    "time first, which mean the same; and both again with who does it and to whom it is done "
+    "exchanged, which are the same words and mean something else. A sentence's vector is the "
+    "encoder's fixed context. The numbers are mean cosines: of two sentences of like meaning, of "
+    "two of the same words and another meaning, and of two about something else. Like found: how "
+    f"many of the {4 * NUM_MEASURED} sentences have the one of like meaning as their nearest; where "
+    "several are as near, as between bags of the same words, none is found."
+)
+
+
+def sentence_vectors(seed: int, folder: Path) -> Findings:
+    """Train both models and see where their sentences lie.
+
+    Args:
+        seed: What the models start from; the sentences are always the same.
+        folder: Where their runs go; those that it already holds for this seed are taken.
+    """
+    splits = find_data(DATA)
+    assert isinstance(splits, Splits)
+    known = {example.source for side in (splits.train, splits.valid) for example in side}
+    turned = draw_turned(NUM_MEASURED, unlike=known)
+    sentences = [sentence for one in turned for sentence in one.sentences]
+    tasks = {name: _learn(name, seed, folder) for name in MODELS}
+    vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
+    vectors[UNLEARNED] = embed(unlearned(tasks["sutskever2014"]), sentences)
+    vectors[BAG] = BagOfWords(sorted(known))(sentences)
+    numbers = {name: measure(own) for name, own in vectors.items()}
+    return Findings(
+        title="Sentences as points",
+        about=_ABOUT,
+        numbers=numbers,
+        relations=_relations(numbers),
+        pictures={"sentence-vectors": _draw({name: vectors[name] for name in MODELS}, turned)},
+    )
+
+
+def measure(vectors: Array) -> dict[str, float]:
+    """Measure vectors of sentences, the four of each `Turned` one after the other."""
+    similar = cosines(vectors, vectors)
+    numbers = np.arange(len(vectors))
+    meaning, words = numbers // 2, numbers // 4
+    is_like = (meaning[:, None] == meaning) & (numbers[:, None] != numbers)
+    is_same = words[:, None] == words
+    found = retrieve(similar, meaning.tolist())["accuracy"]
+    return {
+        LIKE: float(similar[is_like].mean()),
+        SAME_WORDS: float(similar[is_same & (meaning[:, None] != meaning)].mean()),
+        OTHER: float(similar[~is_same].mean()),
+        FOUND: found.value,
+    }
+
+
+def _learn(name: str, seed: int, folder: Path) -> Any:
+    out = folder / f"{name}-{seed}"
+    if (out / runs.METRICS).exists():
+        return runs.load_one(out)
+    settings = (f"seed={seed}", *SETTINGS)
+    request = Request(data=(DATA,), recipe=MODELS[name], settings=settings, out=out)
+    return train(request.going_on()).predictor
+
+
+def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
+    fixed, attending, bag = (numbers[name] for name in (*MODELS, BAG))
+    return (
+        Relation(
+            "With a fixed context, like meaning is closer than the same words otherwise.",
+            fixed[LIKE] > fixed[SAME_WORDS],
+        ),
+        Relation(
+            "With attention, too.",
+            attending[LIKE] > attending[SAME_WORDS],
+        ),
+        Relation("Bags of words are the same for both.", abs(bag[LIKE] - bag[SAME_WORDS]) < 1e-6),
+        Relation(
+            "What was learned tells meanings apart better than chance does among the same words.",
+            fixed[FOUND] > 100 / 3,
+        ),
+        Relation(
+            "It is learned: the fresh encoder finds fewer.",
+            fixed[FOUND] > numbers[UNLEARNED][FOUND],
+        ),
+    )
+
+
+def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
+    """Draw the first sentences of each model on the two components that tell most of them."""
+    shown = [sentence for one in turned[:NUM_SHOWN] for sentence in one.sentences]
+    panels = {}
+    for name, own in vectors.items():
+        points, shares = project(own[: len(shown)])
+        title = f"{name} ({100 * shares.sum():.0f} % of the variance)"
+        panels[title] = [(float(x), float(y)) for x, y in points]
+    drawn = grouped(
+        panels,
+        shown,
+        groups=[number // 2 for number in range(len(shown))],
+        marks=[number % 2 for number in range(len(shown))],
+    )
+    caption = (
+        f"The first {NUM_SHOWN} of the sentences, each in four ways, on the first two principal "
+        "components of their vectors. A colour is a meaning, a mark an order of words."
+    )
+    return Picture(drawn, caption)
