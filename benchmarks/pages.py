@@ -21,6 +21,7 @@ from results import (
     long,
     longer,
     multi30k,
+    paraphrases,
     phrasebook,
     pretrained_translation,
     pretraining,
@@ -78,6 +79,7 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "paraphrases": paraphrases.write,
 }
 """Pages with one file of results, which has their name."""
 

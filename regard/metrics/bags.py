@@ -40,6 +40,12 @@ class BagOfWords:
         return math.log((1 + self._num_texts) / (1 + self._counts[word])) + 1
 
 
+def shared_words(left: str, right: str) -> float:
+    """Return the share of the words of two texts that both have (Jaccard 1901)."""
+    own, other = set(words_of(left)), set(words_of(right))
+    return len(own & other) / max(len(own | other), 1)
+
+
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, without punctuation."""
     return _WORD.findall(text.casefold())

@@ -68,7 +68,11 @@ def within_and_between(vectors: Array, groups: Sequence[object]) -> tuple[float,
 
 
 def retrieve(
-    similarities: NDArray[np.float64], groups: Sequence[object], *, num_bootstrap: int = 0
+    similarities: NDArray[np.float64],
+    groups: Sequence[object],
+    *,
+    asked: Sequence[int] | None = None,
+    num_bootstrap: int = 0,
 ) -> dict[str, Result]:
     """Measure how well each item of a group of several finds another one of its group.
 
@@ -79,6 +83,7 @@ def retrieve(
     Args:
         similarities: (N, N), how alike items are; an item is never its own candidate.
         groups: (N), the group of each item.
+        asked: Which items ask, if not all that are not alone in their group.
         num_bootstrap: Resamples behind the confidence intervals, groups drawn anew; 0 = none.
 
     Returns:
@@ -88,14 +93,16 @@ def retrieve(
     numbers = _numbers(groups)
     is_right = (numbers[:, None] == numbers) & ~np.eye(len(numbers), dtype=bool)
     asking = np.flatnonzero(is_right.any(axis=1))
+    if asked is not None:
+        asking = np.intersect1d(asking, asked)
     if not len(asking):
         raise DataError(
-            "Retrieval needs a group of at least two items, but each of the "
-            f"{len(numbers):,} items is alone in its group."
+            "Retrieval needs an item that asks and is not alone in its group, but none of the "
+            f"{len(numbers):,} items is one."
         )
-    asked, right = similarities[asking], is_right[asking]
-    best = np.where(right, asked, -np.inf).max(axis=1, keepdims=True)
-    is_before = (asked >= best) & ~right
+    asked_of, right = similarities[asking], is_right[asking]
+    best = np.where(right, asked_of, -np.inf).max(axis=1, keepdims=True)
+    is_before = (asked_of >= best) & ~right
     is_before[np.arange(len(asking)), asking] = False
     ranks = 1 + is_before.sum(axis=1)
     shares = right.sum(axis=1) / (len(numbers) - 1)

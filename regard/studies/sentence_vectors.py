@@ -44,7 +44,7 @@ _ABOUT = (
     "exchanged, which are the same words and mean something else. A sentence's vector is the "
     "encoder's fixed context. The numbers are mean cosines: of two sentences of like meaning, of "
     "two of the same words and another meaning, and of two about something else. Like found: how "
-    f"many of the {4 * NUM_MEASURED} sentences have the one of like meaning as their nearest; where "
+    f"many of the {4 * NUM_MEASURED} sentences have that of like meaning as their nearest; where "
     "several are as near, as between bags of the same words, none is found."
 )
 

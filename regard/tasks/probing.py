@@ -25,7 +25,7 @@ swapped; and the position of a single token."""
 MOST = 1_000
 """Texts that are read at most."""
 
-MOST_TOKENS = 5_000
+MOST_TOKENS = 3_000
 """Tokens at most that the probe of positions learns from."""
 
 LEAST = 10
