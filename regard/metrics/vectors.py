@@ -58,15 +58,6 @@ def project(vectors: Array, num: int = 2) -> tuple[NDArray[np.float64], NDArray[
     return points * np.where(farthest < 0, -1.0, 1.0), variance[:num] / max(variance.sum(), 1e-300)
 
 
-def within_and_between(vectors: Array, groups: Sequence[object]) -> tuple[float, float]:
-    """Return the mean cosine of two vectors of one group, and of two of different groups."""
-    similar = cosines(vectors, vectors)
-    numbers = _numbers(groups)
-    is_same = numbers[:, None] == numbers
-    is_other = ~np.eye(len(numbers), dtype=bool)
-    return float(similar[is_same & is_other].mean()), float(similar[~is_same].mean())
-
-
 def retrieve(
     similarities: NDArray[np.float64],
     groups: Sequence[object],

@@ -19,6 +19,7 @@ from regard.data.fields import TextField
 from regard.data.labels import LabelledBatches
 from regard.data.sources import SourceField
 from regard.models.encoders import max_tokens
+from regard.models.ensemble import EnsembleEncoder
 from regard.models.interfaces import Encoder, Memory
 from regard.models.language import LanguageReader
 from regard.models.layer_states import layer_states
@@ -121,7 +122,7 @@ def encoder_of(task: Task[Any]) -> Encoder:
     if isinstance(task, LanguageTask):
         return LanguageReader(task.model).eval()
     encoder = getattr(task.model, "encoder", None)
-    if not isinstance(encoder, Encoder):
+    if not isinstance(encoder, Encoder) or isinstance(encoder, EnsembleEncoder):
         raise ConfigError(
             f"Vectors need a run with one encoder, but this one, for the task "
             f"'{task.recipe.task}', has none or several. Name a single run folder."

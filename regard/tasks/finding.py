@@ -66,9 +66,11 @@ def find_neighbours(
 
 
 def _distinct(sources: Sequence[Any]) -> list[Any]:
-    return list({line: source for source in reversed(sources) if (line := _line(source))}.values())[
-        ::-1
-    ]
+    """Return the first of each that make the same line, without empty ones."""
+    first: dict[str, Any] = {}
+    for source in sources:
+        first.setdefault(_line(source), source)
+    return [source for line, source in first.items() if line]
 
 
 def _line(source: Any) -> str:

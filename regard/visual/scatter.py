@@ -93,7 +93,11 @@ def shaded(points: Points, values: Sequence[float], *, value_label: str, title: 
             alpha=0.85,
             linewidths=0,
         )
-        figure.colorbar(drawn, ax=axes, label=clean(value_label))
+        # Not a colour bar, which would be an image inside the drawing.
+        handles, names = drawn.legend_elements(num=5, fmt="{x:g}")
+        axes.legend(
+            handles, names, title=clean(value_label), loc="upper left", bbox_to_anchor=(1.0, 1.0)
+        )
     return figure
 
 
