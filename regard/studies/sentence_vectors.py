@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets import find_data
 from regard.data.phrasebook.meanings import Turned, draw_turned
-from regard.data.splitting import Splits
+from regard.data.readers import write_examples
 from regard.metrics.bags import BagOfWords
 from regard.metrics.vectors import Array, cosines, project, retrieve
 from regard.studies.findings import Findings, Picture, Relation
@@ -19,18 +18,22 @@ from regard.tasks.probing import unlearned
 from regard.tasks.request import Request
 from regard.visual.scatter import grouped
 
-DATA = "phrasebook"
 MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
 """Recipes by the name of the rung: a fixed context, and attention."""
 
-SETTINGS = ("data.batch.max_length=14", "train.max_epochs=16")
-"""Short sentences, and more often: a fixed context learns them in minutes."""
+SETTINGS = (
+    "data.batch.max_length=30",
+    "data.batch.max_tokens=400",
+    "train.max_epochs=10",
+    "search.beams=1",
+)
+"""Small batches make many steps of few short sentences."""
 
-NUM_MEASURED = 100
-"""Sentences measured, each with its other order and with its people exchanged."""
+NUM_LEARNED, NUM_WATCHED, NUM_MEASURED = 2_000, 50, 100
+"""What is trained on, validated on and measured: sentences in four ways each."""
 
 NUM_SHOWN = 2
-"""Of these, the first that are drawn."""
+"""Of those measured, the first that are drawn."""
 
 BAG, UNLEARNED = "bag of words", "sutskever2014, not trained"
 LIKE, SAME_WORDS, OTHER = "like meaning", "same words, other meaning", "other words"
@@ -38,14 +41,15 @@ FOUND = "like found %"
 
 _ABOUT = (
     "Two recurrent encoder–decoders learn to translate short English sentences into German: one "
-    "whose decoder knows the source by its last state alone, and one that attends. Then each of "
-    f"{NUM_MEASURED} sentences that neither has seen is read in four ways: the time last and the "
-    "time first, which mean the same; and both again with who does it and to whom it is done "
-    "exchanged, which are the same words and mean something else. A sentence's vector is the "
-    "encoder's fixed context. The numbers are mean cosines: of two sentences of like meaning, of "
-    "two of the same words and another meaning, and of two about something else. Like found: how "
-    f"many of the {4 * NUM_MEASURED} sentences have that of like meaning as their nearest; where "
-    "several are as near, as between bags of the same words, none is found."
+    "whose decoder knows the source by its last state alone, and one that attends. Each sentence "
+    "comes in four ways: the time last and the time first, which mean the same and have the same "
+    "translation; and both again with who does it and to whom it is done exchanged, which are the "
+    f"same words and mean something else. {NUM_MEASURED} sentences that neither has seen are then "
+    "read in these four ways. A sentence's vector is the encoder's fixed context. The numbers are "
+    "mean cosines: of two sentences of like meaning, of two of the same words and another meaning, "
+    "and of two about something else. Like found: how many of the "
+    f"{4 * NUM_MEASURED} sentences have that of like meaning as their nearest; where several are "
+    "as near, as between bags of the same words, none is found."
 )
 
 
@@ -56,22 +60,29 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         seed: What the models start from; the sentences are always the same.
         folder: Where their runs go; those that it already holds for this seed are taken.
     """
-    splits = find_data(DATA)
-    assert isinstance(splits, Splits)
-    known = {example.source for side in (splits.train, splits.valid) for example in side}
-    turned = draw_turned(NUM_MEASURED, unlike=known)
-    sentences = [sentence for one in turned for sentence in one.sentences]
+    drawn = draw_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
+    measured, learned = drawn[:NUM_MEASURED], drawn[NUM_MEASURED + NUM_WATCHED :]
+    sides = {
+        "train": learned,
+        "valid": drawn[NUM_MEASURED : NUM_MEASURED + NUM_WATCHED],
+        "test": measured,
+    }
+    for side, own in sides.items():
+        pairs = [example for one in own for example in one.examples]
+        write_examples(folder / "data" / f"{side}.jsonl", pairs)
+    sentences = [sentence for one in measured for sentence in one.sentences]
     tasks = {name: _learn(name, seed, folder) for name in MODELS}
     vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
     vectors[UNLEARNED] = embed(unlearned(tasks["sutskever2014"]), sentences)
-    vectors[BAG] = BagOfWords(sorted(known))(sentences)
+    known = [sentence for one in learned for sentence in one.sentences]
+    vectors[BAG] = BagOfWords(known)(sentences)
     numbers = {name: measure(own) for name, own in vectors.items()}
     return Findings(
         title="Sentences as points",
         about=_ABOUT,
         numbers=numbers,
         relations=_relations(numbers),
-        pictures={"sentence-vectors": _draw({name: vectors[name] for name in MODELS}, turned)},
+        pictures={"sentence-vectors": _draw({name: vectors[name] for name in MODELS}, measured)},
     )
 
 
@@ -95,8 +106,17 @@ def _learn(name: str, seed: int, folder: Path) -> Any:
     out = folder / f"{name}-{seed}"
     if (out / runs.METRICS).exists():
         return runs.load_one(out)
-    settings = (f"seed={seed}", *SETTINGS)
-    request = Request(data=(DATA,), recipe=MODELS[name], settings=settings, out=out)
+    data, valid, test = (
+        (str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")
+    )
+    request = Request(
+        data=data,
+        valid=valid,
+        test=test,
+        recipe=MODELS[name],
+        settings=(f"seed={seed}", *SETTINGS),
+        out=out,
+    )
     return train(request.going_on()).predictor
 
 

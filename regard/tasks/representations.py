@@ -66,25 +66,19 @@ def _map(task: Task[Any], texts: Sequence[str]) -> Any:
 
 
 def _curves(found: Probing) -> Any:
-    """Draw shares on one side and percent on the other, and write all numbers below."""
+    """Draw shares from 0 to 1, so that small differences stay small; all numbers stand below."""
     sides = {"": found.layers, ", fresh": found.control}
+    scales = {LENGTH: 1.0, PLACE: 1.0, ORDER: 0.01}
     series = {
-        f"{name}{side}": [(layer, numbers[name]) for layer, numbers in enumerate(own)]
-        for name in (LENGTH, PLACE, ORDER)
+        f"{name.removesuffix(' %')}{side}": [
+            (layer, scale * numbers[name]) for layer, numbers in enumerate(own)
+        ]
+        for name, scale in scales.items()
         for side, own in sides.items()
     }
-    percent = {name: points for name, points in series.items() if name.startswith(ORDER)}
-    percent = {
-        name: [p for p in points if not math.isnan(p[1])] for name, points in percent.items()
-    }
-    drawn = curves.lines(
-        {name: points for name, points in series.items() if not name.startswith(ORDER)},
-        x_label="layer (0: embeddings)",
-        y_label="R²",
-        right={name: points for name, points in percent.items() if points},
-        right_label="word order, %",
-    )
+    drawn = curves.lines(series, x_label="layer (0: embeddings)", y_label="R², or share right")
     drawn.axes[0].set_xticks(range(len(found.layers)))
+    drawn.axes[0].set_ylim(0.0, 1.02)
     head = ["", *(f"{name}{side}" for name in (LENGTH, ORDER, PLACE) for side in sides)]
     rows = [
         [

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from regard.core.config import at_least
+from regard.data.examples import Example
 from regard.data.phrasebook.english import write_english
+from regard.data.phrasebook.german import GermanWriter
 from regard.data.phrasebook.grammar import Grammar
 from regard.data.phrasebook.lexicon import load_lexicon
 from regard.data.phrasebook.trees import Clause, NounPhrase, Sentence, Statement, Text
@@ -24,11 +26,19 @@ class Turned:
     """One meaning: the time last, and the time first."""
     reversed: tuple[str, str]
     """The other: who did it has it done to them; the time last, and the time first."""
+    translations: tuple[str, str]
+    """Both meanings in German, each in one order of words, whatever the English order was."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """All four."""
         return (*self.said, *self.reversed)
+
+    @property
+    def examples(self) -> list[Example]:
+        """All four, each with the translation of what it means."""
+        pairs = zip((self.said, self.reversed), self.translations, strict=True)
+        return [Example(english, german) for both, german in pairs for english in both]
 
 
 def draw_turned(
@@ -80,12 +90,21 @@ def _turn(clause: Clause) -> Turned:
     other = replace(
         clause, subject=clause.object, object=clause.subject, person=clause.object.person
     )
-    return Turned(_both_orders(clause), _both_orders(other))
+    said, reversed_ = (_both_orders(one) for one in (clause, other))
+    german = tuple(
+        join_words(GermanWriter().write(_sentence(one, is_first=False))) for one in (clause, other)
+    )
+    return Turned(said, reversed_, (german[0], german[1]))
 
 
 def _both_orders(clause: Clause) -> tuple[str, str]:
     last, first = (
-        join_words(write_english(Text((Statement(replace(clause, has_time_first=is_first)),))))
+        join_words(write_english(_sentence(clause, is_first=is_first)))
         for is_first in (False, True)
     )
     return last, first
+
+
+def _sentence(clause: Clause, *, is_first: bool) -> Sentence:
+    """Return a clause as a whole sentence, the time first or where it stands otherwise."""
+    return Text((Statement(replace(clause, has_time_first=is_first)),))

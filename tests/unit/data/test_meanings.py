@@ -1,6 +1,7 @@
 import pytest
 
 from regard.core.errors import ConfigError
+from regard.data.phrasebook import generate
 from regard.data.phrasebook.meanings import draw_turned
 
 
@@ -25,6 +26,25 @@ def test_time_moves_to_the_front_and_the_rest_stays_in_order(turned):
         there, here = (s.lower().rstrip(".").split() for s in (last, first))
         cuts = [here[cut:] + here[:cut] for cut in range(1, len(here))]
         assert there in cuts
+
+
+def test_like_meaning_has_one_translation_and_unlike_meaning_another(turned):
+    for one in turned:
+        last, first, other_last, other_first = (example.target for example in one.examples)
+        assert last == first and other_last == other_first and last != other_last
+        assert [example.source for example in one.examples] == list(one.sentences)
+
+
+def test_translation_is_the_one_of_the_phrasebook():
+    known = {example.source: example.target for example in generate(3000, seed=3)}
+    common = [
+        (example.target, known[example.source])
+        for one in draw_turned(60, seed=3)
+        for example in (one.examples[0], one.examples[2])
+        if example.source in known
+    ]
+    assert common
+    assert all(ours == theirs for ours, theirs in common)
 
 
 def test_same_seed_gives_the_same_sentences_and_more_begin_with_them(turned):

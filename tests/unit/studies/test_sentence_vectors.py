@@ -1,9 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.data import phrasebook
-from regard.data.datasets import DATASETS, Dataset
-from regard.data.splitting import Splits
+from regard.data.readers import read_examples
 from regard.studies import sentence_vectors as study
 from regard.studies.sentence_vectors import (
     BAG,
@@ -36,21 +34,14 @@ def request_little(*, settings, **others):
     return Request(settings=(*settings, *TINY), **others)
 
 
-def load_little(_argument, seed):
-    """Sixty pairs of the phrasebook."""
-    pairs = phrasebook.generate(60, seed=seed)
-    return Splits(pairs[:40], pairs[40:50], pairs[50:], "sixty pairs")
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """What both models find after one step, and their folder."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(DATASETS, "little", Dataset("", "", load_little))
-        patch.setattr(study, "DATA", "little")
         patch.setattr(study, "SETTINGS", ())
-        patch.setattr(study, "NUM_MEASURED", 6)
+        for name, num in (("NUM_LEARNED", 12), ("NUM_WATCHED", 3), ("NUM_MEASURED", 6)):
+            patch.setattr(study, name, num)
         patch.setattr(study, "Request", request_little)
         return folder, sentence_vectors(5, folder)
 
@@ -67,6 +58,13 @@ def test_bag_of_words_cannot_tell_who_does_what_to_whom(made):
     bag = findings.numbers[BAG]
     assert bag[LIKE] == pytest.approx(1) and bag[SAME_WORDS] == pytest.approx(1)
     assert bag[FOUND] == 0 and bag[OTHER] < 0.9
+
+
+def test_nothing_that_is_measured_was_trained_on(made):
+    folder, _ = made
+    train, test = (read_examples(folder / "data" / f"{side}.jsonl") for side in ("train", "test"))
+    assert len(train) == 48 and len(test) == 24
+    assert not {one.source for one in train} & {one.source for one in test}
 
 
 def test_runs_are_kept_and_the_picture_is_saved(made, tmp_path):
