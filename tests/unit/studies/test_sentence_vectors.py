@@ -7,6 +7,7 @@ from regard.studies.sentence_vectors import (
     BAG,
     FOUND,
     LIKE,
+    MEAN,
     MODELS,
     OTHER,
     SAME_WORDS,
@@ -48,7 +49,7 @@ def made(tmp_path_factory):
 
 def test_models_are_measured_beside_one_that_has_not_learned_and_a_bag(made):
     _, findings = made
-    assert list(findings.numbers) == [*MODELS, UNLEARNED, BAG]
+    assert list(findings.numbers) == [*MODELS, MEAN, UNLEARNED, BAG]
     for row in findings.numbers.values():
         assert list(row) == [LIKE, SAME_WORDS, OTHER, FOUND]
 
