@@ -23,10 +23,10 @@ from regard.data.examples import Example
 from regard.data.readers import write_examples
 from regard.data.splitting import Splits, drop_overlap, split_by_source
 from regard.metrics.bags import BagOfWords, shared_words
-from regard.metrics.vectors import Array, cosines, nearest, project, retrieve
+from regard.metrics.vectors import Array, cosines, nearest, retrieve
 from regard.studies.ladder import FULL, LAPTOP
 from regard.tasks import runs
-from regard.tasks.embedding import embed
+from regard.tasks.embedding import embed, project
 from regard.tasks.probing import unlearned
 
 NAME = "paraphrases"
@@ -131,7 +131,7 @@ def measure_run(name: str, folder: Path, found: Paraphrases) -> dict[str, Any]:
     task = runs.load_one(folder)
     fresh = unlearned(task)
     vectors = {kind: embed(task, found.sentences, pooling=kind) for kind in POOLINGS}
-    points, shares = project(vectors["summary"][found.drawn()])
+    points, share = project(vectors["summary"][found.drawn()])
     places = nearest(_without_self(vectors["summary"]), 1)[:, 0]
     metrics = read_json(folder / runs.METRICS)
     about = ("commit", "hardware", "torch", "regard", "command", "parameters", "seed", "training")
@@ -144,7 +144,7 @@ def measure_run(name: str, folder: Path, found: Paraphrases) -> dict[str, Any]:
             kind: measure(embed(fresh, found.sentences, pooling=kind), found) for kind in POOLINGS
         },
         "points": points.tolist(),
-        "shares": shares.tolist(),
+        "share": share,
         "samples": _samples(places, found),
     }
 

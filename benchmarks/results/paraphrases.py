@@ -91,9 +91,7 @@ def _figure(value: dict[str, Any], folder: Path) -> list[str]:
     chosen = [run for run in value["runs"] if run["name"] in DRAWN] or value["runs"][:1]
     groups = list(dict.fromkeys(one["group"] for one in value["drawn"]))
     panels = {
-        f"{run['name']} ({100 * sum(run['shares']):.0f} % of the variance)": [
-            (x, y) for x, y in run["points"]
-        ]
+        f"{run['name']} · {100 * run['share']:.0f} %": [(x, y) for x, y in run["points"]]
         for run in chosen
     }
     drawing = grouped(
@@ -108,8 +106,8 @@ def _figure(value: dict[str, Any], folder: Path) -> list[str]:
         f"![Paraphrases on two principal components]({FIGURE})",
         "",
         "As in figure 2 of Sutskever et al. 2014: the first groups of the test set that have at "
-        "least three sentences, on the first two principal components of their vectors. A colour "
-        "is a meaning.",
+        "least three sentences, on the first two principal components of their vectors; above each "
+        "plane, the share of the variance that it tells. A colour is a meaning.",
         "",
     ]
 

@@ -1,4 +1,4 @@
-"""Vectors beside vectors: how alike they are, which is nearest, and all of them on a plane."""
+"""Vectors beside vectors: how alike they are, which is nearest, and whether like finds like."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,29 +33,6 @@ def nearest(similarities: NDArray[np.float64], num: int) -> NDArray[np.intp]:
     Of equal ones the earlier column comes first, so that the answer never hangs on chance.
     """
     return np.argsort(-similarities, axis=1, kind="stable")[:, :num]
-
-
-def project(vectors: Array, num: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Project vectors (N, D) on their first principal components.
-
-    Pearson 1901. A component may point either way; it is turned so that the coordinate farthest
-    from zero is positive, and the same vectors always give the same picture.
-
-    Returns:
-        The coordinates (N, num), and the share of the variance that each component tells.
-    """
-    if min(vectors.shape) < num:
-        raise DataError(
-            f"A projection on {num} components needs at least {num} vectors of that width, but "
-            f"there are {vectors.shape[0]} of width {vectors.shape[1]}."
-        )
-    centred = np.asarray(vectors, dtype=np.float64)
-    centred = centred - centred.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
-    points = left[:, :num] * sizes[:num]
-    farthest = points[np.abs(points).argmax(axis=0), np.arange(num)]
-    variance = sizes**2
-    return points * np.where(farthest < 0, -1.0, 1.0), variance[:num] / max(variance.sum(), 1e-300)
 
 
 def retrieve(

@@ -9,10 +9,10 @@ import numpy as np
 from regard.data.phrasebook.meanings import Turned, draw_turned
 from regard.data.readers import write_examples
 from regard.metrics.bags import BagOfWords
-from regard.metrics.vectors import Array, cosines, project, retrieve
+from regard.metrics.vectors import Array, cosines, retrieve
 from regard.studies.findings import Findings, Picture, Relation
 from regard.tasks import runs
-from regard.tasks.embedding import embed
+from regard.tasks.embedding import embed, project
 from regard.tasks.learning import train
 from regard.tasks.probing import unlearned
 from regard.tasks.request import Request
@@ -149,9 +149,8 @@ def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
     shown = [sentence for one in turned[:NUM_SHOWN] for sentence in one.sentences]
     panels = {}
     for name, own in vectors.items():
-        points, shares = project(own[: len(shown)])
-        title = f"{name} ({100 * shares.sum():.0f} % of the variance)"
-        panels[title] = [(float(x), float(y)) for x, y in points]
+        points, share = project(own[: len(shown)])
+        panels[f"{name} · {100 * share:.0f} %"] = [(float(x), float(y)) for x, y in points]
     drawn = grouped(
         panels,
         shown,
@@ -160,6 +159,7 @@ def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
     )
     caption = (
         f"The first {NUM_SHOWN} of the sentences, each in four ways, on the first two principal "
-        "components of their vectors. A colour is a meaning, a mark an order of words."
+        "components of their vectors; above each plane, the share of the variance that it tells. A "
+        "colour is a meaning, a mark an order of words."
     )
     return Picture(drawn, caption)

@@ -23,6 +23,7 @@ from regard.models.ensemble import EnsembleEncoder
 from regard.models.interfaces import Encoder, Memory
 from regard.models.language import LanguageReader
 from regard.models.layer_states import layer_states
+from regard.models.pca import Pca
 from regard.models.poolings import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.tasks.classification import ClassificationTask, parse_source
 from regard.tasks.evaluation import as_text
@@ -163,6 +164,18 @@ def embed(
     for row, vector in found.items():
         vectors[row] = vector
     return vectors
+
+
+def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], float]:
+    """Return where vectors (B, D) lie on their first principal components, (B, `num`).
+
+    Beside it stands the share of their variance that these components tell.
+    """
+    wide = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
+    fitted = Pca.fit(wide, num)
+    total = float(wide.var(0).sum())
+    points: NDArray[np.float64] = fitted.encode(wide).double().numpy()
+    return points, float(fitted.variances.sum()) / max(total, 1e-300)
 
 
 def _choose_pooling(reader: Reader, layer: int | None, pooling: str | None) -> Pooling:

@@ -6,8 +6,7 @@ from typing import Any
 
 from regard.core.errors import RegardError
 from regard.core.log import logger
-from regard.metrics.vectors import project
-from regard.tasks.embedding import embed
+from regard.tasks.embedding import embed, project
 from regard.tasks.probing import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe
 from regard.tasks.task import Task
 from regard.visual import curves
@@ -58,10 +57,10 @@ def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Sec
 
 
 def _map(task: Task[Any], texts: Sequence[str]) -> Any:
-    points, shares = project(embed(task, texts))
+    points, share = project(embed(task, texts))
     lengths = [float(len(text.split())) for text in texts]
     drawn = shaded([(float(x), float(y)) for x, y in points], lengths, value_label="words")
-    note = _MAP.format(share=100 * shares.sum())
+    note = _MAP.format(share=100 * share)
     return join(paragraph(note), figure(to_svg(drawn)))
 
 

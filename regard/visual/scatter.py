@@ -104,7 +104,7 @@ def shaded(points: Points, values: Sequence[float], *, value_label: str, title: 
 def _plane(axes: Axes, title: str) -> None:
     axes.set(xticks=[], yticks=[], xlabel="first component", ylabel="second component")
     axes.margins(0.12)
-    axes.set_title(clean(title), loc="left", fontweight="bold")
+    axes.set_title(clean(title), loc="left", fontweight="bold", fontsize=10)
 
 
 def _colour(group: int) -> str:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from regard.core.errors import DataError
-from regard.metrics.vectors import cosines, nearest, project, retrieve
+from regard.metrics.vectors import cosines, nearest, retrieve
 
 
 @pytest.fixture
@@ -25,24 +25,6 @@ def test_vector_of_zeros_is_like_nothing(vectors):
 def test_nearest_come_first_and_ties_in_order():
     similarities = np.array([[0.1, 0.9, 0.5, 0.9]])
     assert nearest(similarities, 3).tolist() == [[1, 3, 2]]
-
-
-def test_projection_is_that_of_the_covariance(vectors):
-    points, shares = project(vectors)
-    values, axes = np.linalg.eigh(np.cov(vectors.T))
-    expected = (vectors - vectors.mean(0)) @ axes[:, ::-1][:, :2]
-    np.testing.assert_allclose(np.abs(points), np.abs(expected), atol=1e-9)
-    np.testing.assert_allclose(shares, values[::-1][:2] / values.sum())
-
-
-def test_projection_does_not_hang_on_the_sign_of_an_axis(vectors):
-    points, _ = project(vectors)
-    assert (points[np.abs(points).argmax(axis=0), [0, 1]] > 0).all()
-
-
-def test_projection_of_too_few_vectors_is_refused(vectors):
-    with pytest.raises(DataError, match="needs at least 2 vectors of that width, but there are 1"):
-        project(vectors[:1])
 
 
 def slow_ranks(similarities, groups):

@@ -13,9 +13,10 @@ from regard.data.scenes import load_scenes
 from regard.data.texts import to_lines
 from regard.models.layer_states import layer_states
 from regard.tasks import runs
+from regard.tasks.autoencoding import AutoencodingTask
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.cookbook import load_recipe
-from regard.tasks.embedding import embed
+from regard.tasks.embedding import embed, project
 from regard.tasks.language import LanguageTask
 from regard.tasks.masked import MaskedTask
 from regard.tasks.segmentation import SegmentationTask
@@ -87,10 +88,23 @@ def test_summary_is_the_fixed_context_that_a_decoder_starts_from(tiny_run):
     predictor = tiny_run.predictor
     (batch,) = predictor.batches([Example("a b c", "c b a")])
     with torch.inference_mode():
-        memory = predictor.encode(batch)
+        memory = predictor.model.encode(predictor.inputs(batch), batch.source_mask)
     np.testing.assert_allclose(embed(predictor, ["a b c"])[0], memory.summary[0], atol=1e-6)
     mean = embed(predictor, ["a b c"], pooling="mean")[0]
     np.testing.assert_allclose(mean, memory.states[0].mean(0), atol=1e-6)
+
+
+def test_vector_of_an_autoencoder_is_its_code():
+    words = (
+        "model.encoder.encoder.embedding_dim=6",
+        "model.encoder.encoder.dim=6",
+        "model.encoder.bottleneck.dim=5",
+        "model.decoder.embedding_dim=6",
+        "model.decoder.dim=6",
+    )
+    recipe = load_recipe("bowman2016-laptop", words)
+    task = AutoencodingTask.prepare(recipe, [Example(line) for line in LINES * 3], device=CPU)
+    np.testing.assert_allclose(embed(task, LINES), task.encode(LINES), atol=1e-6)
 
 
 def test_layer_zero_is_the_mean_of_embeddings(tiny_run):
@@ -169,3 +183,12 @@ def test_several_runs_together_have_no_one_vector(tiny_run, tmp_path):
     together = runs.load(f"{tiny_run.folder},{other}", "cpu")
     with pytest.raises(ConfigError, match="Vectors need a run with one encoder"):
         embed(together, LINES)
+
+
+def test_projection_is_that_of_the_covariance():
+    vectors = np.random.default_rng(1).normal(size=(12, 5)).astype(np.float32)
+    points, share = project(vectors)
+    values, axes = np.linalg.eigh(np.cov(vectors.T))
+    expected = (vectors - vectors.mean(0)) @ axes[:, ::-1][:, :2]
+    np.testing.assert_allclose(np.abs(points), np.abs(expected), atol=1e-5)
+    assert share == pytest.approx(values[-2:].sum() / values.sum(), rel=1e-5)
