@@ -23,9 +23,7 @@ OPINION = re.compile(rf"(i think |to be honest , |well , )?{CLAUSE}( , but {CLAU
 @pytest.fixture
 def learn_opinions(tmp_path):
     def learn(recipe):
-        return train(
-            Request(data=("opinions",), recipe=recipe, out=tmp_path / "run", device="cpu")
-        )
+        return train(Request(data=("opinions",), recipe=recipe, out=tmp_path / "run", device="cpu"))
 
     return learn
 
