@@ -35,5 +35,5 @@ def interpolate(
     if isinstance(found, list):
         print(*found, sep="\n")
     else:
-        title = f"From {Path(first).name} to {Path(last).name}"
+        title = f"From {first} to {last}"
         print(draw_sheet(out or Path("between.svg"), found, title=title, columns=steps))

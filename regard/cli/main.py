@@ -10,8 +10,10 @@ from typer.core import TyperGroup
 
 import regard
 from regard.cli import (
+    anomalies,
     chat,
     compare,
+    compress,
     data,
     demo,
     evaluate,
@@ -21,6 +23,7 @@ from regard.cli import (
     interpolate,
     ladder,
     predict,
+    reduce,
     reproduce,
     sample,
     score,
@@ -67,6 +70,10 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("reduce")(reduce.reduce)
+app.command("anomalies")(anomalies.anomalies)
+app.command("compress")(compress.compress)
+app.command("restore")(compress.restore)
 app.command("sample")(sample.sample)
 app.command("interpolate")(interpolate.interpolate)
 app.command("compare")(compare.compare)

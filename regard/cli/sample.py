@@ -27,4 +27,4 @@ def sample(
     if isinstance(found, list):
         print(*found, sep="\n")
     else:
-        print(draw_sheet(out or Path("samples.svg"), found, title=f"Drawn by {run}"))
+        print(draw_sheet(out or Path("samples.svg"), found, title=f"Made up by {Path(run).name}"))

@@ -16,8 +16,8 @@ def show(
     sentence: Annotated[
         str,
         typer.Argument(
-            help="A source sentence; an image or a video: its file; or a text and an image, a tab "
-            "between them."
+            help="A source sentence; an image, a video or a recording: its file; or a text and an "
+            "image, a tab between them."
         ),
     ],
     target: Annotated[

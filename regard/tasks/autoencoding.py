@@ -1,6 +1,7 @@
 """The autoencoder of texts with all that surrounds it: it writes a text anew from its code."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import torch
@@ -142,14 +143,14 @@ class AutoencodingTask(Predictor):
     ) -> Evaluation:
         """Write test texts anew from their codes, and measure these and the codes."""
         found = super().evaluate(examples, search=search, num_bootstrap=num_bootstrap)
-        more = {"num_bootstrap": num_bootstrap}
-        found.results["token_accuracy"] = measure_tokens(self, examples, **more)
+        results, more = dict(found.results), {"num_bootstrap": num_bootstrap}
+        results["token_accuracy"] = measure_tokens(self, examples, **more)
         if isinstance(self.narrow.bottleneck, VariationalBottleneck):
-            found.results.update(measure_bound(self, examples, **more))
+            results |= measure_bound(self, examples, **more)
         if self.recipe.data.noise.is_any:
             how = search or self.recipe.search
-            found.results.update(measure_restoring(self, examples, search=how, **more))
-        return found
+            results |= measure_restoring(self, examples, search=how, **more)
+        return replace(found, results=results)
 
     def encode(self, sources: Sequence[Text]) -> Tensor:
         """Return the codes of texts, (B, D), in 32 bits and on the host."""

@@ -178,6 +178,27 @@ def test_bound_hangs_on_no_batching(task):
         assert alone[name].value == pytest.approx(found[name].value, rel=1e-5), name
 
 
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_attention_has_but_the_code_to_look_at(kind, plain):
+    words = [word for word in WORDS if not word.startswith("model.decoder")]
+    recipe = load_recipe(
+        "dai2015-autoencoder-laptop", (*words, f"model.decoder.kind={kind}", "model.ties=none")
+    )
+    examples = [Example(line, line) for line in LINES[:3]]
+    task = AutoencodingTask.prepare(recipe, examples, device=plain.device)
+    for example, found in zip(examples, task.attend(examples), strict=True):
+        assert found.source == (example.source,)
+        assert torch.allclose(found.weights, torch.ones_like(found.weights))
+    assert task.decode(task.encode(LINES[:3])) == task.translate(LINES[:3])
+
+
+def test_long_texts_do_not_choose_the_weights(plain):
+    long = " ".join(LINES)
+    short = [Example(line, line) for line in LINES[:4]]
+    both = plain.validation([*short, Example(long, long)])()
+    assert both == plain.validation(short)()
+
+
 def test_plain_codes_have_no_bound(plain):
     results = plain.evaluate([Example(line, line) for line in LINES[:5]]).results
     assert set(results) == {"accuracy", "bleu", "token_accuracy"}
