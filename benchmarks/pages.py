@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    anomalies,
     captions,
+    compression,
     cost,
     entailment,
+    features,
     generalisation,
     images,
     ladder,
@@ -21,12 +24,18 @@ from results import (
     long,
     longer,
     multi30k,
+    paraphrases,
     phrasebook,
+    pictures,
     pretrained_translation,
     pretraining,
     scenes,
+    seeing_questions,
+    sentences,
+    speech,
     speed,
     spelling,
+    video,
 )
 
 from regard.core.files import read_json, write_text
@@ -78,6 +87,15 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "paraphrases": paraphrases.write,
+    "speech": speech.write,
+    "visual-questions": seeing_questions.write,
+    "video": video.write,
+    "sentences": sentences.write,
+    "pictures": pictures.write,
+    "anomalies": anomalies.write,
+    "compression": compression.write,
+    "features": features.write,
 }
 """Pages with one file of results, which has their name."""
 
