@@ -32,7 +32,8 @@ def rank_by_consensus(found: Sequence[Hypothesis], *, is_drawn: bool) -> list[Hy
     if is_drawn:
         weights = torch.full((len(found),), 1 / len(found)).tolist()
     else:
-        weights = torch.tensor([one.log_prob for one in found]).softmax(0).tolist()
+        log_probs = torch.tensor([one.log_prob for one in found], dtype=torch.float64)
+        weights = (log_probs - log_probs.logsumexp(0)).exp().tolist()
     shares: dict[tuple[int, ...], float] = {}
     for one, weight in zip(found, weights, strict=True):
         shares[one.tokens] = shares.get(one.tokens, 0.0) + weight
@@ -44,7 +45,7 @@ def rank_by_consensus(found: Sequence[Hypothesis], *, is_drawn: bool) -> list[Hy
 
 
 def likenesses(targets: Sequence[Sequence[int]]) -> Tensor:
-    """Return what every two targets share, (N, N), from 0 to 1.
+    """Return what every two targets share, (W, W), from 0 to 1.
 
     The mean over runs of 1 to 4 tokens of how many they share, against how many the longer has:
     the smaller of precision and recall ("GLEU", Wu et al. 2016), each length of runs by itself.
@@ -53,7 +54,7 @@ def likenesses(targets: Sequence[Sequence[int]]) -> Tensor:
     total = torch.zeros(len(targets), len(targets), dtype=torch.float64)
     num_orders = torch.zeros_like(total)
     for order in range(1, MAX_ORDER + 1):
-        holds = _which_runs(targets, order)  # (N, R)
+        holds = _which_runs(targets, order)  # (W, V)
         sizes = holds.sum(1)
         most = torch.maximum(sizes[:, None], sizes)
         total += (holds @ holds.T) / most.clamp(min=1)
@@ -63,7 +64,7 @@ def likenesses(targets: Sequence[Sequence[int]]) -> Tensor:
 
 
 def _which_runs(targets: Sequence[Sequence[int]], order: int) -> Tensor:
-    """Return which runs of so many tokens each target has, (N, R).
+    """Return which runs of so many tokens each target has, (W, V), V being all of them.
 
     The second time that a run occurs it counts as another one, and so on; so what two targets
     share, each as often as both have it, is a product of their rows.

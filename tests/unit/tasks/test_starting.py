@@ -20,6 +20,7 @@ RESNET = ("model.encoder.widths=[4,8]", "model.encoder.blocks=[1,1]")
 VIT = (
     "model.encoder.positions=learned",
     "model.encoder.dim=8",
+    "model.encoder.num_heads=2",
     "model.encoder.num_layers=1",
     "model.encoder.feed_forward_dim=8",
 )
