@@ -39,7 +39,9 @@ def probe(
 
     task = runs.load_one(run, device)
     if data is None:
-        texts = [example.source for example in read_examples(Path(run) / runs.TEST)]
+        columns = getattr(task.recipe.data, "columns", ())
+        examples = read_examples(Path(run) / runs.TEST, columns=columns)
+        texts = [example.source for example in examples]
     else:
         texts = read_listed(data, task.recipe, read_side=task.read_side)
     found = measure(task, texts)

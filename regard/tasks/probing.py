@@ -1,6 +1,7 @@
 """What can be read off the states of each layer: how long a text is, and how its words stand."""
 
 import math
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ import numpy as np
 import torch
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.fields import Text
 from regard.metrics.probes import LinearProbe, explained
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.embedding import Reader, Vectors
+from regard.tasks.evaluation import as_text
 from regard.tasks.task import Task
 
 LENGTH, ORDER, PLACE = "length R²", "word order %", "position R²"
@@ -32,6 +35,8 @@ LEAST = 10
 """Texts on each side, below which a probe says nothing."""
 
 SEED = 12345
+
+_SPACE = re.compile(r"(\s+)")
 
 Numbers = Mapping[str, float]
 Vector = Vectors
@@ -69,7 +74,7 @@ class Probing:
         return {**found, "num_learned": self.num_learned, "num_tested": self.num_tested}
 
 
-def probe(task: Task[Any], texts: Sequence[str], *, most: int = MOST) -> Probing:
+def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MOST) -> Probing:
     """Probe every layer of a run's encoder, and of a fresh one of the same kind.
 
     Every other text is learned from, the others are tested on; they share none.
@@ -80,7 +85,7 @@ def probe(task: Task[Any], texts: Sequence[str], *, most: int = MOST) -> Probing
         most: How many of them are taken, spread evenly.
     """
     check_probed(task)
-    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    distinct = list(dict.fromkeys(line for line in map(as_text, texts) if line.strip()))
     chosen = distinct[:: -(-len(distinct) // most)] if distinct else []
     if len(chosen) < 2 * LEAST:
         raise DataError(
@@ -163,16 +168,23 @@ def swap_neighbours(texts: Sequence[str]) -> dict[int, str]:
     """Swap two neighbouring words of each text that has two to swap; return them by number.
 
     The first and the last word stay: a capital letter inside, or a full stop, would give it away.
+    So do blanks and tabs.
     """
     random = Random(SEED)
     found = {}
     for number, text in enumerate(texts):
-        words = text.split()
-        places = [place for place in range(1, len(words) - 2) if words[place] != words[place + 1]]
+        # Words and what is between them, in turn; a tab parts texts that are read side by side.
+        parts = _SPACE.split(text.strip())
+        places = [
+            place
+            for place in range(2, len(parts) - 4, 2)
+            if parts[place] != parts[place + 2]
+            and "\t" not in "".join(parts[place - 1 : place + 4])
+        ]
         if places:
             place = random.choice(places)
-            words[place : place + 2] = words[place + 1], words[place]
-            found[number] = " ".join(words)
+            parts[place], parts[place + 2] = parts[place + 2], parts[place]
+            found[number] = "".join(parts)
     return found
 
 

@@ -7,6 +7,8 @@ import pytest
 from safetensors import safe_open
 
 from regard.tasks.embedding import embed
+from regard.tasks.learning import train
+from regard.tasks.request import Request
 
 LINES = ["a b c", "", "e d", "b a c d"]
 
@@ -114,3 +116,31 @@ class TestProbe:
 
     def test_too_few_texts_are_refused(self, refused, tiny_run, file):
         assert "there are 3. Name more data." in refused("probe", tiny_run.folder, file)
+
+    def test_texts_side_by_side_are_probed_with_the_own_test_data(
+        self, regard, tiny_settings, tmp_path
+    ):
+        paths = []
+        for side, middle in (("train", "f"), ("valid", "g"), ("test", "h")):
+            lines = [
+                f"{a} {b} {middle} {b} {a}\t{b} {a} d {b}\t{a} {b}\n"
+                for a in "abcde"
+                for b in "abcde"
+            ]
+            paths.append(tmp_path / f"{side}.tsv")
+            paths[-1].write_text("".join(lines), encoding="utf-8")
+        data, valid, test = ((str(path),) for path in paths)
+        words = ('data.columns=["source", "source", "target"]', "train.max_steps=1")
+        request = Request(
+            data=data,
+            valid=valid,
+            test=test,
+            recipe="bahdanau2015-laptop",
+            settings=(*tiny_settings, "train.max_epochs=0", *words),
+            out=tmp_path / "run",
+            device="cpu",
+        )
+        train(request)
+        answer = regard("probe", tmp_path / "run")
+        assert answer.code == 0, answer
+        assert answer.lines[-1].startswith("Probes learned from 13 texts and were tested on 12")

@@ -63,6 +63,19 @@ def test_neighbours_inside_a_text_are_swapped():
     assert swapped[0] in ("One three two four five.", "One two four three five.")
 
 
+def test_blanks_and_columns_stay_where_they_are():
+    assert swap_neighbours(["One  two three\u3000four."]) == {0: "One  three two\u3000four."}
+    # Neither across a tab, nor the first or last word of a column.
+    assert swap_neighbours(["a b c\td e f g"]) == {0: "a b c\td f e g"}
+    assert swap_neighbours(["a b c\td e f"]) == {}
+
+
+def test_several_texts_are_probed_as_their_line(tiny_run, texts):
+    pairs = list(zip(texts[::2], texts[1::2], strict=True))
+    lines = ["\t".join(pair) for pair in pairs]
+    assert probe(tiny_run.predictor, pairs) == probe(tiny_run.predictor, lines)
+
+
 def test_fresh_encoder_has_the_same_parts_and_other_weights(tiny_run):
     before = torch.get_rng_state()
     fresh = unlearned(tiny_run.predictor)
