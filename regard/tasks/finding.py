@@ -12,6 +12,9 @@ from regard.tasks.embedding import embed
 from regard.tasks.evaluation import as_text
 from regard.tasks.task import Task
 
+CHUNK = 500
+"""Queries that are compared with all lines at once; of all, there would be too many numbers."""
+
 
 @dataclass(frozen=True)
 class Neighbour:
@@ -51,18 +54,18 @@ def find_neighbours(
         )
     vectors = embed(task, candidates, layer=layer, pooling=pooling)
     own = vectors if queries is None else embed(task, asked, layer=layer, pooling=pooling)
-    similar = cosines(own, vectors)
-    if queries is None:
-        # Nobody is one's own neighbour.
-        np.fill_diagonal(similar, -np.inf)
-        num = min(num, len(candidates) - 1)
-    return [
-        (
-            _line(query),
-            [Neighbour(_line(candidates[place]), float(row[place])) for place in places],
-        )
-        for query, row, places in zip(asked, similar, nearest(similar, num), strict=True)
-    ]
+    num = min(num, len(candidates) - (1 if queries is None else 0))
+    found: list[tuple[str, list[Neighbour]]] = []
+    for start in range(0, len(asked), CHUNK):
+        similar = cosines(own[start : start + CHUNK], vectors)
+        if queries is None:
+            # Nobody is one's own neighbour.
+            rows = np.arange(len(similar))
+            similar[rows, start + rows] = -np.inf
+        for row, places in zip(similar, nearest(similar, num), strict=True):
+            near = [Neighbour(_line(candidates[place]), float(row[place])) for place in places]
+            found.append((_line(asked[len(found)]), near))
+    return found
 
 
 def _distinct(sources: Sequence[Any]) -> list[Any]:

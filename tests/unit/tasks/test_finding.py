@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
+from regard.tasks import finding
 from regard.tasks.embedding import embed
 from regard.tasks.finding import find_neighbours
 
@@ -23,6 +24,19 @@ def test_line_is_not_its_own_neighbour_and_equal_lines_count_once(tiny_run):
     assert [query for query, _ in found] == ["a b c", "e d", "b a c d", "c"]
     for query, near in found:
         assert {one.source for one in near} == {"a b c", "e d", "b a c d", "c"} - {query}
+
+
+@pytest.mark.parametrize("queries", [None, LINES[::-1]])
+def test_a_few_queries_at_a_time_find_the_same_as_all_at_once(tiny_run, monkeypatch, queries):
+    together = find_neighbours(tiny_run.predictor, LINES, queries)
+    monkeypatch.setattr(finding, "CHUNK", 2)
+    by_twos = find_neighbours(tiny_run.predictor, LINES, queries)
+    assert [query for query, _ in by_twos] == [query for query, _ in together]
+    for (_, near), (_, expected) in zip(by_twos, together, strict=True):
+        assert [one.source for one in near] == [one.source for one in expected]
+        assert [one.similarity for one in near] == pytest.approx(
+            [one.similarity for one in expected]
+        )
 
 
 def test_line_that_is_there_is_found_first(tiny_run):
