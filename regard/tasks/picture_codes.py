@@ -94,7 +94,7 @@ def measure_bound(
         told = log_densities(images, batch.labels, deviation=deviation)  # (B,)
         numbers = torch.cat([told[:, None], divergence[:, None], mean.flatten(1).cpu()], dim=1)
         found.append((batch.rows, numbers))
-    numbers = in_order(found)  # (B, 2 + D)
+    numbers = in_order(found)  # (B, D), the first two columns no codes
     told, divergence, means = numbers[:, 0], numbers[:, 1], numbers[:, 2:]
     num_values = math.prod(task.target.size)
     return tell_bound(
