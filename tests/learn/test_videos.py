@@ -27,3 +27,7 @@ def test_backwards_they_are_the_opposite(directions):
     told = [task.labels.write(number) for number in found]
     right = [opposite[asked[row].target] for row in batch.rows]
     assert sum(map(str.__eq__, told, right)) > 0.85 * len(right)
+
+
+def test_what_happens_is_told(learn_scenes, value):
+    assert value(learn_scenes("moving:8000", "moving-laptop"), "accuracy") > 80
