@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from results import (
+    anomalies,
     captions,
+    compression,
     cost,
     entailment,
+    features,
     generalisation,
     images,
     ladder,
@@ -22,11 +25,16 @@ from results import (
     longer,
     multi30k,
     phrasebook,
+    pictures,
     pretrained_translation,
     pretraining,
     scenes,
+    seeing_questions,
+    sentences,
+    speech,
     speed,
     spelling,
+    video,
 )
 
 from regard.core.files import read_json, write_text
@@ -78,6 +86,14 @@ PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
     "captioning": captions.write_captioning,
     "multimodal": captions.write_multimodal,
     "scenes": scenes.write,
+    "speech": speech.write,
+    "visual-questions": seeing_questions.write,
+    "video": video.write,
+    "sentences": sentences.write,
+    "pictures": pictures.write,
+    "anomalies": anomalies.write,
+    "compression": compression.write,
+    "features": features.write,
 }
 """Pages with one file of results, which has their name."""
 

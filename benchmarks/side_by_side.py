@@ -85,7 +85,9 @@ def _train(run: Run, place: Path, *, words: list[str], threads: int) -> None:
         return
     settings = [word.format(folder=place.parent) for word in (f"seed={run.seed}", *run.words)]
     command = [sys.executable, "-m", "regard", "train", *run.data, "--recipe", run.recipe]
-    command += ["--out", str(place), "--force", *settings, *words]
+    # What was interrupted goes on.
+    begin = "--resume" if (place / "resume").exists() else "--force"
+    command += ["--out", str(place), begin, *settings, *words]
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     place.mkdir(parents=True, exist_ok=True)
     with (place / "log.txt").open("w") as log:

@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.attention.reach import MonotonicAttention
 from regard.data.examples import Example
 from regard.data.readers import write_examples
+from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
 from regard.models.build import ModelConfig, build_model
 from regard.models.copying import PointerConfig
 from regard.models.decoders import (
@@ -25,6 +26,7 @@ from regard.models.decoders.parts import RecurrentDecoderConfig
 from regard.models.encoders import (
     AlbertEncoderConfig,
     BertEncoderConfig,
+    BottleneckEncoderConfig,
     ConvolutionEncoderConfig,
     HybridEncoderConfig,
     ImageEncoderConfig,
@@ -131,6 +133,17 @@ TINY_ENCODERS = (
         ),
         "video": VideoEncoderConfig(
             image=TINY_IMAGE_ENCODERS["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
+        ),
+        # Where there is but one code to look at, attention has nothing to learn.
+        "bottleneck-plain": BottleneckEncoderConfig(
+            encoder=TINY_TOKEN_ENCODERS["gru-both"],
+            bottleneck=PlainBottleneckConfig(dim=4),
+            of="states",
+        ),
+        "bottleneck-variational": BottleneckEncoderConfig(
+            encoder=TINY_IMAGE_ENCODERS["vit-mean"],
+            bottleneck=VariationalBottleneckConfig(dim=3),
+            of="states",
         ),
     }
 )
@@ -285,18 +298,25 @@ def images():
     return draw_images()
 
 
+def find_reader(config):
+    """What of a model reads the source itself."""
+    encoder = config.encoder
+    return encoder.encoder if isinstance(encoder, BottleneckEncoderConfig) else encoder
+
+
 @pytest.fixture
 def inputs_of():
     """Settings of a model to what it can read: sentences, images, both, videos or recordings."""
 
     def draw(config):
-        if isinstance(config.encoder, JoinedEncoderConfig):
+        reader = find_reader(config)
+        if isinstance(reader, JoinedEncoderConfig):
             return draw_joined()
-        if isinstance(config.encoder, VideoEncoderConfig):
+        if isinstance(reader, VideoEncoderConfig):
             return draw_videos()
-        if isinstance(config.encoder, SoundEncoderConfig):
+        if isinstance(reader, SoundEncoderConfig):
             return draw_recordings()
-        reads_images = isinstance(config.encoder, ImageEncoderConfig)
+        reads_images = isinstance(reader, ImageEncoderConfig)
         return draw_images() if reads_images else draw_sentences()
 
     return draw
@@ -358,12 +378,13 @@ def build():
     """Settings to a tiny model, always with the same weights."""
 
     def build_seeded(config, seed=0):
-        size = IMAGE_SHAPE if isinstance(config.encoder, ImageEncoderConfig) else VOCAB_SIZE
-        if isinstance(config.encoder, JoinedEncoderConfig):
+        reader = find_reader(config)
+        size = IMAGE_SHAPE if isinstance(reader, ImageEncoderConfig) else VOCAB_SIZE
+        if isinstance(reader, JoinedEncoderConfig):
             size = VOCAB_SIZE, IMAGE_SHAPE
-        if isinstance(config.encoder, VideoEncoderConfig):
+        if isinstance(reader, VideoEncoderConfig):
             size = VIDEO_SHAPE
-        if isinstance(config.encoder, SoundEncoderConfig):
+        if isinstance(reader, SoundEncoderConfig):
             size = (NUM_MELS,)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

@@ -36,8 +36,7 @@ def write_classification(value: dict[str, Any], folder: Path) -> str:
         "# What is on an image",
         "",
         "A residual network (`he2016`) and a vision transformer (`dosovitskiy2021`), each from "
-        "nothing; `eyes` is the former with the widths of `xu2015`, whose captions can begin with "
-        f"it. {changes(runs)} The training side lends 5,000 images to validation; the "
+        f"nothing. {changes(runs)} The training side lends 5,000 images to validation; the "
         "test side is the official one. GFLOPs are the floating-point operations of labelling one "
         f"image, in thousands of millions; a step of training counts {BACKWARD} times as many for "
         "each image. ± is half the 95 % interval.",

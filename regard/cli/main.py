@@ -10,17 +10,22 @@ from typer.core import TyperGroup
 
 import regard
 from regard.cli import (
+    anomalies,
     chat,
     compare,
+    compress,
     data,
     demo,
     evaluate,
     explain,
     exporting,
     importing,
+    interpolate,
     ladder,
     predict,
+    reduce,
     reproduce,
+    sample,
     score,
     show,
     train,
@@ -65,6 +70,12 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("reduce")(reduce.reduce)
+app.command("anomalies")(anomalies.anomalies)
+app.command("compress")(compress.compress)
+app.command("restore")(compress.restore)
+app.command("sample")(sample.sample)
+app.command("interpolate")(interpolate.interpolate)
 app.command("compare")(compare.compare)
 app.command("ladder")(ladder.ladder)
 app.command("explain")(explain.explain)

@@ -1,5 +1,6 @@
 """What several verbs take: arguments and options with one meaning each."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,3 +40,8 @@ Columns = Annotated[
     str | None,
     typer.Option(help="What stands in the columns of a file, such as source,source,target,-."),
 ]
+SearchWords = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[search.key=value ...]", help="Settings of the search."),
+]
+Picture = Annotated[Path | None, typer.Option(help="Where images go: a file, .png, .svg or .html.")]

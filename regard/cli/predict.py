@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,6 +12,7 @@ from regard.cli.words import split_words
 
 if TYPE_CHECKING:
     from regard.search.settings import SearchConfig
+    from regard.tasks.prediction import Prediction
     from regard.tasks.task import Task
 
 CHUNK = 2_000
@@ -36,6 +38,10 @@ def predict(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for answers that are images; their paths are told."),
+    ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
     device: Device = "auto",
@@ -47,7 +53,6 @@ def predict(
     With --rerank there are as many candidates as beams, 10 at least, also where they are drawn.
     With --chunk a recording is cut where it is quiet; --json then has the text of every part.
     """
-    import dataclasses
     from itertools import islice
 
     from regard.core.errors import ConfigError
@@ -68,6 +73,7 @@ def predict(
             "`--prefix` is for models that write their answer, but the task of this run is "
             f"'{task.recipe.task}'. Leave it out."
         )
+    _check_folder(task, out)
     lines = read_asked(file, task.recipe)
     if chunk is not None:
         if nbest > 1 or prefix or rerank:
@@ -82,15 +88,50 @@ def predict(
         answers = answer(together, search=search, num_best=nbest, prefix=prefix)
         for source, found in zip(together, answers, strict=True):
             number += 1
+            if out is not None:
+                found = [_keep_image(found[0], out / f"{number:05}-{Path(source).stem}.png")]
             if as_json:
-                predictions = [dataclasses.asdict(prediction) for prediction in found]
-                row = {"source": source, "predictions": predictions}
+                row = {"source": source, "predictions": [one.to_dict() for one in found]}
                 print(json.dumps(row, ensure_ascii=False))
-            elif nbest == 1:
-                print(found[0].text)
             else:
-                for prediction in found:
-                    print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")
+                _print_answers(found, number if nbest > 1 else None)
+
+
+def _check_folder(task: "Task[Any]", out: Path | None) -> None:
+    """Raise where images have no folder to go to, or a folder would stay empty."""
+    from regard.core.errors import ConfigError
+
+    draws = task.recipe.task == "picturing"
+    if draws and out is None:
+        raise ConfigError("The answers are images, which need a folder. Name one with `--out`.")
+    if out is None:
+        return
+    if not draws:
+        raise ConfigError(
+            "`--out` is for models that answer with images, but the task of this run is "
+            f"'{task.recipe.task}'. Leave it out."
+        )
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"`--out` must be a folder, but {out} is a file.")
+    out.mkdir(parents=True, exist_ok=True)
+
+
+def _print_answers(found: "list[Prediction]", number: int | None) -> None:
+    """Print answers, each with the number of its line and its log-probability, if it has one."""
+    for one in found:
+        print(*([] if number is None else [number, f"{one.log_prob:.4f}"]), one.text, sep="\t")
+
+
+def _keep_image(found: "Prediction", path: Path) -> "Prediction":
+    """Write an answer's image, where it is one, and return the answer with the path as its text."""
+    from dataclasses import replace
+
+    from PIL import Image
+
+    if found.image is None:
+        return found
+    Image.fromarray(found.image).save(path)
+    return replace(found, text=str(path))
 
 
 def _print_transcripts(

@@ -16,8 +16,6 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Print the log-probability of each pair's target, one line a pair, order kept."""
-    import dataclasses
-
     from regard.tasks.runs import load
 
     task = load(run, device)
@@ -25,7 +23,7 @@ def score(
     examples = task.read_side(paths, "test", config=task.recipe.data)
     for example, scored in zip(examples, task.score(examples), strict=True):
         if as_json:
-            values = {"source": example.source, **dataclasses.asdict(scored)}
+            values = {"source": example.source, **scored.to_dict()}
             print(json.dumps(values, ensure_ascii=False))
         else:
             print(f"{scored.log_prob:.4f}")

@@ -1,11 +1,14 @@
 """`regard show`: where the model looks while it answers, in a sentence, an image or a recording."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.options import Device, Run
+
+if TYPE_CHECKING:
+    from regard.visual.tiles import Tile
 
 
 def show(
@@ -13,8 +16,8 @@ def show(
     sentence: Annotated[
         str,
         typer.Argument(
-            help="A source sentence; an image or a video: its file; or a text and an image, a tab "
-            "between them."
+            help="A source sentence; an image, a video or a recording: its file; or a text and an "
+            "image, a tab between them."
         ),
     ],
     target: Annotated[
@@ -23,18 +26,24 @@ def show(
     out: Annotated[Path | None, typer.Option(help="A file: .png, .svg or .html.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Draw where the model looks in a sentence, an image or sound, in the terminal or a file."""
+    """Draw where the model looks in a sentence, an image or sound, in the terminal or a file.
+
+    Of a model that answers with an image, what it read, what it drew and what is right are shown.
+    """
     from rich.console import Console
 
     from regard.core.errors import ConfigError
     from regard.tasks.listening import listen_through
     from regard.tasks.runs import load
-    from regard.tasks.seeing import look_through, num_columns
-    from regard.visual import blocks, heatmap, spectrogram, terminal, tiles
+    from regard.tasks.seeing import hang, look_through, num_columns
+    from regard.visual import heatmap, spectrogram, terminal
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     task = load(run, device)
+    if pictures := task.sheet(sentence, target):
+        _show_tiles(hang(pictures), out, title=sentence)
+        return
     example, written = task.answer(sentence, target)
     (found,) = task.attend([example])
     if not found.weights.shape[0]:
@@ -63,10 +72,23 @@ def show(
             place = out.with_stem(f"{out.stem}-words") if seen else out
             heatmap.save(place, weights, rows, columns=columns)
             print(place)
-    if seen and out is None:
+    if seen:
+        _show_tiles(seen, out, title=written, columns=num_columns(found))
+
+
+def _show_tiles(
+    shown: "list[Tile]", out: Path | None, *, title: str, columns: int | None = None
+) -> None:
+    """Draw images in the terminal or a file."""
+    from rich.console import Console
+
+    from regard.visual import blocks, tiles
+
+    if out is None:
+        console = Console()
         draw = blocks.half_blocks if console.color_system else blocks.shades
-        console.print(blocks.mosaic(seen, draw=draw))
-    elif seen and out is not None:
-        drawn = tiles.sheet(seen, columns=num_columns(found), title=written)
-        tiles.save(out, drawn, title=written)
-        print(out)
+        console.print(blocks.mosaic(shown, draw=draw))
+        return
+    drawn = tiles.sheet(shown, columns=columns or tiles.COLUMNS, title=title)
+    tiles.save(out, drawn, title=title)
+    print(out)

@@ -18,6 +18,8 @@ class AugmentationConfig:
 
     crop: int = 0
     """Pixels by which an image is shifted at most, what comes in being mirrored; 0 for none."""
+    zoom: float = 0.0
+    """Share of each side that may be cut away, what is left being drawn larger; 0 for none."""
     flip: bool = False
     """Whether every other image is seen in a mirror; not where left and right matter."""
     colour: float = 0.0
@@ -27,6 +29,7 @@ class AugmentationConfig:
 
     def __post_init__(self) -> None:
         at_least("crop", self.crop, 0)
+        within("zoom", self.zoom, low=0.0, high=0.9)
         within("colour", self.colour, low=0.0, high=1.0)
         at_least("cutout", self.cutout, 0)
 
@@ -43,6 +46,8 @@ def augment(images: Tensor, config: AugmentationConfig) -> Tensor:
     """
     if config.crop:
         images = _shift(images, config.crop)
+    if config.zoom:
+        images = _zoom(images, config.zoom)
     if config.flip:
         is_flipped = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
         images = torch.where(is_flipped, images.flip(-1), images)
@@ -65,19 +70,29 @@ def _shift(images: Tensor, most: int) -> Tensor:
     return padded[numbers, :, rows, columns].permute(0, 3, 1, 2)  # (B, C, Y, X)
 
 
+def _zoom(images: Tensor, most: float) -> Tensor:
+    """Cut a part out at a random place and draw it as large as the whole (Szegedy et al. 2015)."""
+    # Places run from -1 to 1. Rows and columns shrink apart, so that shapes are stretched, too.
+    kept = 1 - most * torch.rand(len(images), 2, device=images.device)  # (B, 2)
+    centres = (1 - kept) * (2 * torch.rand_like(kept) - 1)
+    maps = torch.cat([torch.diag_embed(kept), centres[..., None]], dim=-1)  # (B, 2, 3)
+    grid = functional.affine_grid(maps, list(images.shape), align_corners=False)
+    return functional.grid_sample(images, grid, padding_mode="border", align_corners=False)
+
+
 def _change_colour(images: Tensor, most: float) -> Tensor:
     shape = (3, len(images), 1, 1, 1)
     brightness, contrast, saturation = 1 + most * (2 * torch.rand(shape, device=images.device) - 1)
     images = (images * brightness).clamp(0, 1)
-    images = _blend(images, _grey(images).mean((2, 3), keepdim=True), contrast)
-    return _blend(images, _grey(images), saturation)
+    images = _blend(images, to_grey(images).mean((2, 3), keepdim=True), contrast)
+    return _blend(images, to_grey(images), saturation)
 
 
 def _blend(images: Tensor, others: Tensor, share: Tensor) -> Tensor:
     return (share * images + (1 - share) * others).clamp(0, 1)
 
 
-def _grey(images: Tensor) -> Tensor:
+def to_grey(images: Tensor) -> Tensor:
     """Return how bright the pixels are, (B, 1, Y, X)."""
     if images.size(1) == 1:
         return images

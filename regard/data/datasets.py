@@ -10,6 +10,7 @@ from regard.core.errors import DataError
 from regard.core.tables import near
 from regard.data import phrasebook
 from regard.data.babi import load_babi
+from regard.data.chosen_labels import choose_labels, split_choice
 from regard.data.conversations import load_chitchat
 from regard.data.examples import Example
 from regard.data.fsdd import load_fsdd
@@ -58,8 +59,9 @@ def find_data(
     """Return a data set by its name, or the examples of a file.
 
     Args:
-        data: A file, `-` for standard input, or a name such as `phrasebook` or `phrasebook:5000`.
-            A file wins over a data set of the same name.
+        data: A file, `-` for standard input, or a name such as `phrasebook` or `phrasebook:5000`;
+            `shapes:only=circle` and `shapes:without=circle` take some labels alone. A file wins
+            over a data set of the same name.
         second: The file with the target side, where `data` holds the source side only.
         seed: For what is generated and how it is split.
         read: How files are read: `(path, second)` → examples.
@@ -71,7 +73,9 @@ def find_data(
         return read(data, second)
     name, _, argument = data.partition(":")
     if name in DATASETS:
-        return DATASETS[name].load(argument, seed)
+        argument, choice = split_choice(argument)
+        splits = DATASETS[name].load(argument, seed)
+        return choose_labels(splits, choice, name=name) if choice else splits
     if Path(data).exists():
         return read(data, None)
     raise DataError(
@@ -257,7 +261,8 @@ DATASETS: dict[str, Dataset] = {
         load_imdb,
     ),
     "fashion-mnist": Dataset(
-        "images of clothes → which, 55,000 training images; fashion-mnist:1000 for fewer",
+        "images of clothes → which, 55,000 training images; fashion-mnist:1000 for fewer, "
+        "fashion-mnist:only=bag,coat or fashion-mnist:without=bag for some (so with any labels)",
         "the Debian package `dataset-fashion-mnist`: Xiao et al. 2017; MIT",
         partial(load_pictures, "fashion-mnist"),
     ),

@@ -33,6 +33,9 @@ LENGTHS = 3, 7
 PAUSE = 0.03, 0.2
 """Silence before, between and after digits, in seconds."""
 
+LONG_PAUSE, LONG_SHARE = (0.2, 3.0), 0.05
+"""Now and then it is long, in this share of cases: who has heard none takes it for digits."""
+
 NOISE = 1e-3
 """How loud the background of a string is at most; pauses without any would give digits away."""
 
@@ -165,7 +168,8 @@ def _read_take(folder: Path, name: str) -> Sound:
 
 
 def _pause(generator: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
-    return np.zeros(int(RATE * generator.uniform(*PAUSE)), np.float32)
+    low, high = LONG_PAUSE if generator.uniform() < LONG_SHARE else PAUSE
+    return np.zeros(int(RATE * generator.uniform(low, high)), np.float32)
 
 
 def _parse(argument: str) -> tuple[str, int, str]:

@@ -9,7 +9,7 @@ from regard.data.downloads import cache_folder
 from regard.data.recordings import RECORDINGS, split_recording
 from regard.data.sound_cache import Heard, SoundCache
 from regard.data.spectrogram import Analysis, Spectrum, log_mel
-from regard.data.waves import Sound, read_file
+from regard.data.waves import Sound, is_silent, read_file
 
 NUM_CACHED = 64
 """Files from which on the cache is used; fewer are soon read again."""
@@ -69,9 +69,24 @@ def _hear_files(references: Sequence[str], analysis: Analysis) -> Heard:
 def _read(references: Iterable[str], analysis: Analysis) -> Iterator[Spectrum | str]:
     for reference in references:
         try:
-            yield log_mel(read_file(reference, max_seconds=analysis.max_seconds), analysis)
+            sound = read_file(reference, max_seconds=analysis.max_seconds)
         except DataError as error:
             yield str(error)
+            continue
+        if is_silent(sound.samples):
+            yield f"{reference} holds no sound but silence. Record it again, or leave it out."
+            continue
+        if sound.rate != analysis.rate:
+            _tell_rates(sound.rate, analysis.rate)
+        yield log_mel(sound, analysis)
+
+
+@lru_cache(maxsize=16)
+def _tell_rates(rate: int, wanted: int) -> None:
+    """Say that recordings are resampled, once for each rate."""
+    logger.info(
+        "recordings of %s samples a second are brought to %s (`rate`)", f"{rate:,}", f"{wanted:,}"
+    )
 
 
 @lru_cache(maxsize=2)

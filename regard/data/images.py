@@ -136,7 +136,11 @@ class ImageField:
         images = values.float() / 255
         if is_training:
             images = augment(images, self.config.augmentation)
-        mean, std = self._standard.on(values.device)
+        return self.standardise(images)
+
+    def standardise(self, images: Tensor) -> Tensor:
+        """Bring images from 0 to 1, (..., C, Y, X), to mean 0 and deviation 1."""
+        mean, std = self._standard.on(images.device)
         return (images - mean) / std
 
     def shorten(self, item: Pixels, most: int) -> Pixels:

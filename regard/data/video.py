@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 import torch
@@ -78,7 +78,7 @@ class VideoField:
         self.frames = ImageField(image, mean, std)
 
     @classmethod
-    def learn(cls, config: VideoConfig, references: Sequence[str]) -> "VideoField":
+    def learn(cls, config: VideoConfig, references: Sequence[str]) -> Self:
         """Return a field with the mean and the deviation of training videos.
 
         Args:
@@ -131,7 +131,7 @@ class VideoField:
         write_json(folder / VIDEO.format(side), value)
 
     @classmethod
-    def load(cls, path: Path) -> "VideoField":
+    def load(cls, path: Path) -> Self:
         """Read what `save` wrote."""
         value = read_json(path)
         return cls(from_dict(VideoConfig, value["config"]), value["mean"], value["std"])

@@ -33,6 +33,9 @@ PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
 UNKNOWN_SIZE = 0xFFFFFFFF
 """What programs write that cannot go back to the header: samples to the end of the file."""
 
+SILENCE = 1e-4
+"""Samples that differ by no more are silence: the noise of 16 bits is a third of it."""
+
 _SPAN = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", re.DOTALL)
 
 
@@ -84,6 +87,8 @@ def open_recording(reference: str) -> Recording:
     file = open_bytes(reference, what="a recording")
     try:
         first = file.read(4)
+        if not first:
+            raise DataError(f"{reference} is an empty file. Fetch it again.")
         file.seek(0)
         return (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
     except BaseException:
@@ -119,6 +124,11 @@ def read_file(reference: str, *, max_seconds: float) -> Sound:
                 f"allows {max_seconds:g}. Cut it, hear it with `--chunk`, or raise `max_seconds`."
             )
         return Sound(file.read(first, last - first), file.rate)
+
+
+def is_silent(samples: Samples) -> bool:
+    """Tell whether nothing can be heard, even if it is not quite zero."""
+    return bool(np.ptp(samples) <= SILENCE)
 
 
 @dataclass(frozen=True)

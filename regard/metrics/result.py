@@ -14,7 +14,7 @@ class Result:
     name: str
     """What papers call it: BLEU, chrF2, WER."""
     value: float
-    """In the unit papers use: percent, but lecture BLEU and AER from 0 to 1, CIDEr from 0 to 10."""
+    """In the unit papers use: percent, but lecture BLEU, AER and AUC from 0 to 1, CIDEr to 10."""
     signature: str
     """How it was measured, as `key:value` pairs joined by `|`."""
     interval: tuple[float, float] | None = None

@@ -14,6 +14,7 @@ from regard.models.decoders import (
 )
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
+    BottleneckEncoder,
     EncoderConfig,
     RnnEncoderConfig,
     SourceSize,
@@ -134,6 +135,8 @@ def _tie_output(decoder: Decoder) -> None:
 
 
 def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
+    if isinstance(encoder, BottleneckEncoder):
+        encoder = encoder.encoder
     if not isinstance(encoder, TokenEncoder):
         raise ConfigError(
             "`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "

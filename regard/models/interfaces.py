@@ -34,6 +34,8 @@ class Memory:
     layout: tuple[int, ...] | None = None
     """Rows and columns of the grid that the positions are, row by row, if they are one; a video
     has its frames before them."""
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    """What this memory costs, by name: one number a source, (B,), already weighted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ class Output:
     logits: Tensor
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
-    """Further terms of the loss, by name: a mean over tokens, or (B, T), one number a token."""
+    """Further terms of the loss, by name: a mean over tokens; (B, T), one number a token; or (B,),
+    one number a source, which is added to the sum over its tokens."""
     reinforce: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
     """Where something was drawn that is learned by its success: from the log-probabilities of the
     true tokens, these tokens and their mask, all (B, T), to one more term, (B, T). To be called

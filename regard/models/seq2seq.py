@@ -54,6 +54,7 @@ class EncoderDecoder(nn.Module):
             output = self._forward_sampled(targets, memory, teacher_forcing)
         else:
             output = self.decoder(targets, memory)
+        output = replace(output, losses={**output.losses, **memory.losses})
         return output if self.ctc is None else replace(output, emissions=self.ctc(memory))
 
     if TYPE_CHECKING:

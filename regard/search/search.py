@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
+from regard.search.consensus import rank_by_consensus
 from regard.search.force import walk_along
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
@@ -51,18 +52,22 @@ def search(
         config, end=end, max_lengths=max_lengths, prefixes=prefixes, device=scorer.device
     )
     ruled = RuledScorer(scorer, rules) if rules else scorer
+    num_found = max(num_best, config.consensus)
     found = _find(
         ruled,
         start=start,
         end=end,
         max_lengths=max_lengths,
-        config=config,
-        num_best=num_best,
+        config=replace(config, beams=max(config.beams, config.consensus)),
+        num_best=num_found,
         numbers=numbers,
     )
     _check_beginnings(found, prefixes or ())
     if config.repetition_penalty != 1.0:
         found = rescore(scorer, found, start=start)
+    if config.consensus:
+        ranked = (rank_by_consensus(group, is_drawn=config.is_drawn) for group in found)
+        return [group[:num_best] for group in ranked]
     return [_rank(group) for group in found] if config.is_drawn else found
 
 

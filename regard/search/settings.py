@@ -31,6 +31,9 @@ class SearchConfig:
     """No run of so many tokens occurs twice in a target; 0 = any may."""
     repetition_penalty: float = 1.0
     """Log-probabilities of tokens that the target already holds are multiplied by this; 1 = not."""
+    consensus: int = 0
+    """Hypotheses among which the one most like the others is taken, searched for or drawn; 0 = the
+    likeliest is."""
     ctc_weight: float = 0.0
     """Share of what the encoder's states say by themselves in the log-probabilities that are
     searched by; 1 = the decoder is not asked. Above 0 it needs `model.ctc`."""
@@ -54,6 +57,7 @@ class SearchConfig:
         at_least("min_length", self.min_length, 0)
         at_least("no_repeat_ngram", self.no_repeat_ngram, 0)
         within("repetition_penalty", self.repetition_penalty, low=1.0, high=100.0)
+        at_least("consensus", self.consensus, 0)
         within("ctc_weight", self.ctc_weight, low=0.0, high=1.0)
         within("temperature", self.temperature, low=0.0, high=100.0)
         at_least("top_k", self.top_k, 0)

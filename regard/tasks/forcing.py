@@ -40,7 +40,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
         on_device = batch.to(task.device)
         with torch.inference_mode():
             if task.recipe.model.ctc_weight == 1:
-                roles, memory = task.target.tokenizer, task.encode(batch)
+                roles, memory = task.target.tokenizer, task.read_memory(batch)
                 scorer = build_scorer(task.model, memory, roles, weight=1.0)
                 log_probs = walk_along(scorer, on_device.target).cpu()
             else:
@@ -137,7 +137,7 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
         labels = _text_labels(task, task.source, batch)
         return [_Seen(found, slice(len(found))) for found in labels]
     with torch.inference_mode():
-        memory = task.encode(batch)
+        memory = task.read_memory(batch)
     if isinstance(task.source, AudioField):
         heard = listen(task, task.source, batch, memory=memory)
         return [_Seen(times, slice(len(times)), recording=one) for times, one in heard]

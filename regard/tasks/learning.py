@@ -100,6 +100,27 @@ def save_metrics(
     )
 
 
+def read_again(folder: Path, task: Task[Any]) -> Splits:
+    """Read once more what a run was trained, validated and tested on.
+
+    Args:
+        folder: The run folder.
+        task: The run itself.
+    """
+    about = runs.read_config(folder)["about"]
+    if "data" not in about:
+        raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
+    # Runs from before validation and test data were noted had none of their own, or are refused.
+    data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
+    splits = task.read(data, valid, test, config=task.recipe.data)
+    if about["data_fingerprint"] != _fingerprint(splits):
+        raise CheckpointError(
+            f"{' '.join(data)} is not any more what {folder} was trained on. "
+            "Bring that data back, or train anew."
+        )
+    return splits
+
+
 def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
     """Prepare the task anew, or take it from the run that goes on."""
     device = find_device(request.device)
@@ -134,6 +155,8 @@ def _save_start(request: Request, task: Task[Any], splits: Splits) -> None:
     about = {
         **runs.describe_making(task.device),
         "data": list(request.data),
+        "valid": list(request.valid),
+        "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
     }

@@ -1,8 +1,9 @@
 """What a model answers, and where it looked."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +28,23 @@ class Prediction:
     """Its pieces as the model wrote them, the end token included."""
     token_log_probs: tuple[float, ...]
     """The log-probability of each piece."""
+    image: NDArray[np.uint8] | None = field(default=None, compare=False)
+    """The answer as an image, (Y, X, 3), where it is one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold, without the image."""
+        return {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
+
+
+class Picture(NamedTuple):
+    """An image and what is said of it."""
+
+    image: NDArray[np.uint8]
+    """(Y, X, 3)."""
+    caption: str
+    """What it is."""
+    note: str = ""
+    """What else is worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,14 @@ from typing import Any, Self
 from zlib import crc32
 
 import torch
+from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.data.batches import Batch, Values, change_values
-from regard.data.batching import BatchConfig, Batches, limit_lengths
+from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
 from regard.data.columns import split_columns
 from regard.data.examples import Example
 from regard.data.fields import TOKENIZER, Text, TextField, texts_of
@@ -42,7 +43,7 @@ from regard.tasks.preparing import Parts, learn_parts, take_parts
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy, log_probs_of
+from regard.training.loss import Loss, cross_entropy, log_probs_of, sum_term
 
 
 class Predictor(Task[Recipe]):
@@ -122,14 +123,7 @@ class Predictor(Task[Recipe]):
             shorten=None if isinstance(self.source, TextField) else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
-        batches = Batches(
-            sources,
-            targets,
-            config,
-            fields=(self.source, self.target),
-            seed=self.recipe.seed,
-            is_pinned=self.device.type == "cuda",
-        )
+        batches = self.pair(sources, targets)
         logger.info(
             "Model: %s parameters, %s and %s target tokens; %.0f %% of a batch is padding.",
             f"{self.num_parameters:,}",
@@ -139,6 +133,17 @@ class Predictor(Task[Recipe]):
         )
         return batches
 
+    def pair(self, sources: Items, targets: Sequences) -> Batches:
+        """Return the batches of read sources and targets to learn from."""
+        return Batches(
+            sources,
+            targets,
+            self.recipe.data.batch,
+            fields=(self.source, self.target),
+            seed=self.recipe.seed,
+            is_pinned=self.device.type == "cuda",
+        )
+
     def loss(self, batch: Batch) -> Loss:
         """Return the cross entropy of the next token."""
         config = self.recipe.train
@@ -147,7 +152,7 @@ class Predictor(Task[Recipe]):
             output = self.model(
                 self.inputs(batch),
                 batch.source_mask,
-                batch.target[:, :-1],
+                self.history(batch.target[:, :-1]),
                 teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
             )
         mask = batch.target_mask[:, 1:]
@@ -162,9 +167,12 @@ class Predictor(Task[Recipe]):
             told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
             terms.append(output.reinforce(told, batch.target[:, 1:], mask))
         for term in terms:
-            more = term.where(mask, 0.0).sum() if term.dim() else term * loss.count
-            loss = replace(loss, total=loss.total + more)
+            loss = replace(loss, total=loss.total + sum_term(term, mask))
         return ctc.weigh(loss, output, batch, weight=self.recipe.model.ctc_weight)
+
+    def history(self, tokens: Tensor) -> Tensor:
+        """Return what the decoder reads of the right tokens (B, T) while it learns: all of them."""
+        return tokens
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure greedy answers and the loss."""
@@ -287,10 +295,43 @@ class Predictor(Task[Recipe]):
         prefix: Sequence[int] = (),
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
-        roles = self.target.tokenizer
         ctc.check_ctc(self.recipe.model, config)
         with torch.inference_mode():
-            memory = self.encode(batch)
+            return self.find(
+                self.read_memory(batch),
+                config,
+                max_lengths=self.max_lengths(batch.source_mask, config),
+                num_best=num_best,
+                prefix=prefix,
+                numbers=numbers,
+            )
+
+    def max_lengths(self, source_mask: Tensor, config: SearchConfig) -> Tensor:
+        """Return how many tokens the answer to each source (B, S) may have at most, (B,)."""
+        return limit_targets(config.max_lengths(source_mask), self.recipe.model)
+
+    def find(
+        self,
+        memory: Memory,
+        config: SearchConfig,
+        *,
+        max_lengths: Tensor,
+        num_best: int = 1,
+        prefix: Sequence[int] = (),
+        numbers: Sequence[int] | None = None,
+    ) -> list[list[Hypothesis]]:
+        """Search for the best targets of what is remembered.
+
+        Args:
+            memory: Of so many sources.
+            config: How to search.
+            max_lengths: (B,), how many tokens each may have.
+            num_best: How many a source.
+            prefix: Tokens that each begins with.
+            numbers: What tells the sources apart where targets are drawn.
+        """
+        roles = self.target.tokenizer
+        with torch.inference_mode():
             scorer = ctc.build_scorer(self.model, memory, roles, weight=config.ctc_weight)
             if isinstance(scorer, CtcScorer) and ctc.takes_best_path(config, prefix):
                 return ctc.find_best_path(scorer, self.model, memory)
@@ -298,10 +339,10 @@ class Predictor(Task[Recipe]):
                 scorer,
                 start=roles.sos,
                 end=roles.eos,
-                max_lengths=limit_targets(config.max_lengths(batch.source_mask), self.recipe.model),
+                max_lengths=max_lengths,
                 config=config,
                 num_best=num_best,
-                prefixes=[prefix] * len(batch.rows),
+                prefixes=[prefix] * len(max_lengths),
                 numbers=numbers,
             )
             return ctc.own_log_probs(scorer, found, start=roles.sos)
@@ -311,7 +352,7 @@ class Predictor(Task[Recipe]):
         values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
         return self.source.finish(values, is_training=self.model.training)
 
-    def encode(self, batch: Batch) -> Memory:
+    def read_memory(self, batch: Batch) -> Memory:
         """Read the sources of a batch."""
         return self.model.encode(self.inputs(batch), batch.source_mask)
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from regard.core.config import at_least, from_dict
+from regard.core.config import at_least, from_dict, within
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.audio import AudioConfig
@@ -15,11 +15,18 @@ from regard.data.packing import PackingKind
 from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.video import VideoConfig
+from regard.data.word_noise import WordNoiseConfig
 from regard.metrics.measures import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
+from regard.models.decoders import SutskeverDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
-from regard.models.encoders import EncoderConfig, check_reads, max_tokens
+from regard.models.encoders import (
+    BottleneckEncoderConfig,
+    EncoderConfig,
+    check_reads,
+    max_tokens,
+)
 from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
 from regard.models.masked import MaskedModelConfig
 from regard.search.settings import SearchConfig
@@ -27,6 +34,7 @@ from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
 from regard.tasks.ctc import check_ctc
 from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
+from regard.tasks.picturing_recipe import PicturingRecipe as PicturingRecipe
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
 
@@ -190,6 +198,57 @@ class DenoisingRecipe(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AutoencodingDataConfig(DataConfig):
+    """How texts become pairs of themselves, the source spoilt or not."""
+
+    is_joint: bool = True
+    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    noise: WordNoiseConfig = field(default_factory=WordNoiseConfig)
+    """What spoils a source while training; nothing, where answers are asked for."""
+    word_dropout: float = 0.0
+    """Probability that the decoder reads an unknown token in place of a right one while training,
+    so that it has to ask the code (Bowman et al. 2016)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        within("word_dropout", self.word_dropout, low=0.0, high=1.0)
+        if not self.is_joint:
+            raise ConfigError("`is_joint` must be true where both sides are one text.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoencodingRecipe(Recipe):
+    """An encoder–decoder that writes a text anew from a narrow code."""
+
+    task: Literal["autoencoding"] = "autoencoding"  # type: ignore[assignment]
+    """What the model is for."""
+    data: AutoencodingDataConfig = field(default_factory=AutoencodingDataConfig)
+    """How texts become batches."""
+    model: ModelConfig = field(
+        default_factory=lambda: ModelConfig(
+            encoder=BottleneckEncoderConfig(), decoder=SutskeverDecoderConfig()
+        )
+    )
+    """The model."""
+    metrics: tuple[str, ...] = ("accuracy", "bleu")
+    """What is measured on a test set; the first of answers is also measured by length."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        encoder = self.model.encoder
+        if not isinstance(encoder, BottleneckEncoderConfig):
+            raise ConfigError(
+                "`model.encoder.kind` must be 'bottleneck' where a text is written anew from its "
+                f"code, but is '{encoder.kind}'. Put it inside: `model.encoder.encoder.kind`."
+            )
+        if encoder.of != "summary":
+            raise ConfigError(
+                "`model.encoder.of` must be 'summary', so that all texts have codes of one width, "
+                f"but is '{encoder.of}'."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class MaskedDataConfig(BaseDataConfig):
     """How lines of text become batches of which some tokens are hidden."""
 
@@ -311,10 +370,12 @@ RECIPES: dict[str, type[BaseRecipe]] = {
     "generation": Recipe,
     "language_model": LanguageRecipe,
     "denoising": DenoisingRecipe,
+    "autoencoding": AutoencodingRecipe,
     "masked_language_model": MaskedRecipe,
     "classification": ClassificationRecipe,
     "segmentation": SegmentationRecipe,
     "grounding": GroundingRecipe,
+    "picturing": PicturingRecipe,
 }
 """The recipes' classes by the name of their task."""
 

@@ -1,6 +1,8 @@
 """Where a model looked in an image or a video, as tiles that can be drawn."""
 
-from regard.tasks.prediction import AttentionMap
+from collections.abc import Sequence
+
+from regard.tasks.prediction import AttentionMap, Picture
 from regard.visual.overlay import film, strip
 from regard.visual.pixels import check_image, fit
 from regard.visual.tiles import COLUMNS, Tile
@@ -21,6 +23,11 @@ def look_through(found: AttentionMap) -> list[Tile]:
     cells = found.mean()[:, found.num_words :]  # (T, P)
     grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
     return (film if _is_video(found) else strip)(found.image, words, grids)
+
+
+def hang(pictures: Sequence[Picture]) -> list[Tile]:
+    """Show images side by side, with what is said of each."""
+    return [Tile(fit(check_image(one.image)), one.caption, one.note) for one in pictures]
 
 
 def num_columns(found: AttentionMap) -> int:

@@ -13,7 +13,13 @@ from regard.data.images import ImageConfig, ImageField
 from regard.data.sources import JoinedConfig, JoinedField, SourceField, read_pair
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
-from regard.models.encoders import ImageEncoderConfig, JoinedEncoderConfig, TokenEncoderConfig
+from regard.models.encoders import (
+    BottleneckEncoder,
+    BottleneckEncoderConfig,
+    ImageEncoderConfig,
+    JoinedEncoderConfig,
+    TokenEncoderConfig,
+)
 from regard.models.interfaces import Encoder
 from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.task import Task
@@ -53,8 +59,7 @@ def take_encoder(
 
 def find_encoder(start: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
     """Return the settings of a run's encoder and the encoder with its weights."""
-    encoder = getattr(start.model, "encoder", None)
-    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
+    settings, encoder = _widest(start)
     if not isinstance(encoder, Encoder) or settings is None:
         raise ConfigError(
             "`start` must be a run with an encoder (masked, generation or classification), but is "
@@ -86,8 +91,7 @@ def find_tokenizer(start: Task[Any]) -> Tokenizer:
 
 def find_image_encoder(start: Task[Any]) -> tuple[ImageEncoderConfig, Encoder]:
     """Return the settings of a run's encoder of images and the encoder with its weights."""
-    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
-    encoder = getattr(start.model, "encoder", None)
+    settings, encoder = _widest(start)
     if not isinstance(settings, ImageEncoderConfig) or not isinstance(encoder, Encoder):
         raise ConfigError(
             "`start` must be a run that reads images, but is one for the task "
@@ -110,7 +114,7 @@ def see_as(start: Task[Any], config: ImageConfig) -> ImageField:
     """
     before = find_image_field(start)
     names = ["channels"]
-    if getattr(start.recipe.model.encoder, "positions", "") == "learned":
+    if getattr(_widest(start)[0], "positions", "") == "learned":
         names.append("size")
     for name in names:
         asked, known = getattr(config, name), getattr(before.config, name)
@@ -119,3 +123,15 @@ def see_as(start: Task[Any], config: ImageConfig) -> ImageField:
                 f"`data.source.{name}` must be as in `start` ({known}), but is {asked}."
             )
     return ImageField(config, before.mean, before.std)
+
+
+def _widest(start: Task[Any]) -> tuple[Any, Any]:
+    """Return the settings of a run's encoder and the encoder, without what makes it narrow.
+
+    An autoencoder's code is as narrow as can be; what it was made of is worth more to others.
+    """
+    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
+    encoder = getattr(start.model, "encoder", None)
+    if isinstance(settings, BottleneckEncoderConfig) and isinstance(encoder, BottleneckEncoder):
+        return settings.encoder, encoder.encoder
+    return settings, encoder

@@ -17,7 +17,7 @@ from regard.data.splitting import Splits
 from regard.search.settings import SearchConfig, change_search
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.prediction import AttentionMap, Prediction
+from regard.tasks.prediction import AttentionMap, Picture, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
 from regard.training.loss import Loss
@@ -165,6 +165,15 @@ class Task(ABC, Generic[AnyRecipe]):
         """
         written = self.translate([source])[0] if target is None else target
         return Example(source, written), written
+
+    def sheet(self, source: Any, target: str | None = None) -> list[Picture]:
+        """Return what `regard show` draws in the place of attention; nothing where it draws that.
+
+        Args:
+            source: What is asked.
+            target: What to compare the answer with, if not what the task knows to be right.
+        """
+        return []
 
     def mean_nll(self, batches: Iterable[Any]) -> float:
         """Return what a token costs on average over batches, in nats."""

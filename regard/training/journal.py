@@ -144,7 +144,10 @@ def describe(row: Row) -> str:
 
 
 def _describe_numbers(row: Row) -> str:
-    apart = ("kind", "step", "seconds", "waiting")
+    apart = ["kind", "step", "seconds", "waiting"]
+    if "loss" in row:
+        # What decides stands under its own name, too, and not with its sign turned.
+        apart.append("value")
     numbers = [
         f"{name.replace('_', ' ')} {_number(value)}"
         for name, value in row.items()

@@ -54,6 +54,18 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
     return Loss(total=total, nll=nll.detach(), count=mask.sum())
 
 
+def sum_term(term: Tensor, mask: Tensor) -> Tensor:
+    """Return a further term of the loss as a sum over tokens, as `Loss.total` is one.
+
+    Args:
+        term: A mean over tokens; (B, T), one number a token; or (B,), one number a source.
+        mask: (B, T), True = counts.
+    """
+    if term.dim() == 0:
+        return term * mask.sum()
+    return term.sum() if term.dim() == 1 else term.where(mask, 0.0).sum()
+
+
 def log_probs_of(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the log-probability of each true token (B, T) under logits (B, T, V): (B, T)."""
     log_probs = F.log_softmax(logits.float(), dim=-1)

@@ -25,6 +25,9 @@ Floats = NDArray[np.floating[Any]]
 LINES = 10
 """Lines of a terminal that a spectrogram takes."""
 
+_LETTER = 0.12
+"""How wide a letter of a label is, in inches, with some room."""
+
 _LOUD = 0.5
 """A word is heard where its weight is at least this share of its greatest."""
 
@@ -82,17 +85,17 @@ def draw(heard: Hearing, *, title: str = "") -> Figure:
         title: A line above.
     """
     heights = (1.5, 0.17 * len(heard.words) + 0.1)
-    width = min(24.0, max(6.0, 2.2 * heard.seconds))
+    height = len(heard.roads) * (sum(heights) + 1.0) + 0.6
     with style():
-        canvas = Figure(figsize=(width, len(heard.roads) * (sum(heights) + 0.8) + 0.5))
+        canvas = Figure(figsize=(_width(heard), height))
         canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
-        rows = canvas.add_gridspec(len(heard.roads), 1, hspace=0.45, top=0.88)
+        rows = canvas.add_gridspec(len(heard.roads), 1, hspace=0.5, top=1 - 1.05 / height)
         for number, (name, weights) in enumerate(heard.roads.items()):
             pair = rows[number].subgridspec(2, 1, height_ratios=heights, hspace=0.1)
             upper, lower = (canvas.add_subplot(pair[place]) for place in (0, 1))
             _draw_frames(upper, heard)
             _draw_spans(upper, heard, spans(weights))
-            upper.set_title(clean(name), loc="left", fontsize=10, pad=18)
+            upper.set_title(clean(name), loc="left", fontsize=10, pad=30)
             _draw_weights(lower, heard, weights)
             lower.set_xlabel("seconds")
     return canvas
@@ -131,6 +134,11 @@ def in_terminal(heard: Hearing, *, has_colour: bool = True, width: int | None = 
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
+def _width(heard: Hearing) -> float:
+    """Return how wide a drawing is, in inches."""
+    return min(24.0, max(6.0, 2.2 * heard.seconds))
+
+
 def _pixels(frames: Floats) -> Pixels:
     """Paint log-mel frames (F, M) as an image, low frequencies at its foot."""
     low, high = np.percentile(frames, [5, 99.5])
@@ -150,6 +158,8 @@ def _draw_frames(axes: Axes, heard: Hearing) -> None:
 
 def _draw_spans(axes: Axes, heard: Hearing, found: Sequence[tuple[int, int] | None]) -> None:
     num_bins = heard.frames.shape[1]
+    letter = _LETTER * heard.seconds / _width(heard)
+    taken = [0.0, 0.0]  # how far each line of labels is written
     for number, (word, span) in enumerate(zip(heard.words, found, strict=True)):
         if span is None:
             continue
@@ -159,7 +169,10 @@ def _draw_spans(axes: Axes, heard: Hearing, found: Sequence[tuple[int, int] | No
             axes.axvline(place, color="white", linewidth=0.8, alpha=0.8)
         axes.plot([first, last], [num_bins] * 2, color=colour, linewidth=5, clip_on=False)
         label = shorten(clean(word), MAX_WIDTH)
-        middle, above = (first + last) / 2, num_bins * 1.05
+        middle, half = (first + last) / 2, letter * len(label) / 2
+        line = 0 if middle - half >= taken[0] else 1
+        taken[line] = middle + half
+        above = num_bins * (1.05 + 0.12 * line)
         axes.text(middle, above, label, color=colour, ha="center", va="bottom", fontsize=9)
 
 

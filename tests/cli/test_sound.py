@@ -1,4 +1,5 @@
 import json
+import struct
 import wave
 
 import numpy as np
@@ -92,6 +93,79 @@ def test_bad_recordings_have_their_line(refused, run, folder, tmp_path):
     long = save(tmp_path / "long.wav", np.zeros(48_000))
     assert "has 6.0 seconds, but `max_seconds` allows 5" in refused("predict", run, long)
     assert "holds no sound" in refused("predict", run, save(tmp_path / "no.wav", np.zeros(0)))
+
+
+def put(path, samples, *, kind=(1, 16), channels=1, rate=8000, missing=0):
+    """Write a WAVE file of any format, of which so many bytes may be missing at its end."""
+    form, bits = kind
+    scaled = samples.astype("<f4") if form == 3 else (samples * 2**15).round().astype("<i2")
+    data, block = np.repeat(scaled, channels).tobytes(), channels * bits // 8
+    head = struct.pack("<HHIIHH", form, channels, rate, rate * block, block, bits)
+    sizes = [struct.pack("<I", size) for size in (36 + len(data), 16, len(data))]
+    whole = b"RIFF" + sizes[0] + b"WAVEfmt " + sizes[1] + head + b"data" + sizes[2] + data
+    path.write_bytes(whole[: len(whole) - missing])
+    return path
+
+
+STRANGE = {
+    "silent": {"samples": np.zeros(8000)},
+    "whisper": {"samples": 1e-5 * np.ones(8000).cumsum() % 3e-5},
+    "cut": {"samples": np.ones(8000) / 2, "missing": 900},
+    "beheaded": {"samples": np.ones(8000) / 2, "missing": 16_020},
+    "endless": {"samples": np.full(8000, np.nan), "kind": (3, 32)},
+    "slow": {"samples": np.ones(8000) / 2, "rate": 5},
+}
+MESSAGES = {
+    "silent": "silent.wav holds no sound but silence. Record it again",
+    "whisper": "whisper.wav holds no sound but silence",
+    "cut": "cut.wav is cut off: its header says 16,000 bytes of samples, but there are 15,100",
+    "beheaded": "beheaded.wav is a damaged WAVE file: its format is cut off",
+    "endless": "endless.wav holds samples that are no finite numbers",
+    "slow": "slow.wav says it has 5 samples a second in 1 channels, but must have 1,000 to",
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_cannot_be_heard_is_one_line(refused, run, tmp_path, name):
+    path = put(tmp_path / f"{name}.wav", **STRANGE[name])
+    assert MESSAGES[name] in refused("predict", run, path)
+    assert MESSAGES[name] in refused("predict", run, path, "--chunk", 3)
+    assert MESSAGES[name] in refused("show", run, path)
+
+
+def test_an_empty_file_is_one_line(refused, run, tmp_path):
+    (tmp_path / "none.wav").touch()
+    assert "none.wav is an empty file" in refused("predict", run, tmp_path / "none.wav")
+
+
+def test_bad_recordings_are_skipped_and_counted(regard, folder, tmp_path):
+    rows = [f"{folder}/in/{number}.wav\tlow high\n" for number in range(30)]
+    for name, about in STRANGE.items():
+        rows.append(f"{put(tmp_path / f'{name}.wav', **about)}\tlow high\n")
+    (tmp_path / "said.tsv").write_text("".join(rows), encoding="utf-8")
+    words = ("--recipe", "chan2016-laptop", *TINY_WRITER, "--device", "cpu")
+    answer = regard("train", tmp_path / "said.tsv", *words, "--out", tmp_path / "run")
+    assert answer.code == 0, answer.err
+    assert "skipped 6 of 36 examples whose recording cannot be read (first: " in answer.err
+
+
+def test_channels_and_floats_do_not_matter(regard, run, folder, tmp_path):
+    samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
+    files = [
+        put(tmp_path / "plain.wav", samples),
+        put(tmp_path / "stereo.wav", samples, channels=2),
+        put(tmp_path / "float.wav", samples, kind=(3, 32)),
+    ]
+    assert len({tuple(regard("predict", run, file).lines) for file in files}) == 1
+
+
+def test_another_rate_is_said(regard, run, folder, tmp_path):
+    samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
+    path = put(tmp_path / "odd.wav", samples, rate=12_345)
+    answer = regard("predict", run, path)
+    assert answer.code == 0 and len(answer.lines) == 1
+    said = "recordings of 12,345 samples a second are brought to 8,000 (`rate`)\n"
+    assert answer.err == said
 
 
 def test_parts_and_other_options_are_told_apart(refused, run, tiny_run, folder):

@@ -75,6 +75,17 @@ def test_a_gap_is_one_line(regard, folder, tmp_path):
     assert "has no frame 2: 3.png follows 1.png" in found.err and found.err.count("\n") == 1
 
 
+def test_a_gap_is_skipped_and_counted(regard, folder, tmp_path):
+    for number in (1, 3):
+        Image.new("RGB", (9, 9)).save(tmp_path / f"{number}.png")
+    lines = [f"{folder}/{number}.gif\ta red circle moves\n" for number in range(12)]
+    (folder / "gap.tsv").write_text("".join([*lines, f"{tmp_path}\ta gap\n"]), encoding="utf-8")
+    words = ("--recipe", "moving-laptop", *SMALL, "--device", "cpu")
+    found = regard("train", folder / "gap.tsv", *words, "--out", tmp_path / "run")
+    assert found.code == 0, found.err
+    assert "skipped 1 of 13 examples whose video cannot be read (first: " in found.err
+
+
 def test_an_empty_folder_is_one_line(regard, folder, tmp_path):
     found = regard("predict", folder / "run", tmp_path)
     assert found.code == 2

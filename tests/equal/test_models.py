@@ -11,6 +11,11 @@ from regard.attention.positions import POSITIONS
 from regard.attention.reach import REACHES
 from regard.attention.record import record
 from regard.attention.scores import SCORES, DotScore
+from regard.models.bottlenecks import (
+    PlainBottleneckConfig,
+    RoundedBottleneckConfig,
+    VariationalBottleneckConfig,
+)
 from regard.models.build import ModelConfig
 from regard.models.copying import PointerConfig
 from regard.models.decoders import (
@@ -27,6 +32,7 @@ from regard.models.encoders import (
     ENCODERS,
     AlbertEncoderConfig,
     BertEncoderConfig,
+    BottleneckEncoderConfig,
     ConvolutionEncoderConfig,
     HybridEncoderConfig,
     JoinedEncoderConfig,
@@ -172,6 +178,19 @@ def vits():
         )
 
 
+def narrow_readers():
+    """Every bottleneck, around states and summaries of texts, images and videos."""
+    of_texts = RnnEncoderConfig(is_bidirectional=True, embedding_dim=4, dim=3)
+    of_images = ResnetEncoderConfig(widths=(4,), blocks=(1,))
+    for encoder, bottleneck, of in (
+        (of_texts, VariationalBottleneckConfig(dim=3), "summary"),
+        (of_texts, PlainBottleneckConfig(dim=3, activation="tanh"), "states"),
+        (of_images, RoundedBottleneckConfig(dim=3, levels=9), "states"),
+        (VideoEncoderConfig(image=of_images, num_layers=1), PlainBottleneckConfig(dim=3), "states"),
+    ):
+        yield BottleneckEncoderConfig(encoder=encoder, bottleneck=bottleneck, of=of)
+
+
 def speech_readers():
     """Every kind of position that is added, turning or a bias, with both orders of norms."""
     for number, positions in enumerate(("sinusoidal", "rotary", "alibi")):
@@ -227,6 +246,7 @@ ENCODER_CASES = {
         )
         for name in OVER_TIME
     ],
+    BottleneckEncoderConfig: list(narrow_readers()),
 }
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))
@@ -275,6 +295,8 @@ def name_side(config):
     """The settings that tell the cases of a kind apart; of booleans, those that are true."""
     if isinstance(config, JoinedEncoderConfig):
         return f"joined-{name_side(config.text)}"
+    if isinstance(config, BottleneckEncoderConfig):
+        return f"{config.bottleneck.kind}-{config.of}-{name_side(config.encoder)}"
     told = {name: getattr(config, name) for name in TOLD_APART_BY if hasattr(config, name)}
     words = [name.removeprefix("is_") if value is True else value for name, value in told.items()]
     return "-".join(str(word) for word in words if word is not False)

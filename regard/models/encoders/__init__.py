@@ -7,6 +7,7 @@ from regard.core.errors import ConfigError
 from regard.core.tables import one_of
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.joined import JoinedEncoder, JoinedEncoderConfig
@@ -51,6 +52,7 @@ EncoderConfig = (
     | JoinedEncoderConfig
     | VideoEncoderConfig
     | SoundEncoderConfig
+    | BottleneckEncoderConfig
 )
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -72,12 +74,20 @@ SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     ListenerEncoderConfig: ListenerEncoder,
     SpeechEncoderConfig: SpeechEncoder,
 }
+
+
+def _build_narrow(config: BottleneckEncoderConfig, source_size: SourceSize) -> Encoder:
+    wide = ENCODERS[type(config.encoder)](config.encoder, source_size)
+    return BottleneckEncoder(config, wide)
+
+
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **TEXT_ENCODERS,
     **IMAGE_ENCODERS,
     **JOINED_ENCODERS,
     **VIDEO_ENCODERS,
     **SOUND_ENCODERS,
+    BottleneckEncoderConfig: _build_narrow,
 }
 FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
     "text": TEXT_ENCODERS,
@@ -97,12 +107,14 @@ def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
     return ENCODERS[type(config)](config, source_size)
 
 
-def check_reads(config: EncoderConfig, given: str) -> None:
+def check_reads(config: EncoderConfig, given: str, *, place: str = "encoder") -> None:
     """Raise if an encoder is to read what it cannot; `given` is one of `FITTING`."""
+    if isinstance(config, BottleneckEncoderConfig):
+        return check_reads(config.encoder, given, place=f"{place}.encoder")
     if type(config) not in FITTING[given]:
         reads = next(what for what, fitting in FITTING.items() if type(config) in fitting)
         raise ConfigError(
-            f"`encoder.kind` '{config.kind}' reads {reads}, but the source is {given}. "
+            f"`{place}.kind` '{config.kind}' reads {reads}, but the source is {given}. "
             f"Set it to {one_of(settings.kind for settings in FITTING[given])}."
         )
 
@@ -114,6 +126,8 @@ def max_tokens(config: object) -> int:
     """
     if isinstance(config, JoinedEncoderConfig):
         return max_tokens(config.text)
+    if isinstance(config, BottleneckEncoderConfig):
+        return max_tokens(config.encoder)
     is_learned = getattr(config, "positions", "") == "learned"
     return int(getattr(config, "max_length", 0)) if is_learned else 0
 
@@ -135,6 +149,8 @@ __all__ = [
     "AlbertEncoderConfig",
     "BertEncoder",
     "BertEncoderConfig",
+    "BottleneckEncoder",
+    "BottleneckEncoderConfig",
     "ConvolutionEncoder",
     "ConvolutionEncoderConfig",
     "EncoderConfig",

@@ -86,7 +86,7 @@ class VideoEncoder(Encoder):
         seen = self.image(_with_past(values, self.num_seen).flatten(0, 1), mask)
         assert seen.layout is not None
         cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
-        states = self.over_time(_place(cells, num_columns=seen.layout[1]))  # (B, F, P, D)
+        states = self.over_time(place_cells(cells, num_columns=seen.layout[1]))  # (B, F, P, D)
         states = states.flatten(1, 2)  # (B, S, D)
         return Memory(
             states=states,
@@ -172,7 +172,7 @@ def _with_past(frames: Tensor, num_seen: int) -> Tensor:
     return torch.cat(shifted, dim=2)  # (B, F, C', Y, X)
 
 
-def _place(cells: Tensor, *, num_columns: int) -> Tensor:
+def place_cells(cells: Tensor, *, num_columns: int) -> Tensor:
     """Add to (B, F, P, D) what tells frame, row and column."""
     _, num_frames, num_cells, dim = cells.shape
     grid = GridPositions(dim=dim, num_heads=1, num_columns=num_columns)

@@ -20,14 +20,15 @@ def field_of(**settings):
 def put(tmp_path):
     """A recording of noise, of so many samples."""
 
-    def put(name, num=2_000):
+    def put(name, num=2_000, loudest=9_000):
         path = tmp_path / name
         with wave.open(str(path), "wb") as file:
             file.setnchannels(1)
             file.setsampwidth(2)
             file.setframerate(8000)
             generator = np.random.default_rng(num)
-            file.writeframes(generator.integers(-9_000, 9_000, num).astype("<i2").tobytes())
+            samples = generator.integers(-loudest, loudest, num, endpoint=True)
+            file.writeframes(samples.astype("<i2").tobytes())
         return str(path)
 
     return put
@@ -88,13 +89,14 @@ def test_a_recording_is_shortened_to_its_first_frames():
     assert np.array_equal(field.shorten(item, 3), item[:3])
 
 
-def test_silence_is_standardised_without_nan(put, tmp_path):
-    path = put("silent.wav", num=0)
+def test_what_never_changes_is_standardised_without_nan(put, tmp_path):
+    path = put("hum.wav", num=0)
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(8000)
-        file.writeframes(bytes(4_000))
+        # Every frame begins at the same place of the hum, and the last one is full.
+        file.writeframes(np.tile([3000] * 4 + [-3000] * 4, 255).astype("<i2").tobytes())
     field = AudioField.learn(AudioConfig(), [path])
     values, _ = field.stack(field.read_all([path]))
     assert torch.isfinite(field.finish(values, is_training=True)).all()
@@ -106,6 +108,8 @@ def test_bad_recording_is_named(put, tmp_path):
         field_of().read_all([put("a.wav"), str(tmp_path / "none.wav")])
     with pytest.raises(DataError, match=r"a.wav holds no sound"):
         field_of().read_all([put("a.wav", num=0)])
+    with pytest.raises(DataError, match=r"a.wav holds no sound but silence. Record it again"):
+        field_of().read_all([put("a.wav", loudest=1)])
     with pytest.raises(DataError, match="There is no recording to learn from"):
         AudioField.learn(AudioConfig(), [])
 

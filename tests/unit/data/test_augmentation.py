@@ -17,7 +17,7 @@ def augmented(images, seed=0, **settings):
     return augment(images, AugmentationConfig(**settings))
 
 
-ALL = {"crop": 2, "flip": True, "colour": 0.4, "cutout": 3}
+ALL = {"crop": 2, "zoom": 0.5, "flip": True, "colour": 0.4, "cutout": 3}
 
 
 def test_without_settings_nothing_happens_and_nothing_is_drawn(images):
@@ -109,3 +109,15 @@ def test_cutout_paints_one_square_with_the_mean():
 def test_settings_have_limits(settings, claim):
     with pytest.raises(ConfigError, match=claim):
         AugmentationConfig(**settings)
+
+
+def test_a_zoomed_image_is_a_part_of_the_whole_drawn_larger():
+    ramp = torch.linspace(0, 1, 33).expand(200, 1, 33, 33)
+    found = augmented(ramp, zoom=0.5)
+    sides = found[:, 0, :, -1] - found[:, 0, :, 0]
+    assert (sides > 0.45).all() and (sides <= 1).all()
+    assert sides[:, 0].min() < 0.6 and sides[:, 0].max() > 0.9
+    assert found[:, 0, 0, 0].max() > 0.3, "parts lie anywhere"
+    torch.testing.assert_close(found[:, :, 0], found[:, :, -1])
+    steps = found[..., 2:-1] - found[..., 1:-2]  # at the edge there is nothing beyond to mix in
+    torch.testing.assert_close(steps, steps[..., :1].expand_as(steps))

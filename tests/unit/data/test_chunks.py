@@ -4,6 +4,7 @@ import wave
 import numpy as np
 import pytest
 
+from regard.core.errors import DataError
 from regard.data.chunks import OVERLAP, cut_at_pauses, find_pause
 from regard.data.waves import read_file
 
@@ -65,6 +66,31 @@ def test_where_there_is_no_pause_parts_overlap(put):
     for before, after in zip(chunks, chunks[1:], strict=False):
         assert before.end - after.begin == pytest.approx(OVERLAP)
     assert chunks[-1].end == 9
+
+
+def test_parts_of_silence_are_left_out(put):
+    chunks = list(cut_at_pauses(put(noise(1), silence(20), noise(1)), seconds=4))
+    assert [chunk.begin for chunk in chunks][0] == 0 and chunks[-1].end == 22
+    assert sum(chunk.end - chunk.begin for chunk in chunks) < 10
+    with pytest.raises(DataError, match=r"long.wav holds no sound but silence"):
+        list(cut_at_pauses(put(silence(9)), seconds=4))
+
+
+def test_parts_of_hush_are_left_out(put):
+    spoken, hush = noise(2.2), noise(6, level=0.001)
+    chunks = list(cut_at_pauses(put(spoken, hush, spoken, hush, hush, spoken), seconds=4))
+    assert not any(chunk.has_overlap for chunk in chunks)
+    heard = [(begin, begin + 2.2) for begin in (0, 8.2, 22.4)]
+    for begin, end in heard:
+        assert any(chunk.begin <= begin and end <= chunk.end for chunk in chunks)
+    for chunk in chunks:
+        assert any(chunk.begin < end and begin < chunk.end for begin, end in heard)
+
+
+def test_who_speaks_softly_later_is_heard(put):
+    path = put(noise(4), silence(0.5), noise(4, level=0.02), silence(0.5))
+    chunks = list(cut_at_pauses(path, seconds=3))
+    assert sum(chunk.end - chunk.begin for chunk in chunks) > 8.5
 
 
 def test_a_short_recording_is_one_part(put):

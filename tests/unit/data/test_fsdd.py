@@ -37,6 +37,13 @@ def takes_of(examples):
     return [take for one in examples for take in _draw(one.source.removeprefix("fsdd/"))[1]]
 
 
+def gaps(samples):
+    """How long it is quiet between digits, in seconds."""
+    places = np.flatnonzero(np.abs(samples) > 0.02)
+    steps = np.diff(places)
+    return (steps[steps > 1] / 8000).tolist()
+
+
 def test_a_string_sounds_as_its_words_say(fsdd):
     example = find_data("fsdd:5").train[0]
     samples = open_sound(example.source, max_seconds=60).samples
@@ -45,6 +52,14 @@ def test_a_string_sounds_as_its_words_say(fsdd):
     heard = [round(samples[place : place + 40].mean() * 2**15 / 1000) - 1 for place in begins]
     assert " ".join(WORDS[digit] for digit in heard) == example.target
     assert (np.diff(begins) >= 40 + 0.03 * 8000).all()
+
+
+def test_now_and_then_a_pause_is_long(fsdd):
+    sounds = [open_sound(one.source, max_seconds=60) for one in find_data("fsdd:100").train]
+    pauses = [gap for sound in sounds for gap in gaps(sound.samples)]
+    long = [gap for gap in pauses if gap > 0.21]
+    assert 0.02 < len(long) / len(pauses) < 0.1
+    assert min(pauses) >= 0.029 and 2 < max(pauses) < 3.1
 
 
 def test_parts_share_no_recording_and_the_test_is_the_official_one(fsdd):

@@ -4,7 +4,7 @@ import torch
 from regard.models.build import ModelConfig
 from regard.models.decoders import DECODERS
 from regard.models.encoders import RnnEncoderConfig
-from regard.models.interfaces import Decoder, State
+from regard.models.interfaces import Decoder, Memory, State
 from regard.models.seq2seq import EncoderDecoder
 
 
@@ -72,7 +72,8 @@ class Parrot(Decoder):
 def test_share_of_true_tokens_is_the_ratio(ratio):
     torch.manual_seed(0)
     parrot = Parrot()
-    model = EncoderDecoder(lambda source, mask: None, parrot)
+    memory = Memory(states=None, mask=None, summary=None)
+    model = EncoderDecoder(lambda source, mask: memory, parrot)
     model(None, None, torch.full((30, 101), 4), teacher_forcing=ratio)
     given = torch.cat(parrot.given, dim=1)
     assert (given[:, 0] == 4).all()

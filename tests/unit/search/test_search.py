@@ -1,11 +1,15 @@
 import math
+import random
+from collections import Counter
 
 import pytest
 import torch
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
+from regard.search.consensus import likenesses, rank_by_consensus
 from regard.search.greedy import greedy
+from regard.search.hypothesis import Hypothesis
 from regard.search.sample import sample
 from regard.search.search import rescore, search
 from regard.search.settings import SearchConfig
@@ -156,3 +160,72 @@ def test_rescoring_takes_groups_of_any_size(scorer):
     (three, two) = find(scorer, beams=3, num_best=3)
     found = rescore(scorer, [three, two[:1]], start=START)
     assert [len(group) for group in found] == [3, 1]
+
+
+def likeness(one, other):
+    return likenesses([one, other])[0, 1].item()
+
+
+def test_the_consensus_of_beams_is_what_is_expected_to_be_most_alike(scorer):
+    found = find(scorer, beams=2, num_best=3, consensus=6)
+    candidates = find(scorer, beams=6, num_best=6)
+    for row, group in enumerate(candidates):
+        mass = sum(math.exp(one.log_prob) for one in group)
+        expected = {
+            one.tokens: sum(
+                math.exp(other.log_prob) / mass * likeness(one.tokens, other.tokens)
+                for other in group
+            )
+            for one in group
+        }
+        values = [one.value for one in found[row]]
+        assert values == sorted(values, reverse=True)
+        assert values == pytest.approx([expected[one.tokens] for one in found[row]])
+        assert values[0] == pytest.approx(max(expected.values()))
+
+
+def test_the_consensus_of_draws_counts_how_often_each_was_drawn(scorer):
+    drawn = find(scorer, num_best=40, temperature=1.0, numbers=[5, 6])
+    found = find(scorer, consensus=40, temperature=1.0, numbers=[5, 6])
+    for row, group in enumerate(drawn):
+        means = {
+            one.tokens: sum(likeness(one.tokens, other.tokens) for other in group) / 40
+            for one in group
+        }
+        assert found[row][0].value == pytest.approx(max(means.values()))
+        assert means[found[row][0].tokens] == pytest.approx(max(means.values()))
+
+
+def test_consensus_may_go_against_the_likeliest():
+    """Five say nearly the same, and the likeliest of all stands alone."""
+    alone = Hypothesis((7, 7, 7, 3), math.log(0.3), (), 0.0)
+    alike = [Hypothesis((1, 2, 4, 5, last, 3), math.log(0.14), (), 0.0) for last in range(10, 15)]
+    found = rank_by_consensus([alone, *alike], is_drawn=False)
+    assert found[0].tokens[:4] == (1, 2, 4, 5) and found[-1].tokens == alone.tokens
+
+
+def test_likeness_is_the_mean_over_orders_of_the_smaller_of_precision_and_recall():
+    assert likeness((1, 2, 3, 4), (1, 2, 3, 4)) == 1.0
+    assert likeness((1, 2, 3, 4), (5, 6)) == 0.0
+    one, other = (1, 2, 3, 3), (1, 2, 3, 9, 8)
+    expected = (3 / 5 + 2 / 4 + 1 / 3 + 0 / 2) / 4
+    assert likeness(one, other) == likeness(other, one) == pytest.approx(expected)
+    assert likeness((), (1,)) == 0.0 and likeness((), ()) == 1.0
+
+
+def test_likeness_counts_shared_runs_as_often_as_both_have_them():
+    generator = random.Random(0)
+    targets = [generator.choices(range(3), k=generator.randrange(9)) for _ in range(20)]
+    found = likenesses(targets)
+    for row, one in enumerate(targets):
+        for column, other in enumerate(targets):
+            values = []
+            for order in range(1, 5):
+                counts = [
+                    Counter(tuple(side[at : at + order]) for at in range(len(side) - order + 1))
+                    for side in (one, other)
+                ]
+                if most := max(count.total() for count in counts):
+                    values.append((counts[0] & counts[1]).total() / most)
+            expected = sum(values) / len(values) if values else 1.0
+            assert found[row, column].item() == pytest.approx(expected)

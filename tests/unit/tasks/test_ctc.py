@@ -110,7 +110,7 @@ def test_alone_ctc_scores_with_its_own_log_probability(alone):
     for example, scored in zip(EXAMPLES, alone.score(EXAMPLES), strict=True):
         (batch,) = alone.batches([example])
         with torch.inference_mode():
-            emissions = alone.model.ctc(alone.encode(batch))
+            emissions = alone.model.ctc(alone.read_memory(batch))
             loss = labelling_loss(emissions, batch.target[:, 1:-1], batch.target_mask.sum(1) - 2)
         assert scored.log_prob == pytest.approx(-float(loss), abs=1e-3)
 
@@ -122,7 +122,7 @@ def test_greedy_ctc_is_the_best_path(alone):
     for source, (best,) in zip(sources, alone.predict(sources, search=greedy), strict=True):
         (batch,) = alone.batches([Example(source)])
         with torch.inference_mode():
-            chosen = alone.model.ctc(alone.encode(batch)).log_probs[0]
+            chosen = alone.model.ctc(alone.read_memory(batch)).log_probs[0]
         chosen = chosen.clone()
         chosen[:, [alone.target.tokenizer.pad, alone.target.tokenizer.sos]] = -torch.inf
         chosen[:, alone.target.tokenizer.eos] = -torch.inf

@@ -14,18 +14,22 @@ from regard.models.encoders import (
     JOINED_ENCODERS,
     SOUND_ENCODERS,
     VIDEO_ENCODERS,
+    BottleneckEncoderConfig,
 )
+from regard.models.image_to_image import ImageToImage
 from regard.models.language import build_language_model
 from regard.models.masked import MaskedModel
 from regard.models.regions import Grounder, PatchLabeller
 from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,
+    AutoencodingRecipe,
     ClassificationRecipe,
     DenoisingRecipe,
     GroundingRecipe,
     LanguageRecipe,
     MaskedRecipe,
+    PicturingRecipe,
     Recipe,
     SegmentationRecipe,
     to_recipe,
@@ -40,6 +44,8 @@ SHAPE = (3, 96, 96)
 
 def source_size(encoder):
     """What an encoder of these settings is built for."""
+    if isinstance(encoder, BottleneckEncoderConfig):
+        return source_size(encoder.encoder)
     if type(encoder) in JOINED_ENCODERS:
         return 50, SHAPE
     if type(encoder) in SOUND_ENCODERS:
@@ -56,11 +62,13 @@ def build_pair_model(config):
 BUILDERS = {
     Recipe: build_pair_model,
     DenoisingRecipe: build_pair_model,
+    AutoencodingRecipe: build_pair_model,
     LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
     MaskedRecipe: lambda config: MaskedModel(config, 50),
     ClassificationRecipe: lambda config: Classifier(config, source_size(config.encoder), 3),
     SegmentationRecipe: lambda config: PatchLabeller(config, (3, 64, 64), 6),
     GroundingRecipe: lambda config: Grounder(config, (50, (3, 64, 64))),
+    PicturingRecipe: lambda config: ImageToImage(config, source_size(config.encoder), SHAPE),
 }
 
 

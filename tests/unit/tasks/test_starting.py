@@ -5,9 +5,14 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.data.datasets import find_data
-from regard.data.images import ImageField
+from regard.data.images import ImageConfig, ImageField
+from regard.models.encoders import BottleneckEncoderConfig, ResnetEncoderConfig
+from regard.models.generators import ConvolutionGeneratorConfig
+from regard.models.image_to_image import ImageToImageConfig
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.cookbook import load_recipe
+from regard.tasks.picturing import PicturingTask
+from regard.tasks.picturing_recipe import PicturingDataConfig, PicturingRecipe
 from regard.tasks.predictor import Predictor
 
 CPU = torch.device("cpu")
@@ -15,6 +20,7 @@ RESNET = ("model.encoder.widths=[4,8]", "model.encoder.blocks=[1,1]")
 VIT = (
     "model.encoder.positions=learned",
     "model.encoder.dim=8",
+    "model.encoder.num_heads=2",
     "model.encoder.num_layers=1",
     "model.encoder.feed_forward_dim=8",
 )
@@ -67,6 +73,30 @@ def test_eyes_that_know_patches_by_their_place_keep_the_size(shapes, scenes):
     start = classifier("dosovitskiy2021", shapes, *VIT)
     with pytest.raises(ConfigError, match=r"`data.source.size` must be .*\(16\), but is 32"):
         begin(start, scenes)
+
+
+@pytest.mark.parametrize("recipe", ["he2016", "xu2015"])
+def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scenes):
+    narrow = PicturingRecipe(
+        data=PicturingDataConfig(source=ImageConfig(size=16), target=ImageConfig(size=16)),
+        model=ImageToImageConfig(
+            encoder=BottleneckEncoderConfig(
+                encoder=ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1))
+            ),
+            generator=ConvolutionGeneratorConfig(widths=(4,), blocks=(1,)),
+        ),
+    )
+    start = PicturingTask.prepare(narrow, shapes, device=CPU)
+    if recipe == "he2016":
+        asked = load_recipe(recipe, ("data.source.size=32",))
+        begun = ClassificationTask.prepare(asked, shapes, device=CPU, start=start)
+    else:
+        begun = begin(start, scenes)
+    assert begun.recipe.model.encoder == narrow.model.encoder.encoder
+    weights = start.model.encoder.encoder.state_dict()
+    for name, tensor in begun.model.encoder.state_dict().items():
+        assert torch.equal(tensor, weights[name])
+    assert (begun.source.mean, begun.source.size) == (start.source.mean, (3, 32, 32))
 
 
 JOINED = (

@@ -101,6 +101,11 @@ def test_waiting_is_told_where_it_is_much(waiting, told):
     assert ("waiting" in text) == bool(told)
 
 
+def test_what_decides_is_told_by_its_name_alone():
+    row = {"kind": "valid", "step": 5, "value": -6.4, "loss": 0.25, "wer": 6.4, "is_best": True}
+    assert describe(row) == "valid: step 5, loss 0.25, wer 6.4, is best yes"
+
+
 def test_plain_lines_tell_the_time_left(lines):
     display = LineDisplay()
     display.start(0, 100)

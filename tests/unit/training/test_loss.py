@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from regard.training.loss import cross_entropy, log_probs_of
+from regard.training.loss import cross_entropy, log_probs_of, sum_term
 
 LOGITS = torch.tensor([[[2.0, 0.0, -1.0], [0.5, 0.5, 0.5], [9.0, -9.0, 0.0]]])
 LABELS = torch.tensor([[0, 2, 1]])
@@ -64,3 +64,10 @@ def test_log_probabilities_of_the_true_tokens_sum_to_the_nll():
     told = log_probs_of(LOGITS, LABELS)
     assert told.shape == (1, 3)
     torch.testing.assert_close(-told[MASK].sum(), cross_entropy(LOGITS, LABELS, MASK).nll)
+
+
+def test_terms_of_every_kind_are_sums_over_tokens():
+    mask = torch.tensor([[True, True, False], [True, False, False]])
+    assert sum_term(torch.tensor(2.0), mask) == 6
+    assert sum_term(torch.tensor([0.5, 4.0]), mask) == 4.5
+    assert sum_term(torch.tensor([[1.0, 2.0, 90.0], [3.0, 90.0, 90.0]]), mask) == 6

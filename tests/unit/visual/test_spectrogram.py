@@ -37,6 +37,15 @@ def test_spans_are_drawn_at_their_seconds(heard):
     assert upper.get_xlim() == pytest.approx((0, 1.2))
 
 
+def test_labels_of_words_heard_at_one_time_stand_apart(heard):
+    roads = {"attention": heard.roads["attention"][[0, 0]]}
+    upper, _ = draw(Hearing(heard.frames, 1.2, heard.words, roads, step=0.04)).axes
+    low, high = (text.get_position() for text in upper.texts)
+    assert low[0] == high[0] and high[1] - low[1] > 3
+    upper, *_ = draw(heard).axes
+    assert len({text.get_position()[1] for text in upper.texts}) == 1
+
+
 def test_low_frequencies_are_at_the_foot():
     frames = np.zeros((10, 4))
     frames[:, 0] = 5.0

@@ -1,0 +1,154 @@
+"""What finished autoencoders of images have to tell: codes, odd items, sizes, and pictures."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from results.pixels import to_text
+from torch import Tensor
+
+from regard.metrics.pictures import mse
+from regard.metrics.roc import roc_curve
+from regard.models.bottlenecks import VariationalBottleneck
+from regard.models.encoders import BottleneckEncoder
+from regard.studies import jpeg
+from regard.studies.anomalies import Judge, detect
+from regard.studies.compression import Compressor
+from regard.studies.reduction import reduce
+from regard.studies.subjects import Subject
+from regard.tasks.codes import draw_codes, mix_codes
+from regard.tasks.picture_measures import to_bytes
+from regard.visual.planes import MOST_DOTS
+
+NUM_SHOWN = 8
+NUM_DRAWN = 40
+NUM_STEPS = 8
+NUM_POINTS = 100
+"""Points of a curve, and numbers that stand for a distribution."""
+NUM_COMPRESSED = 2_000
+"""Test images that are compressed, the first ones."""
+
+
+def of_picture(place: Path, data: str, *, is_shown: bool) -> dict[str, Any]:
+    """Tell what an autoencoder or another drawer of images makes of test images.
+
+    Args:
+        place: Its run folder.
+        data: What it is asked about: the test side.
+        is_shown: Whether its images may be shown.
+    """
+    subject = Subject(place)
+    sources = subject.read(data)
+    encoder = subject.task.model.encoder
+    found: dict[str, Any] = {"code": None}
+    if is_shown:
+        found["rows"] = [_row(subject, source) for source in sources[:NUM_SHOWN]]
+    if not isinstance(encoder, BottleneckEncoder):
+        return found
+    found["code"] = subject.width
+    found["pca"] = _rival_error(subject, sources)
+    found["planes"] = _planes(subject, data)
+    if isinstance(encoder.bottleneck, VariationalBottleneck) and is_shown:
+        found["drawn"] = to_text(subject.task.decode(draw_codes(subject.task, NUM_DRAWN)).numpy())
+        first, last = subject.task.encode(sources[:2])
+        between = subject.task.decode(mix_codes(first, last, NUM_STEPS))
+        found["between"] = to_text(between.numpy())
+    return found
+
+
+def _planes(subject: Subject, data: str) -> dict[str, Any]:
+    """Tell of two dimensions; where each code is a place already, also where some dots lie."""
+    found = reduce(subject, data)
+    numbers: dict[str, Any] = {name: plane.to_dict() for name, plane in found.planes.items()}
+    if subject.width == 2:
+        every = max(1, len(found.labels) // MOST_DOTS)
+        for name, plane in found.planes.items():
+            numbers[name]["places"] = [_rounded(place) for place in plane.places.numpy()[::every]]
+            numbers[name]["labels"] = found.labels[::every]
+    return numbers
+
+
+def _row(subject: Subject, source: str) -> list[dict[str, Any]]:
+    """Return what is read, what is drawn and what is right, each with its words."""
+    return [
+        {"image": to_text(shown.image), "caption": shown.caption, "note": shown.note}
+        for shown in subject.task.sheet(source)
+    ]
+
+
+def _rival_error(subject: Subject, sources: list[str]) -> dict[str, Any]:
+    """Return the error of principal components, as many as a code has numbers."""
+    rival = subject.rival(subject.width)
+    back = to_bytes(rival.decode(rival.encode(subject.originals(sources))))
+    right = subject.pixels(sources)
+    return mse(back.reshape(right.shape).numpy(), right.numpy(), num_bootstrap=200).to_dict()
+
+
+def of_anomalies(place: Path, normal: str, odd: str) -> dict[str, Any]:
+    """Tell how well a run tells odd images from normal ones, with enough to draw it again."""
+    found = detect(Subject(place), normal, odd)
+    return {
+        **found.to_dict(),
+        "normal": normal,
+        "odd": odd,
+        "drawn": {"autoencoder": _thinned(found.own), "pca": _thinned(found.rival)},
+    }
+
+
+def _thinned(judge: Judge) -> dict[str, Any]:
+    shares = np.linspace(0, 1, NUM_POINTS)
+    curve = np.array(roc_curve(judge.normal, judge.odd))
+    kept = np.unique(np.linspace(0, len(curve) - 1, NUM_POINTS).astype(int))
+    return {
+        "normal": _rounded(np.quantile(judge.normal, shares)),
+        "odd": _rounded(np.quantile(judge.odd, shares)),
+        "alarms": _rounded(curve[kept, 0]),
+        "found": _rounded(curve[kept, 1]),
+    }
+
+
+def _rounded(numbers: NDArray[np.float64]) -> list[float]:
+    return [float(f"{number:.5g}") for number in numbers]
+
+
+def of_compression(place: Path, data: str) -> dict[str, Any]:
+    """Tell how small a run makes images and how much of them is left."""
+    subject = Subject(place)
+    sources = subject.read(data)[:NUM_COMPRESSED]
+    compressor = Compressor(subject)
+    found = compressor.compress(sources, place / "test.rgd")
+    levels = len(compressor.tables[0])
+    pixels = subject.pixels(sources)
+    num_pixels = pixels.shape[2] * pixels.shape[3]
+    return {
+        "images": found.num_images,
+        "bytes": found.num_bytes,
+        "bits_per_pixel": found.bits_per_pixel,
+        "plain_bits_per_pixel": subject.width * float(np.log2(levels)) / num_pixels,
+        "psnr": found.quality.to_dict(),
+        "code": subject.width,
+        "form": "x".join(map(str, pixels.shape[1:])),
+    }
+
+
+def of_jpeg(place: Path, data: str) -> dict[str, Any]:
+    """Tell what JPEG makes of the same images, at every quality that is worth it."""
+    subject = Subject(place, "cpu")
+    pixels: Tensor = subject.pixels(subject.read(data)[:NUM_COMPRESSED])
+    with torch.inference_mode():
+        rates = jpeg.rates(pixels.numpy())
+    return {
+        "data": data,
+        "form": "x".join(map(str, pixels.shape[1:])),
+        "rates": [
+            {
+                "bits_per_pixel": rate.bits_per_pixel,
+                "psnr": rate.psnr,
+                "bytes": rate.num_bytes,
+                "setting": rate.setting,
+            }
+            for rate in rates
+        ],
+    }

@@ -1,0 +1,119 @@
+"""Image to image: an encoder of images or videos reads, a generator draws; autoencoders, too."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.core.errors import ConfigError
+from regard.models.encoders import (
+    BottleneckEncoderConfig,
+    ImageEncoderConfig,
+    ResnetEncoderConfig,
+    SourceSize,
+    VideoEncoderConfig,
+    build_encoder,
+)
+from regard.models.generators import (
+    GENERATORS,
+    ConvolutionGeneratorConfig,
+    GeneratorConfig,
+    ImageShape,
+)
+from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageToImageConfig:
+    """An encoder of images or videos and a generator of images."""
+
+    encoder: ImageEncoderConfig | VideoEncoderConfig | BottleneckEncoderConfig = field(
+        default_factory=ResnetEncoderConfig
+    )
+    """What reads the source; with a bottleneck around it, the model is an autoencoder."""
+    generator: GeneratorConfig = field(default_factory=ConvolutionGeneratorConfig)
+    """What draws the target."""
+    is_residual: bool = False
+    """Whether the source, brought to the form of the target, is added to what is drawn."""
+    deviation: float = 1.0
+    """Standard deviation of the target's values around what is drawn, where black is 0 and white is
+    1; the smaller, the more errors weigh beside other terms of the loss."""
+    init: InitConfig = field(default_factory=InitConfig)
+    """How the weights start."""
+
+    def __post_init__(self) -> None:
+        if self.deviation <= 0:
+            raise ConfigError(f"`deviation` must be above 0, but is {self.deviation:g}.")
+
+
+class Drawn(NamedTuple):
+    """What was drawn for a batch."""
+
+    images: Tensor
+    """(B, C, Y, X), where black is 0 and white is 1; values may lie beyond."""
+    losses: dict[str, Tensor]
+    """What the memory costs, by name: one number a source, (B,), already weighted."""
+
+
+class ImageToImage(nn.Module):
+    """Draws an image for an image or a video.
+
+    Args:
+        config: The settings.
+        source_size: Channels, rows and columns of the source; before them a video's frames.
+        target_size: Channels, rows and columns of the target.
+    """
+
+    def __init__(
+        self, config: ImageToImageConfig, source_size: SourceSize, target_size: ImageShape
+    ) -> None:
+        super().__init__()
+        self.is_residual = config.is_residual
+        self.encoder = build_encoder(config.encoder, source_size)
+        self.layout, self.num_cells = self._measure(source_size)
+        self.generator = GENERATORS[type(config.generator)](
+            config.generator,
+            memory_dim=self.encoder.memory_dim,
+            layout=self.layout,
+            shape=target_size,
+        )
+        initialise(self, config.init)
+
+    def forward(self, values: Tensor, mask: Tensor, base: Tensor) -> Drawn:
+        """Draw a target for each source.
+
+        Args:
+            values: (B, C, Y, X) images, or (B, F, C, Y, X) videos.
+            mask: (B, 1); neither has padding.
+            base: (B, C, Y, X), the source in the form of the target, from 0 to 1.
+        """
+        memory = self.encoder(values, mask)
+        return Drawn(self.generate(memory, base), memory.losses)
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def generate(self, memory: Memory, base: Tensor | None = None) -> Tensor:
+        """Draw from what was read, (B, C, Y, X); in 32 bits, where small differences count.
+
+        Args:
+            memory: What was read.
+            base: (B, C, Y, X), what is added; only where the model `is_residual`.
+        """
+        drawn = self.generator(memory).float()
+        if not self.is_residual:
+            return drawn
+        assert base is not None
+        return base + drawn
+
+    def _measure(self, source_size: SourceSize) -> tuple[tuple[int, ...] | None, int]:
+        """Return the layout of every memory, and its number of positions."""
+        assert isinstance(source_size, tuple)
+        was_training = self.encoder.training
+        self.encoder.eval()
+        with torch.no_grad():
+            memory = self.encoder(torch.zeros(1, *source_size), torch.ones(1, 1, dtype=torch.bool))
+        self.encoder.train(was_training)
+        return memory.layout, memory.states.shape[1]

@@ -1,0 +1,42 @@
+"""What codes stand for, whatever they are codes of: lines of text, or images on a sheet."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.tasks.autoencoding import AutoencodingTask
+from regard.tasks.prediction import as_picture
+from regard.visual.pixels import check_image, fit
+from regard.visual.tiles import COLUMNS, Tile, save, sheet
+
+
+def write_codes(task: Any, codes: Tensor, words: Sequence[str] = ()) -> list[str] | Tensor:
+    """Return what codes (B, D) stand for: texts, or images (B, C, Y, X) in 8 bits.
+
+    Args:
+        task: An autoencoder.
+        codes: Of its own, drawn or mixed.
+        words: Changes of how texts are searched for, such as `search.temperature=0.8`.
+    """
+    # Of a task that does not search, this refuses words.
+    search = task.search_with(beams=None, words=words)
+    if isinstance(task, AutoencodingTask):
+        return task.decode(codes, search=search)
+    images: Tensor = task.decode(codes)
+    return images
+
+
+def draw_sheet(path: Path, images: Tensor, *, title: str, columns: int = COLUMNS) -> Path:
+    """Draw images (B, C, Y, X) in 8 bits row by row, and save them as the file's name asks.
+
+    Args:
+        path: A file: `.png`, `.svg` or `.html`.
+        images: What to draw.
+        title: A line above.
+        columns: Images of a row.
+    """
+    found = [Tile(fit(check_image(as_picture(pixels)))) for pixels in images]
+    save(path, sheet(found, columns=columns, title=title), title=title)
+    return path

@@ -1,0 +1,77 @@
+"""What an autoencoder offers: the codes of sources, and what codes stand for."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from regard.core.config import at_least
+from regard.core.errors import ConfigError
+from regard.models.bottlenecks import VariationalBottleneck
+from regard.models.encoders.bottleneck import BottleneckEncoder
+
+ACTIVE = 0.01
+"""Variance of its mean over sources from which on a number of a code is in use (Burda et al.
+2016)."""
+
+EXAMPLES = (
+    "say of texts with `--recipe bowman2016-laptop` or of images with `--recipe kingma2014-laptop`"
+)
+
+
+@runtime_checkable
+class Autoencoder(Protocol):
+    """A task whose sources have codes that can be turned back."""
+
+    def encode(self, sources: Sequence[Any]) -> Tensor:
+        """Return the codes of sources, (B, D), in 32 bits and on the host."""
+
+    def decode(self, codes: Tensor) -> list[str] | Tensor:
+        """Return what codes (B, D) stand for: texts, or images (B, C, Y, X) in 8 bits."""
+
+
+def num_active(means: Tensor) -> int:
+    """Return how many numbers of codes (B, D) are in use: those that sources differ in."""
+    return int((means.var(0, correction=0) > ACTIVE).sum())
+
+
+def check_autoencoder(task: Any) -> None:
+    """Raise a `ConfigError` unless a task has codes."""
+    if not isinstance(task, Autoencoder):
+        raise ConfigError(
+            "This needs a run of an autoencoder, but the task of this run is "
+            f"'{task.recipe.task}'. Train one, {EXAMPLES}."
+        )
+
+
+def draw_codes(task: Any, num: int, *, seed: int = 0) -> Tensor:
+    """Draw codes (B, D) from the prior of a variational autoencoder.
+
+    Args:
+        task: The autoencoder.
+        num: How many; more of them leave the first ones as they are.
+        seed: Another seed draws others.
+    """
+    check_autoencoder(task)
+    at_least("num", num, 1)
+    at_least("seed", seed, 0)
+    encoder = task.model.encoder
+    is_narrow = isinstance(encoder, BottleneckEncoder)
+    if not is_narrow or not isinstance(encoder.bottleneck, VariationalBottleneck):
+        raise ConfigError(
+            "Codes can be drawn only where training made them follow a known distribution, but "
+            "this run has no variational code. Train one with `model.encoder.bottleneck.kind` "
+            f"'variational', {EXAMPLES}."
+        )
+    # Images whose every cell has a code have many of them.
+    width = getattr(task.model, "num_cells", 1) * encoder.memory_dim
+    generator = torch.Generator().manual_seed(seed)
+    return torch.stack([torch.randn(width, generator=generator) for _ in range(num)])  # (B, D)
+
+
+def mix_codes(first: Tensor, last: Tensor, num: int) -> Tensor:
+    """Return `num` codes (B, D) on the straight line between two codes (D,), ends included."""
+    at_least("steps", num, 2)
+    shares = torch.linspace(0, 1, num)[:, None]
+    return torch.lerp(first[None], last[None], shares)  # (B, D)

@@ -1,0 +1,93 @@
+"""The recipe of models that answer with an image."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from regard.core.errors import ConfigError
+from regard.data.augmentation import AugmentationConfig
+from regard.data.image_forms import name_change
+from regard.data.images import ImageConfig
+from regard.data.pixel_noise import PixelNoiseConfig
+from regard.data.video import VideoConfig
+from regard.models.encoders import check_reads
+from regard.models.image_to_image import ImageToImageConfig
+from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class PicturingDataConfig(BaseDataConfig):
+    """How images become pairs of what is read and what is to be drawn."""
+
+    source: ImageConfig | VideoConfig = field(default_factory=ImageConfig)
+    """What becomes of the image that is read; or of the video, one frame more of which is to be
+    drawn."""
+    target: ImageConfig = field(default_factory=ImageConfig)
+    """What becomes of the same image where it is to be drawn: larger than the source for
+    super-resolution, in colour where the source is grey."""
+    noise: PixelNoiseConfig = field(default_factory=PixelNoiseConfig)
+    """What spoils the source, but not the target; nothing, where answers are asked for."""
+
+    def __post_init__(self) -> None:
+        if self.source.fit != self.target.fit:
+            raise ConfigError(
+                "`target.fit` must be as `source.fit`, or they would not lie on each other, but "
+                f"they are '{self.target.fit}' and '{self.source.fit}'."
+            )
+        if isinstance(self.source, ImageConfig):
+            for name in ("crop", "flip"):
+                if value := getattr(self.source.augmentation, name):
+                    raise ConfigError(
+                        f"`source.augmentation.{name}` would move the source, but not the target, "
+                        f"so it must be off, but is {str(value).lower()}."
+                    )
+        if self.target.augmentation != AugmentationConfig():
+            raise ConfigError(
+                "`target.augmentation` must be off: what is to be drawn stays as it is."
+            )
+        if self.noise.square >= self.source.size:
+            raise ConfigError(
+                f"`noise.square` must be smaller than `source.size` ({self.source.size}), but is "
+                f"{self.noise.square}."
+            )
+
+    @property
+    def change(self) -> str:
+        """What brings the source to the form of the target, and what spoils it; empty = nothing."""
+        frames = (self.source.num_frames,) if isinstance(self.source, VideoConfig) else ()
+        change = name_change((*frames, *_shape(self.source)), _shape(self.target))
+        return "+".join(filter(None, [change, "noise" if self.noise.is_any else ""]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PicturingValidationConfig:
+    """What decides which weights are best where images are drawn."""
+
+    metric: Literal["psnr", "loss"] = "psnr"
+    """The peak signal-to-noise ratio, or the loss with all its terms."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PicturingRecipe(BaseRecipe):
+    """An encoder and a generator that answer an image or a video with an image."""
+
+    task: Literal["picturing"] = "picturing"
+    """What the model is for."""
+    data: PicturingDataConfig = field(default_factory=PicturingDataConfig)
+    """How images become pairs of what is read and what is to be drawn."""
+    model: ImageToImageConfig = field(default_factory=ImageToImageConfig)
+    """The model; a run that begins from another takes that one's, or its encoder."""
+    validation: PicturingValidationConfig = field(default_factory=PicturingValidationConfig)
+    """How the best weights are told."""
+
+    def __post_init__(self) -> None:
+        is_video = isinstance(self.data.source, VideoConfig)
+        check_reads(self.model.encoder, "videos" if is_video else "images")
+        if self.model.is_residual and not self.data.change:
+            raise ConfigError(
+                "`model.is_residual` must be false where the source is the target, which would "
+                "already be the answer. Set it to false, or change source, target or noise."
+            )
+
+
+def _shape(config: ImageConfig | VideoConfig) -> tuple[int, int, int]:
+    return config.channels, config.size, config.size

@@ -1,0 +1,69 @@
+"""Files and data sets → texts that are their own targets."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from regard.core.errors import DataError
+from regard.data.examples import Example
+from regard.data.image_files import names_images
+from regard.data.readers import read_examples
+from regard.data.sound_files import names_sounds
+from regard.data.splitting import Splits
+from regard.data.texts import read_text
+from regard.tasks import reading
+from regard.tasks.recipe import AutoencodingDataConfig
+
+TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
+"""What the names of files end in that hold pairs; of these the sources are read."""
+
+
+def read_own_texts(
+    data: tuple[str, ...],
+    valid: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    config: AutoencodingDataConfig,
+) -> Splits:
+    """Read texts, one a line, or the sources of pairs; otherwise as `read_pairs`."""
+    splits = reading.read_pairs(data, valid, test, config=config, read=_read_file)
+    sides = (splits.train, splits.valid, splits.test)
+    train, valid_side, test_side = (_as_targets(side) for side in sides)
+    return Splits(train, valid_side, test_side, splits.note)
+
+
+def read_own_text_side(
+    paths: tuple[str, ...], side: str, *, config: AutoencodingDataConfig
+) -> list[Example]:
+    """Read one side of the texts, otherwise as `read_side`."""
+    return _as_targets(reading.read_side(paths, side, config=config, read=_read_file))
+
+
+def _read_file(path: str, second: str | None = None) -> list[Example]:
+    """Read a text file, or a file of pairs."""
+    if second is not None:
+        raise DataError(
+            "Texts are their own targets, so one file is enough, but there is a second one, "
+            f"{second}. Leave it out."
+        )
+    if Path(path.removesuffix(".gz")).suffix.lower() in TABLES:
+        return read_examples(path)
+    return read_text(path)
+
+
+def _as_targets(examples: Sequence[Example]) -> list[Example]:
+    """Make each text its own target, once however often it is there; empty lines are left out."""
+    if names_images(examples) or names_sounds(examples):
+        raise DataError(
+            f"A text is needed, but '{examples[0].source}' names an image or a recording. "
+            "Autoencoders of images have the task 'picturing'."
+        )
+    found: dict[str, Example] = {}
+    for example in examples:
+        if not isinstance(example.source, str):
+            raise DataError(
+                f"A source must be one text, but is {len(example.source)}: {example.source}. "
+                "Give a data set with one."
+            )
+        if text := example.source.strip():
+            found.setdefault(text, Example(text, text, tags=example.tags))
+    return list(found.values())

@@ -1,0 +1,55 @@
+"""Sentences come back from codes, spoilt ones are restored, new ones are well formed."""
+
+import re
+
+import pytest
+
+from regard.data.labelled import opinions
+from regard.tasks.codes import draw_codes
+from regard.tasks.learning import train
+from regard.tasks.request import Request
+
+pytestmark = pytest.mark.learn
+
+CLAUSE = (
+    r"the (film|story|cast|music|script|ending|camera|plot|dialogue) (is|was|seems|is not) "
+    r"((very|quite|truly|rather) )?(brilliant|touching|clever|funny|superb|charming|moving|fresh|"
+    r"dull|tedious|clumsy|silly|awful|boring|shallow|stale)"
+)
+OPINION = re.compile(rf"(i think |to be honest , |well , )?{CLAUSE}( , but {CLAUSE})?")
+"""What the grammar of opinions writes."""
+
+
+@pytest.fixture
+def learn_opinions(tmp_path):
+    def learn(recipe):
+        return train(Request(data=("opinions",), recipe=recipe, out=tmp_path / "run", device="cpu"))
+
+    return learn
+
+
+@pytest.mark.quick
+def test_sequence_autoencoder_writes_sentences_anew(learn_opinions, value):
+    trained = learn_opinions("dai2015-autoencoder-laptop")
+    assert value(trained, "accuracy") >= 90
+    assert value(trained, "token_accuracy") >= 99
+
+
+def test_denoising_autoencoder_restores_what_was_spoilt(learn_opinions, value):
+    trained = learn_opinions("hill2016-laptop")
+    assert value(trained, "accuracy") >= 80
+    assert value(trained, "restored_bleu") >= value(trained, "spoilt_bleu") + 12
+
+
+def test_variational_autoencoder_uses_its_code_and_makes_up_sentences(learn_opinions, value):
+    trained = learn_opinions("bowman2016-laptop")
+    assert value(trained, "kl") >= 4
+    assert value(trained, "active_units") >= 8
+    assert value(trained, "bleu") >= 25
+    sentences = trained.predictor.decode(draw_codes(trained.predictor, 200))
+    well_formed = [bool(OPINION.fullmatch(sentence)) for sentence in sentences]
+    assert sum(well_formed) >= 180
+    # Neither the same few again and again, nor only what was learned by heart.
+    assert len({*sentences}) >= 100
+    known = {example.source for example in opinions(5_000)}
+    assert sum(sentence in known for sentence in sentences) <= 60

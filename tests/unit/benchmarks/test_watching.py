@@ -1,0 +1,160 @@
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from benchmarks.results import seeing_questions, video
+from regard.data.datasets import DATASETS
+from regard.data.examples import Example
+from regard.tasks.cookbook import load_recipe
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+
+
+@pytest.fixture
+def watching(monkeypatch):
+    """The script, imported as it is started: beside its neighbours."""
+    before = {*sys.modules}
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    import watching
+
+    yield watching
+    for name in {*sys.modules} - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or ".").parent == BENCHMARKS:
+            del sys.modules[name]
+
+
+def test_every_run_has_a_recipe_that_takes_its_settings_and_a_data_set(watching):
+    for name, plan in watching.EXPERIMENTS.items():
+        for run in plan(Path("runs")):
+            assert load_recipe(run.recipe, run.words).task
+            assert run.data[0].partition(":")[0] in DATASETS
+            assert watching._kind(name, run) in watching.GATHERED
+
+
+class Compass:
+    """Tells where the brightest pixel of a video of 1 x 3 pixels goes."""
+
+    def __call__(self, videos, mask):
+        places = videos[:, :, 0, 0].argmax(-1)  # (B, F)
+        goes_right = places[:, -1] > places[:, 0]
+        return torch.stack([~goes_right, goes_right], 1).float()
+
+
+def test_order_is_told_by_what_is_seen_backwards(watching):
+    right = torch.eye(3)[None, :, None, None]  # one video, three frames
+    left = right.flip(1)
+    batch = SimpleNamespace(rows=[0, 1], source_mask=None, videos=torch.cat([left, right]))
+    task = SimpleNamespace(
+        batches=lambda examples: [batch],
+        inputs=lambda batch: batch.videos,
+        model=Compass(),
+        labels=SimpleNamespace(write=("left", "right").__getitem__),
+    )
+    test = [
+        Example("moving/0/1", "left", tags=("alone",)),
+        Example("moving/0/2", "right", tags=("pass",)),
+        Example("moving/0/3", "up", tags=("hit",)),
+    ]
+    found = watching._of_directions(watching.Finished(task, "moving", test, []))
+    assert found["num_views"] == 2
+    # What never moves is taken for going left, as half of them do.
+    assert [*found["views"].values()] == [100, 100, 50, 25]
+
+
+def test_when_words_look_is_averaged(watching):
+    def seen(first):
+        weights = torch.tensor([[first, 0.0, 1 - first, 0.0]])
+        return SimpleNamespace(
+            mean=lambda: weights, grid=(2, 1, 2), labels=(["hits"], ["cell"] * 4)
+        )
+
+    found = watching._when([seen(1.0), seen(0.5)] * 5)
+    assert found == {"hits": [0.75, 0.25]}
+    assert watching._when([seen(1.0)]) == {}
+
+
+def result(value, interval=None):
+    found = {"name": "score", "value": value, "signature": "how"}
+    return {**found, "interval": interval} if interval else found
+
+
+def run(name, accuracy, *, seed=1, tags=(), **more):
+    return {
+        "name": name,
+        "recipe": name.split()[-1],
+        "seed": seed,
+        "commit": "abc",
+        "hardware": "a machine",
+        "torch": "2",
+        "parameters": 250_000,
+        "command": f"regard train x seed={seed}",
+        "training": {"seconds": 90.0},
+        "journal": [],
+        "test": {
+            "scores": {"accuracy": result(accuracy, [accuracy - 1, accuracy + 1])},
+            "by_tag": [{"name": tag, "count": 9, "accuracy": 81.25} for tag in tags],
+        },
+        **more,
+    }
+
+
+def rows(text):
+    """Return the cells of every row of every table."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def pictures(page):
+    return re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page)
+
+
+def test_questions_have_a_page(tmp_path):
+    asked = {
+        "question": "is there a star",
+        "picture": "scenes/0/4",
+        "kind": "exists",
+        "right": "no",
+        "answer": "yes",
+        "looked": "attention rollout",
+        "words": ["is", "there", "a", "star"],
+        "on words": [0.1, 0.0, 0.0, 0.4],
+        "grid": [1, 2],
+        "on cells": [0.2, 0.3],
+    }
+    without = {"another picture": 40.0, "question alone": 35.0}
+    runs = [
+        run("scenes quick", 90.0, tags=["exists"], maps=[asked], **without),
+        run("scenes quick", 92.0, seed=2),
+    ]
+    value = {"experiment": "visual-questions", "command": "python x.py", "runs": runs}
+    page = seeing_questions.write(value, tmp_path)
+    assert ["quick", "2", "0.25 M", "91.0 ± 1.4", "40.0", "35.0", "1.5"] in rows(page)
+    assert ["exists", "9", "81.2"] in rows(page)
+    assert pictures(page) == ["visual-questions-scenes.png"]
+    assert (tmp_path / "visual-questions-scenes.png").stat().st_size > 1_000
+
+
+def test_videos_have_a_page(tmp_path):
+    told = {
+        "video": "moving/0/3",
+        "right": "a red circle",
+        "words": ["a", "circle"],
+        "grid": [2, 1, 1],
+        "weights": [[0.5, 0.5], [1.0, 0.0]],
+    }
+    views = {"as it is": 99.0, "by chance": 25.0}
+    runs = [
+        run("moving", 80.0, tags=["hit"], data="moving:9", maps=[told], when={"hits": [0.2, 0.8]}),
+        run("moving-directions", 98.0, data="moving:directions", views=views, num_views=7),
+    ]
+    value = {"experiment": "video", "command": "python x.py", "runs": runs}
+    page = video.write(value, tmp_path)
+    assert ["moving", "moving:9", "1", "0.25 M", "80.0 ± 1.0", "1.5"] in rows(page)
+    assert ["what happens: hit", "81.2"] in rows(page)
+    assert ["as it is", "99.0"] in rows(page)
+    assert pictures(page) == ["video-when-moving.svg", "video-moving-1.png"]
+    assert all((tmp_path / name).stat().st_size > 500 for name in pictures(page))

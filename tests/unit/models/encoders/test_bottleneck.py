@@ -1,0 +1,124 @@
+"""Whatever an encoder found, a decoder sees the code and nothing else."""
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
+from regard.models.build import ModelConfig
+from regard.models.encoders import (
+    BottleneckEncoderConfig,
+    ResnetEncoderConfig,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+    build_encoder,
+    max_tokens,
+)
+from regard.models.encoders.bottleneck import remember
+
+RNN = RnnEncoderConfig(cell="lstm", is_bidirectional=True, embedding_dim=4, dim=3)
+
+
+def narrow(of, encoder=RNN, bottleneck=None):
+    bottleneck = bottleneck or VariationalBottleneckConfig(dim=2)
+    return BottleneckEncoderConfig(encoder=encoder, bottleneck=bottleneck, of=of)
+
+
+@pytest.fixture
+def build_narrow():
+    def build_seeded(config, size=11):
+        torch.manual_seed(0)
+        return build_encoder(config, size).eval()
+
+    return build_seeded
+
+
+def test_one_code_is_made_of_the_summary(build_narrow, sentences):
+    encoder = build_narrow(narrow("summary"))
+    memory = encoder(sentences.source, sentences.mask)
+    expected, _ = encoder.bottleneck(encoder.encoder(sentences.source, sentences.mask).summary)
+    assert torch.equal(memory.summary, expected)
+    assert torch.equal(memory.states, expected[:, None])
+    assert memory.mask.shape == (3, 1) and memory.mask.all()
+    assert encoder.memory_dim == 2
+
+
+def test_one_code_is_made_of_each_state(build_narrow, sentences):
+    encoder = build_narrow(narrow("states"))
+    memory = encoder(sentences.source, sentences.mask)
+    expected, _ = encoder.bottleneck(encoder.encoder(sentences.source, sentences.mask).states)
+    assert torch.equal(memory.states, expected)
+    assert torch.equal(memory.mask, sentences.mask)
+
+
+@pytest.mark.parametrize("of", ["summary", "states"])
+def test_nothing_gets_past_the_code(build_narrow, sentences, of):
+    memory = build_narrow(narrow(of))(sentences.source, sentences.mask)
+    assert memory.final is None and memory.tokens is None and memory.values is None
+
+
+def test_codes_of_cells_keep_their_grid(build_narrow, images, image_shape):
+    config = narrow("states", ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)))
+    memory = build_narrow(config, image_shape)(images.source, images.mask)
+    assert memory.layout == (4, 3)
+    assert memory.states.shape == (3, 12, 2)
+
+
+def test_cost_of_a_source_does_not_hang_on_padding(build_narrow, sentences):
+    encoder = build_narrow(narrow("states"))
+    cost = encoder(sentences.source, sentences.mask).losses["kl"]
+    assert cost.shape == (3,)
+    for row in range(3):
+        alone = encoder(*sentences.alone(row)).losses["kl"]
+        assert torch.allclose(alone, cost[row : row + 1], atol=1e-5)
+    assert torch.allclose(encoder(*sentences.padded(4)).losses["kl"], cost, atol=1e-5)
+
+
+def test_model_hands_on_what_its_memory_costs(build, sentences):
+    model = build(ModelConfig(encoder=narrow("summary")))
+    memory = model.encode(sentences.source, sentences.mask)
+    for teacher_forcing in (1.0, 0.5):
+        output = model(
+            sentences.source, sentences.mask, sentences.targets, teacher_forcing=teacher_forcing
+        )
+        assert torch.equal(output.losses["kl"], memory.losses["kl"])
+
+
+def test_remembered_code_equals_the_memory_it_is_of(build_narrow, sentences):
+    memory = build_narrow(narrow("summary"))(sentences.source, sentences.mask)
+    again = remember(memory.states.flatten(1))
+    for name in ("states", "mask", "summary"):
+        assert torch.equal(getattr(again, name), getattr(memory, name))
+
+
+def test_all_tokens_went_into_the_one_code(build_narrow, sentences):
+    inputs = sentences.source, sentences.mask
+    assert not build_narrow(narrow("summary")).groups(*inputs).any()
+    assert build_narrow(narrow("states")).groups(*inputs) is None
+
+
+def test_source_embedding_is_shared_through_the_bottleneck(build):
+    model = build(
+        ModelConfig(
+            encoder=narrow("summary", TransformerEncoderConfig(dim=256, num_heads=2)), ties="output"
+        )
+    )
+    assert model.encoder.encoder.embedding.weight is not model.decoder.embedding.weight
+    model = build(
+        ModelConfig(
+            encoder=narrow("summary", TransformerEncoderConfig(dim=256, num_heads=2)), ties="all"
+        )
+    )
+    assert model.encoder.encoder.embedding.weight is model.decoder.embedding.weight
+
+
+def test_longest_source_is_that_of_the_encoder_inside():
+    inner = TransformerEncoderConfig(positions="learned", max_length=17)
+    assert max_tokens(narrow("states", inner)) == 17
+
+
+def test_encoder_inside_must_fit_the_source():
+    with pytest.raises(
+        ConfigError, match=r"`encoder\.encoder\.kind` 'rnn' reads text, but the source is images"
+    ):
+        build_encoder(narrow("summary", bottleneck=PlainBottleneckConfig(dim=2)), (3, 8, 8))

@@ -1,0 +1,96 @@
+"""Codes of sentences: on a plane, as a measure of oddness, and as a start of a classifier."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.data.examples import Example
+from regard.studies.anomalies import detect
+from regard.studies.compression import Compressor
+from regard.studies.reduction import reduce
+from regard.studies.subjects import Subject
+from regard.tasks.classification import ClassificationTask
+from regard.tasks.cookbook import load_recipe
+from regard.tasks.learning import train
+from regard.tasks.request import Request
+
+TINY = (
+    "model.encoder.encoder.embedding_dim=8",
+    "model.encoder.encoder.dim=8",
+    "model.encoder.bottleneck.dim=4",
+    "model.decoder.embedding_dim=8",
+    "model.decoder.dim=8",
+    "train.max_epochs=0",
+    "train.max_steps=2",
+    "train.validate_every=2",
+)
+
+
+def write(path, nouns):
+    lines = [
+        f"{first} {noun} {verb}s {place} .\t{noun}\n"
+        for first in ("the", "a", "my")
+        for noun in nouns
+        for verb in ("run", "sing", "sleep")
+        for place in ("here", "in the sun", "all day long")
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    return write(folder / "pets.tsv", ("cat", "dog")), write(folder / "tools.tsv", ("saw", "axe"))
+
+
+@pytest.fixture(scope="module")
+def subject(files, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    recipe = "dai2015-autoencoder-laptop"
+    train(Request(data=files[:1], recipe=recipe, settings=TINY, out=out, device="cpu"))
+    return Subject(out, "cpu")
+
+
+def test_originals_are_counts_of_length_one(subject):
+    found = subject.originals(["the cat runs here .", "the the the the"])
+    assert torch.allclose(found.norm(dim=-1), torch.ones(2))
+    tokenizer = subject.task.source.tokenizer
+    (the,) = tokenizer.encode("the")
+    # Four times "the" and the end.
+    assert float(found[1, the]) == pytest.approx(4 / np.sqrt(17))
+
+
+def test_sentences_lie_on_both_planes_without_an_error_to_draw(subject, files):
+    found = reduce(subject, files[0], num_bootstrap=0)
+    own, rival = found.planes.values()
+    assert (own.places.shape, rival.places.shape) == ((54, 2), (54, 2))
+    assert own.error is None and rival.error is None
+    assert set(found.labels) == {"cat", "dog"}
+    assert found.draw().axes
+
+
+def test_error_of_a_sentence_is_what_a_token_of_it_costs(subject, files):
+    text = "my dog sings here ."
+    (scored,) = subject.task.score([Example(text, text)])
+    expected = -sum(scored.token_log_probs) / len(scored.tokens)
+    assert subject.errors([text])[0] == pytest.approx(expected, rel=1e-5)
+    assert detect(subject, *files).unit == "nats a token"
+
+
+def test_sentences_are_not_compressed_as_images(subject):
+    with pytest.raises(ConfigError, match="Only codes of whole numbers can be compressed"):
+        Compressor(subject)
+
+
+def test_classifier_reads_as_the_autoencoder_did(subject):
+    examples = [Example("the cat runs here .", "cat"), Example("my dog sings here .", "dog")]
+    recipe = load_recipe("sst2-lstm", ())
+    begun = ClassificationTask.prepare(
+        recipe, examples, device=torch.device("cpu"), start=subject.task
+    )
+    assert begun.recipe.model.encoder == subject.task.recipe.model.encoder.encoder
+    weights = subject.task.model.encoder.encoder.state_dict()
+    for name, tensor in begun.model.encoder.state_dict().items():
+        assert torch.equal(tensor, weights[name])

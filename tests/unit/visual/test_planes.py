@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from regard.core.errors import DataError
+from regard.visual.picture import to_svg
+from regard.visual.planes import MOST_DOTS, planes
+
+LABELS = ["left", "right"] * 10
+
+
+def places(scale=1.0):
+    found = np.random.default_rng(0).normal(size=(20, 2))
+    found[:, 0] += np.where(np.arange(20) % 2, 3, -3)
+    return scale * found
+
+
+def test_planes_have_the_same_axes_whatever_their_scale():
+    first, second = planes({"a": places(), "b": places(100)}, LABELS, notes={"a": "one"}).axes
+    assert first.get_xlim() == second.get_xlim()
+    dots = [axes.collections[0].get_offsets() for axes in (first, second)]
+    assert np.allclose(*dots)
+
+
+def test_every_label_has_its_dots_and_its_name():
+    (axes,) = planes({"a": places()}, LABELS, notes={"a": "told"}).axes
+    assert [len(dots.get_offsets()) for dots in axes.collections] == [10, 10]
+    assert {text.get_text() for text in axes.texts} >= {"left", "right", "told"}
+
+
+def test_of_many_items_some_are_drawn():
+    many = np.random.default_rng(0).normal(size=(3 * MOST_DOTS, 2))
+    (axes,) = planes({"a": many}, ["x"] * len(many), notes={}).axes
+    assert len(axes.collections[0].get_offsets()) == MOST_DOTS
+
+
+def test_labels_are_escaped():
+    assert "<b>" not in to_svg(planes({"a": places()}, ["<b>", "c"] * 10, notes={}))
+
+
+def test_places_without_labels_are_refused():
+    with pytest.raises(DataError, match=r"Each of 20 items must have two numbers on the plane 'a'"):
+        planes({"a": places()[:, :1]}, LABELS, notes={})
