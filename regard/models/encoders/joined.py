@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.positions import GridPositions, Positions
+from regard.attention.positions import Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.models.blocks import (
@@ -14,7 +14,6 @@ from regard.models.blocks import (
     TransformerBlock,
     TransformerBlocks,
     build_final_norm,
-    place,
 )
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
@@ -59,9 +58,6 @@ class JoinedEncoderConfig:
     """Heads of each attention in these blocks."""
     dropout: float = 0.1
     """Dropout in these blocks."""
-    positions: Literal["none", "grid"] = "none"
-    """What tells cells where they are, before these blocks: no more than what sees the image does,
-    or sines and cosines of row and column. A residual network by itself hardly tells."""
 
     def __post_init__(self) -> None:
         at_least("num_layers", self.num_layers, 0)
@@ -95,7 +91,6 @@ class JoinedEncoder(TokenEncoder):
         self.bridge = nn.Sequential(
             nn.Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
-        self.place = CELL_POSITIONS[config.positions]
         self.blocks, self.norm = _build_blocks(config, self.memory_dim)
 
     @property
@@ -111,8 +106,7 @@ class JoinedEncoder(TokenEncoder):
         """
         ids, images = values
         words, seen = self.text(ids, mask), self.image(images, mask)
-        cells = self.place(self.bridge(seen.states), seen)  # (B, P, D)
-        cells = cells.to(words.states.dtype)
+        cells = self.bridge(seen.states).to(words.states.dtype)  # (B, P, D)
         joined = Memory(
             states=torch.cat([cells, words.states], dim=1),
             mask=torch.cat([seen.mask, words.mask.to(cells.device)], dim=1),
@@ -131,20 +125,6 @@ class JoinedEncoder(TokenEncoder):
         return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)
 
 
-def _place_nowhere(cells: Tensor, seen: Memory) -> Tensor:
-    return cells
-
-
-def _place_on_grid(cells: Tensor, seen: Memory) -> Tensor:
-    """Add to cells (B, P, D) what tells their row and column."""
-    assert seen.layout is not None
-    grid = GridPositions(dim=cells.shape[-1], num_heads=1, num_columns=seen.layout[1])
-    return place(cells, grid)
-
-
-CELL_POSITIONS = {"none": _place_nowhere, "grid": _place_on_grid}
-
-
 def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlocks, nn.Module]:
     if not config.num_layers:
         return TransformerBlocks(), nn.Identity()
@@ -157,7 +137,7 @@ def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlo
         is_norm_first=True,
         dropout=config.dropout,
     )
-    # Where a word or a cell is has been told already.
+    # Words and cells of a transformer know their places already; those of a residual network do not.
     positions = Positions(dim=dim, num_heads=config.num_heads)
     blocks = TransformerBlocks(
         TransformerBlock(settings, positions) for _ in range(config.num_layers)

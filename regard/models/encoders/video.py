@@ -169,7 +169,7 @@ def _with_past(frames: Tensor, num_seen: int) -> Tensor:
     padded = torch.cat([first, frames], dim=1)
     num_frames = frames.shape[1]
     shifted = [padded[:, past : past + num_frames] for past in reversed(range(num_seen))]
-    return torch.cat(shifted, dim=2)  # (B, F, C', Y, X)
+    return torch.cat(shifted, dim=2)  # (B, F, C, Y, X)
 
 
 def place_cells(cells: Tensor, *, num_columns: int) -> Tensor:

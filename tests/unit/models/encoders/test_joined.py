@@ -14,7 +14,6 @@ from regard.models.encoders import (
     VitEncoderConfig,
     max_tokens,
 )
-from regard.models.interfaces import Memory
 
 BLOCKS = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
 TEXTS = {
@@ -34,16 +33,6 @@ def settings(text="transformer", image="vit", **changes):
     return JoinedEncoderConfig(
         **{"text": TEXTS[text], "image": IMAGES[image], "num_heads": 2, "dropout": 0.0, **changes}
     )
-
-
-class Pixels(torch.nn.Module):
-    """Eyes that see each pixel by itself, and so tell nothing of its place."""
-
-    def forward(self, values, mask):
-        states = values.repeat(1, 2, 1, 1).flatten(2).transpose(1, 2)  # (B, S, D)
-        mask = states.new_ones(states.shape[:2], dtype=torch.bool)
-        layout = (values.shape[2], values.shape[3])
-        return Memory(states=states, mask=mask, summary=states.mean(1), layout=layout)
 
 
 def build(**changes):
@@ -70,33 +59,6 @@ def test_batched_equals_alone(pair, text, image, num_layers):
     alone = encoder((ids[1:, :3], images[1:]), mask[1:, :3])
     assert torch.allclose(memory.states[1][memory.mask[1]], alone.states[0], atol=1e-5)
     assert torch.allclose(memory.summary[1], alone.summary[0], atol=1e-5)
-
-
-def test_cells_of_one_colour_are_told_apart_by_their_places_on_the_grid(pair):
-    """A single convolution sees the same in all cells that are not at an edge."""
-    ids, _, mask = pair
-    images = torch.zeros(2, 3, 7, 9)
-    rows, columns = slice(2, -2), slice(2, -2)
-    inner = {}
-    for positions in ("none", "grid"):
-        torch.manual_seed(0)
-        config = settings(image="resnet", positions=positions)
-        cells = JoinedEncoder(config, (11, (3, 7, 9))).eval()((ids, images), mask).states[:, :63]
-        inner[positions] = cells[0].view(7, 9, -1)[rows, columns].flatten(0, 1)
-    alike = torch.cdist(inner["none"], inner["none"])
-    apart = torch.cdist(inner["grid"], inner["grid"]) + torch.eye(len(alike))
-    assert alike.max() < 1e-3 < apart.min()
-
-
-@pytest.mark.parametrize("positions", ["none", "grid"])
-def test_blocks_see_where_things_are(pair, positions):
-    """An image turned over is another image to words that know places, and to them alone."""
-    ids, images, mask = pair
-    encoder = build(image="resnet", num_layers=1, positions=positions)
-    encoder.image = Pixels()
-    turned = images.flip(-1)
-    before, after = (encoder((ids, values), mask).states[:, 24:] for values in (images, turned))
-    assert torch.allclose(before, after, atol=1e-5) == (positions == "none")
 
 
 @pytest.mark.parametrize("num_layers", [0, 1])
