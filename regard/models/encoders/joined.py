@@ -137,7 +137,7 @@ def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlo
         is_norm_first=True,
         dropout=config.dropout,
     )
-    # Words and cells of a transformer know their places already; those of a residual network do not.
+    # A transformer has told already where a word or a cell is; a residual network does not.
     positions = Positions(dim=dim, num_heads=config.num_heads)
     blocks = TransformerBlocks(
         TransformerBlock(settings, positions) for _ in range(config.num_layers)
