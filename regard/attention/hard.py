@@ -32,22 +32,35 @@ class HardAttention(GlobalAttention):
 
     Xu et al. 2015, section 4.1. In training some hypotheses see the expected context instead, as
     in soft attention, which makes the gradient steadier (the paper does so with probability 0.5).
-    Whether one does is its place, drawn once and kept.
+    Whether one does is its place, drawn once and kept. Who knows nothing yet chooses blindly, and
+    learns little from it: all hypotheses may begin softly.
 
     Args:
         score: How well a query fits a key.
         soft_share: Probability that a hypothesis sees the expected context in training.
+        soft_steps: Training batches over which that probability falls from 1 to `soft_share`.
     """
 
-    def __init__(self, score: Score, *, soft_share: float = 0.5) -> None:
+    num_begun: Tensor
+
+    def __init__(self, score: Score, *, soft_share: float = 0.5, soft_steps: int = 0) -> None:
         super().__init__(score)
         self.soft_share = soft_share
+        self.soft_steps = soft_steps
+        # Who does not count them needs no count among its weights.
+        self.register_buffer("num_begun", torch.tensor(0), persistent=soft_steps > 0)
 
     def begin(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
         """Return which hypotheses see what is expected, (B·W,)."""
         mask = prepared["mask"]
-        share = self.soft_share if self.training else 0.0
+        share = self._next_share() if self.training else 0.0
         return torch.rand(len(mask) * beams, device=mask.device) < share
+
+    def _next_share(self) -> Tensor:
+        """Return the share of the next training batch that sees what is expected."""
+        left = (self.soft_steps - self.num_begun).clamp(min=0) / max(self.soft_steps, 1)
+        self.num_begun += 1
+        return self.soft_share + (1 - self.soft_share) * left
 
     def advance(self, place: Tensor, weights: Tensor) -> Tensor:
         """Return which hypotheses see what is expected: the same."""

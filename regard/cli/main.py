@@ -16,13 +16,16 @@ from regard.cli import (
     compress,
     data,
     demo,
+    embed,
     evaluate,
     explain,
     exporting,
     importing,
     interpolate,
     ladder,
+    neighbours,
     predict,
+    probe,
     reduce,
     reproduce,
     sample,
@@ -70,6 +73,9 @@ app.command("chat")(chat.chat)
 app.command("evaluate")(evaluate.evaluate)
 app.command("score")(score.score)
 app.command("show")(show.show)
+app.command("embed")(embed.embed)
+app.command("neighbours")(neighbours.neighbours)
+app.command("probe")(probe.probe)
 app.command("reduce")(reduce.reduce)
 app.command("anomalies")(anomalies.anomalies)
 app.command("compress")(compress.compress)

@@ -8,7 +8,10 @@ import typer
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(help="The experiment: nadaraya-watson or show-attend-tell.")
+        str,
+        typer.Argument(
+            help="The experiment: nadaraya-watson, show-attend-tell or sentence-vectors."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="Where its files go; runs/NAME if not given.")

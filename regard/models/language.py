@@ -19,7 +19,7 @@ from regard.models.blocks import (
     place,
 )
 from regard.models.init import InitConfig, initialise
-from regard.models.interfaces import Output, State
+from regard.models.interfaces import Encoder, Memory, Output, State
 from regard.models.recurrence import Cell, Recurrence, num_tensors
 
 
@@ -195,6 +195,31 @@ def build_language_model(config: LanguageModelConfig, *, vocab_size: int) -> Lan
     if config.is_tied:
         model.output.weight = model.embedding.weight
     return model
+
+
+class LanguageReader(Encoder):
+    """A language model that reads instead of writing: what it knows at each token is its state.
+
+    The summary is the state of the last token, the one that has seen the whole text.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        super().__init__()
+        self.model = model
+        self.memory_dim = model.output.in_features
+
+    def forward(self, values: Tensor, mask: Tensor) -> Memory:
+        """Read whole texts, token ids (B, S), padded at the end, and return their `Memory`."""
+        found: list[Tensor] = []
+        hook = self.model.output.register_forward_pre_hook(lambda _, given: found.append(given[0]))
+        try:
+            self.model(values)
+        finally:
+            hook.remove()
+        (states,) = found
+        mask = mask.to(values.device)
+        last = (mask.sum(1) - 1)[:, None, None].expand(-1, 1, states.shape[-1])  # (B, 1, D)
+        return Memory(states, mask, states.gather(1, last)[:, 0], tokens=values)
 
 
 def next_log_probs(logits: Tensor, labels: Tensor) -> Tensor:

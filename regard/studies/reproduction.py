@@ -9,11 +9,13 @@ from regard.core.tables import pick
 from regard.studies.captions import show_attend_tell
 from regard.studies.findings import Findings
 from regard.studies.regression import nadaraya_watson
+from regard.studies.sentence_vectors import sentence_vectors
 from regard.tasks.runs import describe_making
 
 REPRODUCTIONS: dict[str, Callable[[int, Path], Findings]] = {
     "nadaraya-watson": lambda seed, _folder: nadaraya_watson(seed),
     "show-attend-tell": show_attend_tell,
+    "sentence-vectors": sentence_vectors,
 }
 """From name to the experiment, which takes a seed and a folder for what it trains."""
 

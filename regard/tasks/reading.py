@@ -1,12 +1,13 @@
 """Files and data sets → training, validation and test data that share no source."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.audio import AudioConfig, keep_audible
-from regard.data.datasets import Reader, find_data
+from regard.data.datasets import DATASETS, Reader, find_data
 from regard.data.examples import Example
 from regard.data.image_files import (
     find_images,
@@ -25,6 +26,9 @@ from regard.data.texts import read_text, split_text
 from regard.data.video import VideoConfig, keep_readable_videos
 from regard.data.video_files import find_videos, read_video_captions, read_video_folder
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
+
+SideReader: TypeAlias = Callable[..., list[Example]]
+"""Reads `(paths, side, *, config)`, as `read_side` does."""
 
 
 def read_pairs(
@@ -167,6 +171,19 @@ def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
         return iter(find_sounds(path))
     lines = read_sources(path)
     return place_images(lines, path) if _reads_both(recipe.data) else lines
+
+
+def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list[Any]:
+    """Read sources from a file as `read_asked` does, or those of a named data set's test part.
+
+    Args:
+        data: A file, `-`, a folder, or the name of a data set; a file wins over a name.
+        recipe: What the model reads.
+        read_side: How the task reads data sets with a name.
+    """
+    if data.partition(":")[0] in DATASETS and not Path(data).exists():
+        return [example.source for example in read_side((data,), "test", config=recipe.data)]
+    return list(read_asked(data, recipe))
 
 
 def read_texts(

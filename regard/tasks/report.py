@@ -12,6 +12,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.listening import listen_through
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
+from regard.tasks.representations import representation_sections
 from regard.tasks.seeing import look_through, num_columns
 from regard.visual import curves, heatmap, spectrogram
 from regard.visual.picture import to_svg
@@ -83,6 +84,7 @@ def write_report(
         *_groups("by source length", evaluation.by_length),
         *_groups("by phenomenon", evaluation.by_tag),
         *_errors(evaluation),
+        *representation_sections(predictor, evaluation.sources),
         Section("How it was made", _making(metrics, evaluation)),
     ]
     path = folder / runs.REPORT

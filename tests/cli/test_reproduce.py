@@ -45,7 +45,7 @@ def test_unknown_experiment_is_refused(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = refused("reproduce", "nadaraya-wattson")
     assert message == (
-        "`name` must be one of 'nadaraya-watson', 'show-attend-tell', but is 'nadaraya-wattson'. "
-        "Did you mean 'nadaraya-watson'?"
+        "`name` must be one of 'nadaraya-watson', 'show-attend-tell', 'sentence-vectors', but is "
+        "'nadaraya-wattson'. Did you mean 'nadaraya-watson'?"
     )
     assert list(tmp_path.iterdir()) == []

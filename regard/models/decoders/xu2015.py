@@ -55,6 +55,8 @@ class HardXuDecoderConfig(XuDecoderConfig):
     """What kind of decoder this is."""
     soft_share: float = 0.5
     """Share of the training sources that are seen softly, for steadier gradients."""
+    soft_steps: int = 0
+    """Training batches over which that share falls from 1, as nobody looks well at first."""
     reward: float = 0.05
     """Weight of the loss by which choices are learned, the λ_r of the paper."""
     entropy: float = 0.002
@@ -63,6 +65,7 @@ class HardXuDecoderConfig(XuDecoderConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         within("soft_share", self.soft_share, low=0.0, high=1.0)
+        at_least("soft_steps", self.soft_steps, 0)
         at_least("reward", self.reward, 0.0)
         at_least("entropy", self.entropy, 0.0)
 
@@ -177,7 +180,11 @@ class HardXuDecoder(XuDecoder):
 
     def __init__(self, config: HardXuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__(config, vocab_size, memory_dim=memory_dim)
-        self.attention = HardAttention(config.build_score(memory_dim), soft_share=config.soft_share)
+        self.attention = HardAttention(
+            config.build_score(memory_dim),
+            soft_share=config.soft_share,
+            soft_steps=config.soft_steps,
+        )
         self.advantage = Advantage(vocab_size)
         self.reward = config.reward
         self.entropy = config.entropy

@@ -64,7 +64,7 @@ class RnnEncoder(TokenEncoder):
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         lengths = mask.sum(1).cpu()
-        order = _reading_order(lengths, values.shape[1]) if self.config.is_reversed else None
+        order = reading_order(lengths, values.shape[1]) if self.config.is_reversed else None
         if order is not None:
             order = order.to(values.device, non_blocking=True)  # (B, S)
         read = values if order is None else values.gather(1, order)
@@ -98,7 +98,7 @@ class RnnEncoder(TokenEncoder):
         return final[-1][0]
 
 
-def _reading_order(lengths: Tensor, length: int) -> Tensor:
+def reading_order(lengths: Tensor, length: int) -> Tensor:
     """Return the positions of each sentence last to first, (B, S); its end token stays last.
 
     The order is its own inverse, so that gathering twice restores the sentence.

@@ -59,6 +59,25 @@ def test_some_see_what_is_expected():
     assert (choice.log_probs[0, ~places] < 0).all()
 
 
+def test_share_that_sees_what_is_expected_falls_batch_by_batch():
+    torch.manual_seed(0)
+    attention = HardAttention(DotScore(3, 3), soft_share=0.2, soft_steps=4)
+    prepared = attention.prepare(torch.randn(2000, 1, 3), torch.ones(2000, 1).bool())
+    attention.eval().begin(prepared)  # This batch is none of them.
+    shares = [attention.train().begin(prepared).float().mean().item() for _ in range(6)]
+    assert shares[0] == 1
+    assert shares == pytest.approx([1, 0.8, 0.6, 0.4, 0.2, 0.2], abs=3 * 0.5 / 2000**0.5)
+
+
+def test_who_goes_on_later_goes_on_with_the_same_share():
+    attention, other = (HardAttention(DotScore(3, 3), soft_steps=4) for _ in range(2))
+    prepared = attention.prepare(torch.randn(1, 1, 3), torch.ones(1, 1).bool())
+    attention.begin(prepared)
+    other.load_state_dict(attention.state_dict())
+    assert other.num_begun == attention.num_begun == 1
+    assert not HardAttention(DotScore(3, 3)).state_dict()
+
+
 def test_what_is_recorded_is_where_it_looked():
     choice, _, _, _, maps = ask(is_training=True)
     assert torch.equal(maps.stack()[:, 0, 0], choice.weights)

@@ -78,6 +78,8 @@ def test_page_has_every_section(text):
         "Attention",
         "BLEU by source length",
         "BLEU by phenomenon",
+        "Sentences as points",
+        "What each layer knows",
         "How it was made",
     ]
 

@@ -128,6 +128,12 @@ def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
     assert not terms[is_soft].any() and terms[~is_soft, 0].all()
 
 
+def test_what_is_seen_softly_at_first_is_told_by_the_settings(memory):
+    decoder = build_hard(soft_share=0.0, soft_steps=1).train()
+    first, second = (decoder.start(memory).moving["place"] for _ in range(2))
+    assert first.all() and not second.any()
+
+
 def test_what_is_usual_is_saved(memory, tmp_path):
     decoder, other = build_hard(soft_share=0.0).train(), build_hard()
     told = torch.full((3, 4), -1.5)
@@ -249,10 +255,11 @@ def test_mean_of_drawn_gradients_approaches_the_exact_one(usual):
     [
         (SoftXuDecoderConfig, {"doubly_stochastic": -1.0}, "`doubly_stochastic` must be at least"),
         (HardXuDecoderConfig, {"soft_share": 1.5}, "`soft_share` must be between 0.0 and 1.0"),
+        (HardXuDecoderConfig, {"soft_steps": -1}, "`soft_steps` must be at least 0, but is -1"),
         (HardXuDecoderConfig, {"reward": -1.0}, "`reward` must be at least 0.0, but is -1.0"),
         (HardXuDecoderConfig, {"entropy": -1.0}, "`entropy` must be at least 0.0, but is -1.0"),
     ],
-    ids=["doubly-stochastic", "soft-share", "reward", "entropy"],
+    ids=["doubly-stochastic", "soft-share", "soft-steps", "reward", "entropy"],
 )
 def test_settings_have_limits(settings, changes, message):
     with pytest.raises(ConfigError, match=message):

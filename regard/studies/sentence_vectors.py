@@ -1,0 +1,165 @@
+"""Sentences as points (Sutskever et al. 2014, fig. 2): does like meaning lie close together?"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.data.phrasebook.meanings import Turned, draw_turned
+from regard.data.readers import write_examples
+from regard.metrics.bags import BagOfWords
+from regard.metrics.vectors import Array, cosines, retrieve
+from regard.studies.findings import Findings, Picture, Relation
+from regard.tasks import runs
+from regard.tasks.embedding import embed, project
+from regard.tasks.learning import train
+from regard.tasks.probing import unlearned
+from regard.tasks.request import Request
+from regard.visual.scatter import grouped
+
+MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
+"""Recipes by the name of the rung: a fixed context, and attention."""
+
+SETTINGS = (
+    "data.batch.max_length=30",
+    "data.batch.max_tokens=400",
+    "train.max_epochs=10",
+    "search.beams=1",
+)
+"""Small batches make many steps of few short sentences."""
+
+NUM_LEARNED, NUM_WATCHED, NUM_MEASURED = 2_000, 50, 100
+"""What is trained on, validated on and measured: sentences in four ways each."""
+
+NUM_SHOWN = 2
+"""Of those measured, the first that are drawn."""
+
+FIXED, ATTENDING = MODELS
+MEAN = "bahdanau2015, mean of states"
+BAG, UNLEARNED = "bag of words", "sutskever2014, not trained"
+LIKE, SAME_WORDS, OTHER = "like meaning", "same words, other meaning", "other words"
+FOUND = "like found %"
+
+_ABOUT = (
+    "Two recurrent encoder–decoders learn to translate short English sentences into German: one "
+    "whose decoder knows the source by its last state alone, and one that attends. Each sentence "
+    "comes in four ways: the time last and the time first, which mean the same and have the same "
+    "translation; and both again with who does it and to whom it is done exchanged, which are the "
+    f"same words and mean something else. {NUM_MEASURED} sentences that neither has seen are then "
+    "read in these four ways. A sentence's vector is the encoder's fixed context, its last state; "
+    "of the one that attends, also the mean of all states. The numbers are mean cosines: of two "
+    "sentences of like meaning, of two of the same words and another meaning, and of two about "
+    f"something else. Like found: how many of the {4 * NUM_MEASURED} sentences have that of like "
+    "meaning as their nearest; where several are as near, as between bags of the same words, none "
+    "is found."
+)
+
+
+def sentence_vectors(seed: int, folder: Path) -> Findings:
+    """Train both models and see where their sentences lie.
+
+    Args:
+        seed: What the models start from; the sentences are always the same.
+        folder: Where their runs go; those that it already holds for this seed are taken.
+    """
+    drawn = draw_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
+    measured, learned = drawn[:NUM_MEASURED], drawn[NUM_MEASURED + NUM_WATCHED :]
+    sides = {
+        "train": learned,
+        "valid": drawn[NUM_MEASURED : NUM_MEASURED + NUM_WATCHED],
+        "test": measured,
+    }
+    for side, own in sides.items():
+        pairs = [example for one in own for example in one.examples]
+        write_examples(folder / "data" / f"{side}.jsonl", pairs)
+    sentences = [sentence for one in measured for sentence in one.sentences]
+    tasks = {name: _learn(name, seed, folder) for name in MODELS}
+    vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
+    vectors[MEAN] = embed(tasks[ATTENDING], sentences, pooling="mean")
+    shown = {name: vectors[name] for name in (*MODELS, MEAN)}
+    vectors[UNLEARNED] = embed(unlearned(tasks[FIXED]), sentences)
+    known = [sentence for one in learned for sentence in one.sentences]
+    vectors[BAG] = BagOfWords(known)(sentences)
+    numbers = {name: measure(own) for name, own in vectors.items()}
+    return Findings(
+        title="Sentences as points",
+        about=_ABOUT,
+        numbers=numbers,
+        relations=_relations(numbers),
+        pictures={"sentence-vectors": _draw(shown, measured)},
+    )
+
+
+def measure(vectors: Array) -> dict[str, float]:
+    """Measure vectors of sentences, the four of each `Turned` one after the other."""
+    similar = cosines(vectors, vectors)
+    numbers = np.arange(len(vectors))
+    meaning, words = numbers // 2, numbers // 4
+    is_like = (meaning[:, None] == meaning) & (numbers[:, None] != numbers)
+    is_same = words[:, None] == words
+    found = retrieve(similar, meaning.tolist())["accuracy"]
+    return {
+        LIKE: float(similar[is_like].mean()),
+        SAME_WORDS: float(similar[is_same & (meaning[:, None] != meaning)].mean()),
+        OTHER: float(similar[~is_same].mean()),
+        FOUND: found.value,
+    }
+
+
+def _learn(name: str, seed: int, folder: Path) -> Any:
+    out = folder / f"{name}-{seed}"
+    if (out / runs.METRICS).exists():
+        return runs.load_one(out)
+    data, valid, test = (
+        (str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")
+    )
+    request = Request(
+        data=data,
+        valid=valid,
+        test=test,
+        recipe=MODELS[name],
+        settings=(f"seed={seed}", *SETTINGS),
+        out=out,
+    )
+    return train(request.going_on()).predictor
+
+
+def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
+    fixed, attending, mean, bag = (numbers[name] for name in (FIXED, ATTENDING, MEAN, BAG))
+    return (
+        Relation(
+            "With a fixed context, like meaning is closer than the same words otherwise.",
+            fixed[LIKE] > fixed[SAME_WORDS],
+        ),
+        Relation("Bags of words are the same for both.", abs(bag[LIKE] - bag[SAME_WORDS]) < 1e-6),
+        Relation(
+            "It is learned: the fresh encoder has the same words closer.",
+            numbers[UNLEARNED][LIKE] < numbers[UNLEARNED][SAME_WORDS],
+        ),
+        Relation(
+            "With attention, the states hold the meaning, and not the last one alone.",
+            mean[LIKE] > mean[SAME_WORDS] and mean[FOUND] > attending[FOUND],
+        ),
+    )
+
+
+def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
+    """Draw the first sentences of each model on the two components that tell most of them."""
+    shown = [sentence for one in turned[:NUM_SHOWN] for sentence in one.sentences]
+    panels = {}
+    for name, own in vectors.items():
+        points, share = project(own[: len(shown)])
+        panels[f"{name} · {100 * share:.0f} %"] = [(float(x), float(y)) for x, y in points]
+    drawn = grouped(
+        panels,
+        shown,
+        groups=[number // 2 for number in range(len(shown))],
+        marks=[number % 2 for number in range(len(shown))],
+    )
+    caption = (
+        f"The first {NUM_SHOWN} of the sentences, each in four ways, on the first two principal "
+        "components of their vectors; above each plane, the share of the variance that it tells. A "
+        "colour is a meaning, a mark an order of words."
+    )
+    return Picture(drawn, caption)

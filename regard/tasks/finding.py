@@ -1,0 +1,77 @@
+"""The sources that an encoder takes to be alike: nearest by the cosine of their vectors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.core.errors import DataError
+from regard.metrics.vectors import cosines, nearest
+from regard.tasks.embedding import embed
+from regard.tasks.evaluation import as_text
+from regard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A source that is like another."""
+
+    source: str
+    """As one line."""
+    similarity: float
+    """The cosine of both vectors, from -1 to 1."""
+
+
+def find_neighbours(
+    task: Task[Any],
+    sources: Sequence[Any],
+    queries: Sequence[Any] | None = None,
+    *,
+    num: int = 5,
+    layer: int | None = None,
+    pooling: str | None = None,
+) -> list[tuple[str, list[Neighbour]]]:
+    """Return each query with the sources nearest to it, the nearest first.
+
+    Args:
+        task: A run with an encoder.
+        sources: Where to look; equal ones count once, empty ones not.
+        queries: What to look for, empty ones left out; if not given, each source among the others.
+        num: How many neighbours a query.
+        layer: As for `embed`.
+        pooling: As for `embed`.
+    """
+    candidates = _distinct(sources)
+    asked = candidates if queries is None else [query for query in queries if _line(query)]
+    if len(candidates) < (2 if queries is None else 1) or not asked:
+        raise DataError(
+            "Neighbours need something to look for and something else to find, but there are "
+            f"{len(asked)} queries and {len(candidates)} distinct lines that are not empty."
+        )
+    vectors = embed(task, candidates, layer=layer, pooling=pooling)
+    own = vectors if queries is None else embed(task, asked, layer=layer, pooling=pooling)
+    similar = cosines(own, vectors)
+    if queries is None:
+        # Nobody is one's own neighbour.
+        np.fill_diagonal(similar, -np.inf)
+        num = min(num, len(candidates) - 1)
+    return [
+        (
+            _line(query),
+            [Neighbour(_line(candidates[place]), float(row[place])) for place in places],
+        )
+        for query, row, places in zip(asked, similar, nearest(similar, num), strict=True)
+    ]
+
+
+def _distinct(sources: Sequence[Any]) -> list[Any]:
+    """Return the first of each that make the same line, without empty ones."""
+    first: dict[str, Any] = {}
+    for source in sources:
+        first.setdefault(_line(source), source)
+    return [source for line, source in first.items() if line]
+
+
+def _line(source: Any) -> str:
+    return as_text(source).strip()

@@ -1,0 +1,116 @@
+"""Vectors, neighbours and probes as a person asks for them."""
+
+import json
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from regard.tasks.embedding import embed
+
+LINES = ["a b c", "", "e d", "b a c d"]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return path
+
+
+class TestEmbed:
+    def test_one_line_is_one_vector(self, regard, tiny_run, file, tmp_path):
+        answer = regard("embed", tiny_run.folder, file, "--out", tmp_path / "x.npy")
+        assert answer.lines == [f"4 vectors of width 48: {tmp_path / 'x.npy'}"]
+        expected = embed(tiny_run.predictor, LINES)
+        np.testing.assert_allclose(np.load(tmp_path / "x.npy"), expected, atol=1e-6)
+        assert "1 of 4 lines are empty" in answer.err
+
+    def test_safetensors_say_how_they_were_made(self, regard, tiny_run, file, tmp_path):
+        out = tmp_path / "x.safetensors"
+        regard("embed", tiny_run.folder, file, "--out", out, "--layer", 1, "--pooling", "first")
+        with safe_open(out, "numpy") as opened:
+            found, making = opened.get_tensor("vectors"), opened.metadata()
+        expected = embed(tiny_run.predictor, LINES, layer=1, pooling="first")
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+        assert (making["layer"], making["pooling"]) == ("1", "first")
+        assert making["run"] == str(tiny_run.folder) and making["data"] == str(file)
+
+    def test_named_data_set_gives_its_test_part(self, regard, tiny_run, tmp_path):
+        out = tmp_path / "x.npy"
+        assert regard("embed", tiny_run.folder, "copy:20", "--out", out).code == 0
+        assert np.load(out).shape == (500, 48)
+
+    def test_standard_input_is_read(self, regard, tiny_run, tmp_path):
+        out = tmp_path / "x.npy"
+        regard("embed", tiny_run.folder, "-", "--out", out, stdin="a b c\n")
+        np.testing.assert_allclose(np.load(out), embed(tiny_run.predictor, ["a b c"]), atol=1e-6)
+
+    def test_wrong_suffix_is_refused_before_the_run_is_read(self, refused, tmp_path):
+        message = refused("embed", tmp_path / "no-run", "-", "--out", "x.csv")
+        assert message == "`--out` must end in .npy or .safetensors, but is 'x.csv'."
+
+    def test_place_that_cannot_be_written_is_refused(self, refused, tiny_run, tmp_path):
+        (tmp_path / "file").touch()
+        out = tmp_path / "file" / "x.npy"
+        message = refused("embed", tiny_run.folder, "-", "--out", out, stdin="a\n")
+        assert message.startswith(f"{out} cannot be written")
+
+    def test_layer_that_is_not_there_is_refused(self, refused, tiny_run, tmp_path):
+        words = ("--out", tmp_path / "x.npy", "--layer", 7)
+        message = refused("embed", tiny_run.folder, "-", *words, stdin="a\n")
+        assert message == "`layer` must be between 0 and 1, but is 7."
+        assert not (tmp_path / "x.npy").exists()
+
+    def test_file_that_is_not_there_is_refused(self, refused, tiny_run, tmp_path):
+        message = refused("embed", tiny_run.folder, "nowhere.txt", "--out", tmp_path / "x.npy")
+        assert "nowhere.txt" in message
+
+
+class TestNeighbours:
+    def test_neighbours_of_a_query_are_printed_with_their_cosine(self, regard, tiny_run, file):
+        answer = regard("neighbours", tiny_run.folder, file, "--query", "e d", "-k", 2)
+        rows = [line.split("\t") for line in answer.lines]
+        assert rows[0] == ["1.0000", "e d"] and len(rows) == 2
+        assert float(rows[1][0]) < 1
+
+    def test_each_line_is_asked_without_a_query(self, regard, tiny_run, file):
+        answer = regard("neighbours", tiny_run.folder, file, "-k", 1)
+        rows = [line.split("\t") for line in answer.lines]
+        assert [row[0] for row in rows] == ["a b c", "e d", "b a c d"]
+        assert all(row[0] != row[2] for row in rows)
+
+    def test_queries_come_from_standard_input(self, regard, tiny_run, file):
+        words = ("--query", "-", "-k", 1)
+        answer = regard("neighbours", tiny_run.folder, file, *words, stdin="e d\nb a c d\n")
+        rows = [line.split("\t") for line in answer.lines]
+        assert [(row[0], row[2]) for row in rows] == [("e d", "e d"), ("b a c d", "b a c d")]
+
+    def test_no_neighbours_are_refused(self, refused, tiny_run, file):
+        message = refused("neighbours", tiny_run.folder, file, "-k", 0)
+        assert message == "`-k` must be at least 1, but is 0."
+
+    def test_empty_query_is_refused(self, refused, tiny_run, file):
+        message = refused("neighbours", tiny_run.folder, file, "--query", " ")
+        assert "there are 0 queries and 3 distinct lines" in message
+
+
+class TestProbe:
+    def test_every_layer_is_a_row_beside_a_fresh_encoder(self, regard, tiny_run):
+        answer = regard("probe", tiny_run.folder)
+        assert answer.code == 0
+        assert "word order %" in answer.lines[0] and answer.lines[0].count("fresh") == 3
+        assert answer.lines[1].split()[0] == "embeddings"
+        assert answer.lines[2].startswith(" layer 1")
+        assert answer.lines[-1].startswith("Probes learned from 15 texts and were tested on 15")
+
+    def test_json_holds_every_number(self, regard, tiny_run, tmp_path):
+        path = tmp_path / "texts.txt"
+        path.write_text("".join(f"{a} {b}\n" for a in "abcde" for b in "abcde"), encoding="utf-8")
+        found = json.loads(regard("probe", tiny_run.folder, path, "--json").out)
+        assert len(found["layers"]) == len(found["control"]) == 2
+        assert found["layers"][0]["word order %"] is None
+        assert found["num_learned"] == 13
+
+    def test_too_few_texts_are_refused(self, refused, tiny_run, file):
+        assert "there are 3. Name more data." in refused("probe", tiny_run.folder, file)
