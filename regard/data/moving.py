@@ -28,10 +28,11 @@ DIRECTIONS: dict[str, tuple[int, int]] = {
     "down": (0, 1),
 }
 """How far across and how far down each leads."""
-SPEEDS: dict[str, tuple[float, float]] = {"slowly": (0.2, 0.28), "quickly": (0.44, 0.52)}
+SPEEDS: dict[str, tuple[float, float]] = {"slowly": (0.14, 0.2), "quickly": (0.32, 0.38)}
 """The least and the greatest share of the canvas that a shape moves in the whole video."""
 EVENTS = ("alone", "bounce", "hit", "pass")
-RADII = (0.08, 0.1)
+RADII = (0.11, 0.135)
+"""As large as two of them in a line leave room to move; smaller ones look alike in small frames."""
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,7 @@ from regard.tasks.looking_at_images import look_at_images
 from regard.tasks.looking_at_sounds import look_at_sounds
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import ClassificationRecipe
-from regard.tasks.starting import (
-    find_encoder,
-    find_image_encoder,
-    find_tokenizer,
-    see_as,
-)
+from regard.tasks.starting import take_encoder
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy
@@ -108,16 +103,9 @@ class ClassificationTask(Task[ClassificationRecipe]):
             raws = [parse_source(example.source, recipe.data.source) for example in examples]
             source = learn_source(recipe.data.source, raws, has_start=True)
             return cls.fresh(recipe, source=source, labels=labels, device=device)
-        settings: Any
-        if isinstance(recipe.data.source, ImageConfig):
-            settings, encoder = find_image_encoder(start)
-            source = see_as(start, recipe.data.source)
-        else:
-            settings, encoder = find_encoder(start)
-            source = TextField(find_tokenizer(start), has_start=True)
-        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        begun = cls.fresh(recipe, source=source, labels=labels, device=device)
-        begun.model.encoder.load_state_dict(encoder.state_dict())
+        taken = take_encoder(recipe, start, examples)
+        begun = cls.fresh(taken.recipe, source=taken.source, labels=labels, device=device)
+        begun.model.load_state_dict(taken.weights, strict=False)
         return begun
 
     @classmethod

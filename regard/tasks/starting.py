@@ -1,19 +1,60 @@
 """What a run that begins from another takes over: its encoder and its vocabulary."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from torch import Tensor
+
 from regard.core.errors import ConfigError
+from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.images import ImageConfig, ImageField
+from regard.data.sources import JoinedConfig, JoinedField, SourceField, read_pair
 from regard.data.tokenizers import Tokenizer
+from regard.data.vocabularies import train_tokenizer
 from regard.models.encoders import (
     BottleneckEncoder,
     BottleneckEncoderConfig,
     ImageEncoderConfig,
+    JoinedEncoderConfig,
     TokenEncoderConfig,
 )
 from regard.models.interfaces import Encoder
+from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What a classifier takes over from a run."""
+
+    recipe: ClassificationRecipe
+    source: SourceField
+    weights: Mapping[str, Tensor]
+    """Weights to begin with, by their names; those that are not here begin afresh."""
+
+
+def take_encoder(
+    recipe: ClassificationRecipe, start: Task[Any], examples: Sequence[Example]
+) -> Taken:
+    """Take over a run's encoder; where a text stands beside an image, only what sees the image."""
+    source: SourceField
+    config, settings = recipe.data.source, recipe.model.encoder
+    if isinstance(config, JoinedConfig) and isinstance(settings, JoinedEncoderConfig):
+        eyes, encoder = find_image_encoder(start)
+        settings, place = replace(settings, image=eyes), "encoder.image"
+        texts = [read_pair(example.source)[0] for example in examples]
+        text = TextField(train_tokenizer(config.text, texts), has_start=True)
+        source = JoinedField(text, see_as(start, config.image))
+    elif isinstance(config, ImageConfig):
+        (settings, encoder), place = find_image_encoder(start), "encoder"
+        source = see_as(start, config)
+    else:
+        (settings, encoder), place = find_encoder(start), "encoder"
+        source = TextField(find_tokenizer(start), has_start=True)
+    weights = {f"{place}.{name}": value for name, value in encoder.state_dict().items()}
+    return Taken(replace(recipe, model=replace(recipe.model, encoder=settings)), source, weights)
 
 
 def find_encoder(start: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:

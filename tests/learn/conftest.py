@@ -150,6 +150,12 @@ def learn_scenes(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def captioner(learn_scenes):
+    """A run that describes scenes, and whose eyes others may begin with."""
+    return learn_scenes("scenes", "xu2015-laptop")
+
+
+@pytest.fixture(scope="session")
 def value():
     """A trained model and a score's name to what was measured."""
     return lambda trained, name: trained.evaluation.results[name].value

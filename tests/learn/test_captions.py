@@ -11,11 +11,10 @@ def points_well(trained, *, times):
     return pointing.value >= times * pointing.detail["chance"]
 
 
-def test_soft_attention_describes_scenes_exactly(learn_scenes, value):
-    trained = learn_scenes("scenes", "xu2015-laptop")
-    assert value(trained, "accuracy") >= 95
-    assert value(trained, "bleu4") >= 97
-    assert points_well(trained, times=4)
+def test_soft_attention_describes_scenes_exactly(captioner, value):
+    assert value(captioner, "accuracy") >= 95
+    assert value(captioner, "bleu4") >= 97
+    assert points_well(captioner, times=4)
 
 
 def test_hard_attention_describes_scenes_and_looks_at_what_it_names(learn_scenes, value):

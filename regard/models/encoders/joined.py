@@ -16,6 +16,7 @@ from regard.models.blocks import (
     build_final_norm,
 )
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
@@ -33,6 +34,7 @@ WORDS: dict[type, type[TokenEncoder]] = {
 EYES: dict[type, type[Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
+    HybridEncoderConfig: HybridEncoder,
 }
 
 
@@ -46,7 +48,9 @@ class JoinedEncoderConfig:
         default_factory=TransformerEncoderConfig
     )
     """What reads the text."""
-    image: VitEncoderConfig | ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
+    image: VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig = field(
+        default_factory=ResnetEncoderConfig
+    )
     """What sees the image."""
     num_layers: int = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""
@@ -133,7 +137,7 @@ def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlo
         is_norm_first=True,
         dropout=config.dropout,
     )
-    # Both encoders have told already where a word or a cell is.
+    # A transformer has told already where a word or a cell is; a residual network does not.
     positions = Positions(dim=dim, num_heads=config.num_heads)
     blocks = TransformerBlocks(
         TransformerBlock(settings, positions) for _ in range(config.num_layers)

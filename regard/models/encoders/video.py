@@ -40,6 +40,8 @@ class VideoEncoderConfig:
         default_factory=ResnetEncoderConfig
     )
     """What sees a frame."""
+    num_seen: int = 1
+    """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
     over_time: Literal["transformer", "gru"] = "transformer"
     """What goes over time: blocks in which all cells of all frames look at each other, or
     recurrent layers, in both directions, that follow each cell through the frames."""
@@ -51,6 +53,7 @@ class VideoEncoderConfig:
     """Dropout in the blocks, or between the layers."""
 
     def __post_init__(self) -> None:
+        at_least("num_seen", self.num_seen, 1)
         at_least("num_layers", self.num_layers, 1)
         at_least("num_heads", self.num_heads, 1)
         within("dropout", self.dropout, low=0.0, high=0.99)
@@ -70,14 +73,17 @@ class VideoEncoder(Encoder):
 
     def __init__(self, config: VideoEncoderConfig, shape: VideoShape) -> None:
         super().__init__()
-        self.image = EYES[type(config.image)](config.image, shape[1:])
+        self.num_seen = config.num_seen
+        channels, *size = shape[1:]
+        seen = config.num_seen * channels, *size
+        self.image = EYES[type(config.image)](config.image, seen)
         self.memory_dim = self.image.memory_dim
         self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read videos (B, F, C, Y, X) and return their `Memory`; they have no padding to mask."""
         num_videos, num_frames = values.shape[:2]
-        seen = self.image(values.flatten(0, 1), mask)
+        seen = self.image(_with_past(values, self.num_seen).flatten(0, 1), mask)
         assert seen.layout is not None
         cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
         states = self.over_time(place_cells(cells, num_columns=seen.layout[1]))  # (B, F, P, D)
@@ -155,6 +161,15 @@ OVER_TIME: dict[str, type[BlocksOverTime] | type[RecurrenceOverTime]] = {
     "transformer": BlocksOverTime,
     "gru": RecurrenceOverTime,
 }
+
+
+def _with_past(frames: Tensor, num_seen: int) -> Tensor:
+    """Lay the frames before each frame of (B, F, C, Y, X) behind it; before the first is itself."""
+    first = frames[:, :1].expand(-1, num_seen - 1, -1, -1, -1)
+    padded = torch.cat([first, frames], dim=1)
+    num_frames = frames.shape[1]
+    shifted = [padded[:, past : past + num_frames] for past in reversed(range(num_seen))]
+    return torch.cat(shifted, dim=2)  # (B, F, C, Y, X)
 
 
 def place_cells(cells: Tensor, *, num_columns: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Captions that begin with the eyes of a classifier."""
+"""Captions that begin with the eyes of a classifier, and questions with those of a captioner."""
 
 import pytest
 import torch
@@ -97,3 +97,37 @@ def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scen
     for name, tensor in begun.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
     assert (begun.source.mean, begun.source.size) == (start.source.mean, (3, 32, 32))
+
+
+JOINED = (
+    "data.source.image.size=32",
+    "model.encoder.text.dim=8",
+    "model.encoder.num_heads=2",
+    "model.encoder.text.num_heads=2",
+)
+
+
+def ask(start, *words):
+    recipe = load_recipe("scenes-questions-laptop", (*JOINED, *words))
+    questions = find_data("scenes:questions,20").train
+    return ClassificationTask.prepare(recipe, questions, device=CPU, start=start)
+
+
+def test_questions_begin_with_the_eyes_of_a_captioner(shapes, scenes):
+    captioner = begin(classifier("he2016", shapes, *RESNET), scenes)
+    begun = ask(captioner)
+    assert begun.recipe.model.encoder.image == captioner.recipe.model.encoder
+    assert begun.recipe.model.encoder.text.dim == 8
+    image = torch.rand(1, 3, 32, 32)
+    mask = torch.ones(1, 1, dtype=torch.bool)
+    with torch.no_grad():
+        ours = begun.model.encoder.image(image, mask).states
+        theirs = captioner.model.encoder(image, mask).states
+    assert torch.equal(ours, theirs)
+    assert begun.source.image.mean == captioner.source.mean
+    assert not begun.source.text.tokenizer.unknown("how many circles are there")
+
+
+def test_questions_do_not_begin_with_what_reads_text(tiny_run):
+    with pytest.raises(ConfigError, match="`start` must be a run that reads images"):
+        ask(tiny_run.predictor)

@@ -5,6 +5,7 @@ from regard.core.errors import ConfigError
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import (
     ConvolutionEncoderConfig,
+    HybridEncoderConfig,
     JoinedEncoder,
     JoinedEncoderConfig,
     ResnetEncoderConfig,
@@ -23,6 +24,7 @@ TEXTS = {
 IMAGES = {
     "vit": VitEncoderConfig(patch=2, **BLOCKS),
     "resnet": ResnetEncoderConfig(widths=(6,), blocks=(1,)),
+    "hybrid": HybridEncoderConfig(grid=ResnetEncoderConfig(widths=(6,), blocks=(1,)), **BLOCKS),
 }
 SIZE = 11, (3, 4, 6)
 

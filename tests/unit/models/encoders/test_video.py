@@ -92,6 +92,41 @@ def test_cells_are_told_apart_by_their_place():
     assert distances.min() > 1e-4
 
 
+def seen_at_once(eyes, num_seen):
+    torch.manual_seed(0)
+    config = VideoEncoderConfig(
+        image=eyes, num_seen=num_seen, num_layers=1, num_heads=2, dropout=0.0
+    )
+    return VideoEncoder(config, SHAPE).eval()
+
+
+@pytest.mark.parametrize("num_seen", [2, 3])
+def test_a_frame_is_seen_with_those_before_it(eyes, videos, num_seen):
+    """As if each frame had the channels of its past behind its own, the first being its own."""
+    encoder = seen_at_once(eyes, num_seen)
+    places = [[max(0, frame - past) for past in range(num_seen)] for frame in range(5)]
+    stacked = torch.stack([videos[:, place].flatten(1, 2) for place in places], dim=1)
+    found = encoder(videos, MASK)
+    encoder.num_seen = 1
+    assert torch.equal(encoder(stacked, MASK).states, found.states)
+    assert found.layout[0] == 5
+
+
+def test_what_moved_is_seen_where_it_is(videos):
+    """Without layers over time, a cell of a frame would not know the frame before."""
+    encoder = seen_at_once(EYES["resnet"], 2)
+    encoder.over_time = torch.nn.Identity()
+    before = encoder(videos, MASK).states.view(2, 5, -1, 8)
+    videos[:, 1] += 1
+    changed = (encoder(videos, MASK).states.view(2, 5, -1, 8) - before).abs().amax((0, 2, 3)) > 0
+    assert changed.tolist() == [False, True, True, False, False]
+
+
+def test_no_frame_cannot_be_seen():
+    with pytest.raises(ConfigError, match="`num_seen` must be at least 1, but is 0"):
+        VideoEncoderConfig(num_seen=0)
+
+
 def test_attention_over_time_and_place_is_recorded(videos):
     config = VideoEncoderConfig(image=EYES["resnet"], num_layers=2, num_heads=2)
     encoder = VideoEncoder(config, SHAPE).eval()
