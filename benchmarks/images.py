@@ -46,12 +46,6 @@ EYES = "classification/cifar10-he2016-seed1"
 MILDER = ("data.source.augmentation.crop=2", "data.source.augmentation.cutout=6")
 """Clothes fill their pictures, of which less may be lost."""
 
-CONSENSUS = tuple(
-    f"search.consensus={num} search.temperature={temperature}"
-    for num, temperature in ((60, 0.5), (60, 0.7), (60, 0.9), (20, 0.0))
-)
-"""Ways to let captions agree, of which validation chooses."""
-
 TRANSLATORS = {"multimodal": "multi30k:images", "multimodal-text": "multi30k:images-text"}
 """Recipes that translate with the image and without it, and their data: the same sentences."""
 
@@ -132,33 +126,15 @@ def _forward_flops(place: Path) -> int:
 
 def _of_captions(run: Run, place: Path) -> dict[str, Any]:
     """Keep the first captions of the test set: words alone, since the photos are not ours."""
-    agreed = _by_consensus(run, place)
     if run.seed != SEEDS[0]:
-        return {"samples": [], "consensus": agreed}
+        return {"samples": []}
     rows = zip(_read_test(place), read_json(place / runs.PREDICTIONS), strict=True)
     return {
         "samples": [
             {"references": [example.target, *example.references], "answer": answer}
             for example, answer in [*rows][:NUM_SAMPLES]
-        ],
-        "consensus": agreed,
+        ]
     }
-
-
-def _by_consensus(run: Run, place: Path) -> dict[str, Any]:
-    """Let captions agree in several ways, and measure on the test set what validates best."""
-    task = runs.load(place)
-    valid = task.read(run.data, (), (), config=task.recipe.data).valid
-    ways = {words: task.search_with(beams=None, words=words.split()) for words in CONSENSUS}
-    tried = {
-        words: {
-            name: found.value for name, found in task.evaluate(valid, search=way).results.items()
-        }
-        for words, way in ways.items()
-    }
-    best = max(tried, key=lambda words: tried[words]["bleu1"] + tried[words]["bleu4"])
-    test = task.evaluate(_read_test(place), search=ways[best], num_bootstrap=200)
-    return {"words": best, "validation": tried, "test": test.to_dict()}
 
 
 def _of_translations(run: Run, place: Path) -> dict[str, Any]:

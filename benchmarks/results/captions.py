@@ -46,8 +46,7 @@ def write_captioning(value: dict[str, Any], folder: Path) -> str:
         "says so, with a classifier of CIFAR-10. The rows of Xu et al. 2015 (table 1) begin with "
         "features that were learned from ImageNet's million photos, at full resolution, so they "
         f"are no like for like; they have METEOR {meteor}, which is not measured here. Several "
-        "runs: mean ± deviation over seeds; a single one: half the 95 % interval. By consensus: "
-        "of many captions the one most like the others, in the way that validation chose.",
+        "runs: mean ± deviation over seeds; a single one: half the 95 % interval.",
         "",
         _caption_scores(runs),
         "",
@@ -81,10 +80,6 @@ def _score_rows(runs: Runs, keys: list[str]) -> list[tuple[object, ...]]:
         size = f"{own[0]['parameters'] / 1e6:.1f} M"
         cells = [spread(own, key, digits=DIGITS.get(key, 1)) for key in keys]
         rows.append((name, len(own), size, *cells, f"{minutes:.1f}"))
-        if all("consensus" in run for run in own):
-            agreed = [{**run, "test": run["consensus"]["test"]} for run in own]
-            cells = [spread(agreed, key, digits=DIGITS.get(key, 1)) for key in keys]
-            rows.append((f"… by consensus (`{own[0]['consensus']['words']}`)", "", "", *cells, ""))
     return rows
 
 
