@@ -18,7 +18,15 @@ from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.scenes import NUM_TRAIN, fill_parts, parse_argument
 from regard.data.scenes.drawing import draw_scene
-from regard.data.scenes.things import COLOURS, GAP, SHAPES, Background, Scene, Thing
+from regard.data.scenes.things import (
+    COLOURS,
+    GAP,
+    SHAPES,
+    Background,
+    Scene,
+    Thing,
+    with_article,
+)
 from regard.data.splitting import Splits
 
 DIRECTIONS: dict[str, tuple[int, int]] = {
@@ -203,5 +211,4 @@ def _put(
 
 
 def _name(thing: Thing) -> str:
-    article = "an" if thing.colour[0] in "aeiou" else "a"
-    return f"{article} {thing.colour} {thing.shape}"
+    return with_article(f"{thing.colour} {thing.shape}")

@@ -13,7 +13,7 @@ from random import Random
 
 from regard.data.examples import Example
 from regard.data.scenes.captions import TOGETHER
-from regard.data.scenes.things import COLOURS, RADII, SHAPES, Scene, Thing, relation
+from regard.data.scenes.things import COLOURS, RADII, SHAPES, Scene, Thing, relation, with_article
 
 RELATIONS = ("left of", "right of", "above", "below")
 ANY = "shape"
@@ -109,7 +109,7 @@ def _exists(scene: Scene) -> Asked:
     for colour, shape in product(COLOURS, SHAPES):
         if colour in colours or shape in shapes:
             answer = "yes" if (colour, shape) in seen else "no"
-            yield f"is there a {Look('', colour, shape).name()}", answer
+            yield f"is there {with_article(Look('', colour, shape).name())}", answer
 
 
 def _count(scene: Scene) -> Asked:

@@ -242,3 +242,8 @@ _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
     ),
 }
 """The corners of a shape of radius 1 around 0, downwards positive."""
+
+
+def with_article(name: str) -> str:
+    """Return a name as of something new: `a red square`, `an orange star`."""
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
