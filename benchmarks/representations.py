@@ -44,7 +44,7 @@ def of_picture(place: Path, data: str, *, is_shown: bool) -> dict[str, Any]:
     encoder = subject.task.model.encoder
     found: dict[str, Any] = {"code": None}
     if is_shown:
-        found["rows"] = [_row(subject, source) for source in sources[:NUM_SHOWN]]
+        found["rows"] = [show(subject.task, source) for source in sources[:NUM_SHOWN]]
     if not isinstance(encoder, BottleneckEncoder):
         return found
     found["code"] = subject.width
@@ -70,11 +70,11 @@ def _planes(subject: Subject, data: str) -> dict[str, Any]:
     return numbers
 
 
-def _row(subject: Subject, source: str) -> list[dict[str, Any]]:
+def show(task: Any, source: str, target: str | None = None) -> list[dict[str, Any]]:
     """Return what is read, what is drawn and what is right, each with its words."""
     return [
         {"image": to_text(shown.image), "caption": shown.caption, "note": shown.note}
-        for shown in subject.task.sheet(source)
+        for shown in task.sheet(source, target)
     ]
 
 

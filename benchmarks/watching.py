@@ -14,6 +14,7 @@ from typing import Any
 
 import conduct
 import torch
+from representations import show
 from side_by_side import Run
 
 from regard.core.files import read_json
@@ -28,6 +29,8 @@ from regard.tasks import runs
 SEEDS = (1, 2)
 NUM_VIDEOS = 2
 """Test videos that are drawn word by word."""
+NUM_FRAMES = 6
+"""Test videos whose next frame is drawn."""
 NUM_TIMED = 200
 """Test videos over which it is averaged when words look."""
 LEAST_TIMES = 10
@@ -69,6 +72,8 @@ def _video(_folder: Path) -> list[Run]:
         "moving-laptop": "moving:3000",
         "moving-directions": "moving:directions",
         "moving-directions-laptop": "moving:directions,2000",
+        "next-frame": "moving:20000",
+        "next-frame-laptop": "moving:2000",
     }
     return [
         Run(recipe, recipe, (name,), (), seed)
@@ -96,7 +101,8 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
 
 
 def _kind(experiment: str, run: Run) -> str:
-    return "directions" if "directions" in run.recipe else experiment
+    kinds = (name for name in ("directions", "next-frame") if name in run.recipe)
+    return next(kinds, experiment)
 
 
 def _read_test(place: Path) -> list[Example]:
@@ -213,9 +219,15 @@ def _when(found: Sequence[Any]) -> dict[str, list[float]]:
     return {word: _rounded(torch.stack(rows).mean(0)) for word, rows in sorted(often.items())}
 
 
+def _of_next_frame(run: Finished) -> dict[str, Any]:
+    """Keep what was read, drawn and right of the first videos."""
+    return {"rows": [show(run.task, e.source, e.target) for e in run.test[:NUM_FRAMES]]}
+
+
 GATHERED: dict[str, Callable[[Finished], dict[str, Any]]] = {
     "visual-questions": _of_questions,
     "directions": _of_directions,
+    "next-frame": _of_next_frame,
     "video": _of_captions,
 }
 """What the first run of a kind tells besides its scores."""

@@ -34,7 +34,9 @@ def write(value: dict[str, Any], folder: Path) -> str:
     for run in runs:
         if "drawn" in run:
             parts += _variational(run, folder)
-    parts += _changes([run for run in runs if "source_psnr" in run["test"]["scores"]], folder)
+    changed = [run for run in runs if "source_psnr" in run["test"]["scores"]]
+    if changed:
+        parts += ["## Better than the source", "", *tell_changes(changed, folder, "pictures")]
     return "\n".join([*parts, making(value), ""])
 
 
@@ -152,10 +154,8 @@ def _variational(run: dict[str, Any], folder: Path) -> list[str]:
     return parts
 
 
-def _changes(runs: Runs, folder: Path) -> list[str]:
-    """Tell of images that are better than their source: without noise, larger, in colour."""
-    if not runs:
-        return []
+def tell_changes(runs: Runs, folder: Path, page: str) -> list[str]:
+    """Tell of images that are better than their source: without noise, larger, later."""
     rows = [
         (
             run["name"],
@@ -168,7 +168,7 @@ def _changes(runs: Runs, folder: Path) -> list[str]:
         for run in runs
     ]
     head = ("model", "data", "baseline", "its PSNR", "PSNR in dB", "SSIM")
-    parts = ["## Better than the source", "", table(head, rows), ""]
+    parts = [table(head, rows), ""]
     for run in runs:
         if "rows" not in run:
             continue
@@ -177,7 +177,7 @@ def _changes(runs: Runs, folder: Path) -> list[str]:
             for row in run["rows"][:NUM_ROWS]
             for one in row
         ]
-        file = f"pictures-{run['name'].replace(' ', '-')}.png"
+        file = f"{page}-{run['name'].replace(' ', '-')}.png"
         picture.save(folder / file, sheet(found, columns=2 * len(run["rows"][0])))
         parts += [f"### {run['name'].capitalize()}", "", f"![{run['name']}]({file})", ""]
     return parts

@@ -11,6 +11,7 @@ from regard.data.moving import draw_motion, find_motion
 from regard.visual import heatmap, overlay, tiles
 
 from .parts import Runs, changes, making, shrink, spread, table
+from .pictures import tell_changes
 
 TITLES = {
     "accuracy": "right %",
@@ -32,10 +33,11 @@ GROUPS = {
 def write(value: dict[str, Any], folder: Path) -> str:
     """Write the page and draw its pictures."""
     runs: Runs = value["runs"]
-    captions, directions = (
-        [run for run in runs if ("directions" in run["recipe"]) == is_label]
-        for is_label in (False, True)
+    directions, frames = (
+        [run for run in runs if run["recipe"].startswith(name)]
+        for name in ("moving-directions", "next-frame")
     )
+    captions = [run for run in runs if run not in directions and run not in frames]
     parts = [
         "# What happens in a video",
         "",
@@ -53,6 +55,8 @@ def write(value: dict[str, Any], folder: Path) -> str:
     if directions:
         parts += ["## The direction in which it sets out", "", _scores(directions), ""]
         parts += _views(directions)
+    if frames:
+        parts += ["## The next frame", "", *tell_changes(frames, folder, "video")]
     return "\n".join([*parts, making(value), ""])
 
 

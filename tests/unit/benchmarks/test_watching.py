@@ -3,10 +3,12 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from benchmarks.results import seeing_questions, video
+from benchmarks.results.pixels import to_text
 from regard.data.datasets import DATASETS
 from regard.data.examples import Example
 from regard.tasks.cookbook import load_recipe
@@ -63,6 +65,17 @@ def test_order_is_told_by_what_is_seen_backwards(watching):
     assert found["num_views"] == 2
     # What never moves is taken for going left, as half of them do.
     assert [*found["views"].values()] == [100, 100, 50, 25]
+
+
+def test_next_frames_are_kept_with_what_is_right(watching):
+    def sheet(source, target):
+        pixels = np.zeros((2, 2, 3), np.uint8)
+        return [SimpleNamespace(image=pixels, caption=f"{source} {target}", note="")]
+
+    test = [Example(f"moving/0/{number}", f"moving/0/{number}") for number in range(9)]
+    run = watching.Finished(SimpleNamespace(sheet=sheet), "moving", test, [])
+    found = watching._of_next_frame(run)["rows"]
+    assert [row[0]["caption"] for row in found] == [f"moving/0/{n} moving/0/{n}" for n in range(6)]
 
 
 def test_when_words_look_is_averaged(watching):
@@ -151,10 +164,19 @@ def test_videos_have_a_page(tmp_path):
         run("moving", 80.0, tags=["hit"], data="moving:9", maps=[told], when={"hits": [0.2, 0.8]}),
         run("moving-directions", 98.0, data="moving:directions", views=views, num_views=7),
     ]
-    value = {"experiment": "video", "command": "python x.py", "runs": runs}
+    shown = {"image": to_text(np.zeros((8, 8, 3), np.uint8)), "caption": "drawn", "note": ""}
+    later = run("next-frame", 0.0, data="moving:9", rows=[[shown]])
+    names = {"psnr": "PSNR", "source_psnr": "PSNR (the last frame)", "ssim": "SSIM"}
+    later["test"]["scores"] = {
+        key: {**result(28.0, [27.0, 29.0]), "name": name} for key, name in names.items()
+    }
+    value = {"experiment": "video", "command": "python x.py", "runs": [*runs, later]}
     page = video.write(value, tmp_path)
+    found = [row for row in rows(page) if row[0] == "next-frame"]
+    assert [row[:3] for row in found] == [["next-frame", "moving:9", "the last frame"]]
     assert ["moving", "moving:9", "1", "0.25 M", "80.0 ± 1.0", "1.5"] in rows(page)
     assert ["what happens: hit", "81.2"] in rows(page)
     assert ["as it is", "99.0"] in rows(page)
-    assert pictures(page) == ["video-when-moving.svg", "video-moving-1.png"]
+    drawn = ["video-when-moving.svg", "video-moving-1.png", "video-next-frame.png"]
+    assert pictures(page) == drawn
     assert all((tmp_path / name).stat().st_size > 500 for name in pictures(page))
