@@ -43,10 +43,9 @@ def write(value: dict[str, Any], folder: Path) -> str:
             f"A classifier of `{runs[0]['data'].partition(':')[0]}` learns from a few labelled "
             "images. Its encoder begins with nothing, or with that of a model that has drawn all "
             "training images again without any label (`start=`): an autoencoder, or a denoiser, "
-            "which has to guess what noise and a grey square hide. Frozen: the encoder's weights "
-            "stay as they are, though the statistics of its norms follow the images. All have the "
-            "same encoder and take equally many steps. ± is the deviation over seeds; of one "
-            "seed, half the 95 % interval.",
+            "which has to guess what noise and a grey square hide. Frozen: the encoder "
+            "stays as it is. All have the same encoder and take equally many steps. ± is the "
+            "deviation over seeds; of one seed, half the 95 % interval.",
             "",
             "![test accuracy by number of labels](features.svg)",
             "",

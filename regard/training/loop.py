@@ -28,7 +28,7 @@ from regard.training.interrupts import Interrupts
 from regard.training.journal import Display, Journal, find_display
 from regard.training.loss import Loss
 from regard.training.meter import Meter
-from regard.training.optim import build_optimizer, freeze
+from regard.training.optim import build_optimizer, freeze, set_training
 from regard.training.prefetch import prefetch
 from regard.training.schedule import build_schedule, is_better
 from regard.training.settings import TrainConfig
@@ -219,7 +219,7 @@ class Trainer:
                 self._log()
 
     def _backward(self, group: list[Any]) -> Tensor:
-        self._model.train()
+        set_training(self._model)
         self._optimizer.zero_grad()
         sums = torch.zeros(3, dtype=torch.float64, device=self._device)
         for batch in group:
@@ -291,7 +291,7 @@ class Trainer:
             with torch.no_grad(), self._meter.paused():
                 return self._measure()
         finally:
-            self._model.train()
+            set_training(self._model)
             restore_rng(rng)
 
     def _judge(self, kind: str, found: Validation) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import Optimizer
 
 from regard.core.config import at_least, within
@@ -203,6 +204,22 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
         raise ConfigError(
             f"`freeze` must leave something to train, but is {list(prefixes)}, which is all."
         )
+
+
+def set_training(model: nn.Module) -> None:
+    """Put a model into training mode, but for batch norms that are frozen.
+
+    What those have counted belongs to what stays as it is.
+    """
+    model.train()
+    for module in model.modules():
+        if isinstance(module, _BatchNorm) and _is_frozen(module):
+            module.eval()
+
+
+def _is_frozen(module: nn.Module) -> bool:
+    parameters = list(module.parameters())
+    return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
 def _beginnings(name: str) -> list[str]:

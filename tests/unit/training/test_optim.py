@@ -14,6 +14,7 @@ from regard.training.optim import (
     build_optimizer,
     freeze,
     layer_scales,
+    set_training,
 )
 from regard.training.settings import TrainConfig
 
@@ -179,3 +180,15 @@ def test_freezing_everything_is_refused():
 def test_layer_decay_must_be_a_share(decay):
     with pytest.raises(ConfigError, match="`layer_decay` must be above 0 and at most 1"):
         TrainConfig(layer_decay=decay)
+
+
+def test_frozen_batch_norms_count_no_more():
+    model = nn.ModuleDict({"eye": nn.BatchNorm1d(2), "head": nn.BatchNorm1d(2)})
+    freeze(model, ["eye"])
+    set_training(model)
+    before = model["eye"].running_mean.clone()
+    for norm in model.values():
+        norm(torch.randn(8, 2) + 3)
+    assert torch.equal(model["eye"].running_mean, before)
+    assert not torch.equal(model["head"].running_mean, before)
+    assert model.training and model["head"].training
