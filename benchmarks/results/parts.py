@@ -64,13 +64,13 @@ def making(value: dict[str, Any]) -> str:
     signatures = sorted({f"{s['name']} `{s['signature']}`" for s in run["test"]["scores"].values()})
     seeds = sorted({str(one["seed"]) for one in value["runs"]})
     commits = sorted({one["commit"] for one in value["runs"]})
+    machines = dict.fromkeys(f"{one['hardware']}, torch {one['torch']}" for one in value["runs"])
     return "\n".join(
         [
             "## How it was made",
             "",
             f"- `{value['command']}`, each run as its own process",
-            f"- {run['hardware']}, torch {run['torch']}, commit {', '.join(commits)}, "
-            f"seeds {', '.join(seeds)}",
+            f"- {'; '.join(machines)}, commit {', '.join(commits)}, seeds {', '.join(seeds)}",
             *(f"- {signature}" for signature in signatures),
             f"- every number: [`{value['experiment']}.json`]({value['experiment']}.json)",
         ]
