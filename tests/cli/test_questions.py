@@ -34,7 +34,7 @@ def run(regard, folder):
         held = folder / "held.tsv"
         answer = regard(
             "train", folder / "train.tsv", "--valid", held, "--test", held,
-            "--recipe", "scenes-questions-laptop", "--out", folder / "run", *SMALL,
+            "--recipe", "easy-vqa-laptop", "--out", folder / "run", *SMALL,
         )  # fmt: skip
         assert answer.code == 0, answer.err
         assert f"dropped 1 of 13 pairs with a side {SAID}" in answer.err
