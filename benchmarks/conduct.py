@@ -92,6 +92,8 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
 
 def _command(name: str, asked: argparse.Namespace) -> str:
     words = ["python", f"benchmarks/{Path(sys.argv[0]).name}", name, "--jobs", str(asked.jobs)]
+    if getattr(asked, "eye", None):
+        words += ["--eye", *map(str, asked.eye)]
     if asked.set:
         words += ["--set", *asked.set]
     return " ".join(words)

@@ -10,7 +10,7 @@ instead, and is done in minutes on a processor. The pages are drawn from the JSO
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -233,8 +233,10 @@ def main() -> None:
     """Train the runs of some experiments and gather what they measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tiny", action="store_true", help="drawn shapes, small models")
+    parser.add_argument("--eye", type=int, nargs="+", help="widths of encoders that leave a grid")
     asked = conduct.arguments(parser, PLANS)
     world = TINY if asked.tiny else FULL
+    world = replace(world, eye=tuple(asked.eye)) if asked.eye else world
     plans = {name: partial(plan, world) for name, plan in PLANS.items()}
     conduct.experiments(plans, asked, gather=partial(_gather, world), join=partial(_join, world))
 
