@@ -9,40 +9,15 @@ from regard.data.code_files import HEAD_BYTES
 from regard.data.images import open_image
 from regard.tasks.learning import train
 from regard.tasks.request import Request
+from tests.small_autoencoder import recipe
 
 KNOWN, OTHERS = "shapes:60,only=circle,star", "shapes:60,without=circle,star"
-RECIPE = """
-task = "picturing"
-[data.source]
-kind = "image"
-size = 8
-[data.target]
-size = 8
-[model.encoder]
-kind = "bottleneck"
-[model.encoder.encoder]
-kind = "resnet"
-widths = [4, 8]
-blocks = [1, 1]
-[model.encoder.bottleneck]
-kind = "rounded"
-dim = 2
-[model.generator]
-kind = "convolution"
-widths = [8, 4]
-blocks = [1, 1]
-[train]
-max_epochs = 0
-max_steps = 2
-validate_every = 2
-precision = "fp32"
-"""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    (folder / "recipe.toml").write_text(RECIPE)
+    (folder / "recipe.toml").write_text(recipe("rounded", width=2, channels=3))
     request = Request(
         data=(KNOWN,), recipe=str(folder / "recipe.toml"), out=folder / "run", device="cpu"
     )

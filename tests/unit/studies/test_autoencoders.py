@@ -19,36 +19,9 @@ from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
 from regard.tasks.picturing import PicturingTask
 from regard.tasks.request import Request
+from tests.small_autoencoder import recipe
 
 NORMAL, ODD = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"
-RECIPE = """
-task = "picturing"
-[data.source]
-kind = "image"
-size = 8
-channels = 1
-[data.target]
-size = 8
-channels = 1
-[model.encoder]
-kind = "bottleneck"
-[model.encoder.encoder]
-kind = "resnet"
-widths = [4, 8]
-blocks = [1, 1]
-[model.encoder.bottleneck]
-kind = "KIND"
-dim = 3
-[model.generator]
-kind = "convolution"
-widths = [8, 4]
-blocks = [1, 1]
-[train]
-max_epochs = 0
-max_steps = 3
-validate_every = 3
-precision = "fp32"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +29,10 @@ def make(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
 
     def make_run(kind, *settings):
-        recipe, out = folder / f"{kind}.toml", folder / f"{kind}{len(settings)}"
-        recipe.write_text(RECIPE.replace("KIND", kind))
+        path, out = folder / f"{kind}.toml", folder / f"{kind}{len(settings)}"
+        path.write_text(recipe(kind))
         request = Request(
-            data=(NORMAL,), recipe=str(recipe), settings=settings, out=out, device="cpu"
+            data=(NORMAL,), recipe=str(path), settings=settings, out=out, device="cpu"
         )
         train(request)
         return out
