@@ -19,7 +19,7 @@ def test_soft_attention_describes_scenes_exactly(captioner, value):
 
 def test_hard_attention_describes_scenes_and_looks_at_what_it_names(learn_scenes, value):
     trained = learn_scenes("scenes", "xu2015-hard-laptop")
-    # Seed 1 had 82 and 88; other seeds may have less.
+    # Seed 1 had 82 and 88, seed 2 only 44 and 76.
     assert value(trained, "accuracy") >= 70
     assert value(trained, "bleu4") >= 80
     assert points_well(trained, times=4)
@@ -27,7 +27,7 @@ def test_hard_attention_describes_scenes_and_looks_at_what_it_names(learn_scenes
 
 def test_transformers_learn_to_describe_scenes(learn_scenes, value):
     trained = learn_scenes("scenes", "vit-captions-laptop")
-    # Seed 1 had 42 and 78: most words are right, whole captions often not yet.
-    assert value(trained, "accuracy") >= 25
-    assert value(trained, "bleu4") >= 65
+    # Seed 1 had 94 and 96.
+    assert value(trained, "accuracy") >= 85
+    assert value(trained, "bleu4") >= 90
     assert points_well(trained, times=3)
