@@ -8,6 +8,7 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.core.log import logger
 from regard.data.examples import Example
+from regard.data.label_folders import pair_with_labels
 from regard.data.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.opening import find_archive, is_there, members
 from regard.data.readers import read_examples
@@ -37,12 +38,7 @@ def holds_sounds(path: str | Path) -> bool:
 def read_sound_folder(path: str | Path) -> list[Example]:
     """Read a folder with a folder for each label, in which the recordings with this label lie."""
     root = Path(path)
-    found = [
-        Example(os.path.abspath(file), folder.name)
-        for folder in sorted(root.iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-        for file in _sounds_in(folder)
-    ]
+    found = pair_with_labels(root, _sounds_in)
     if not found:
         raise DataError(
             f"{root} holds no recording in a folder of its own label. Recordings of cats must lie "

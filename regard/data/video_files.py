@@ -9,6 +9,7 @@ from regard.core.errors import DataError
 from regard.core.log import logger
 from regard.data.examples import Example
 from regard.data.frames import FRAME_SUFFIXES, SUFFIXES, is_numbered
+from regard.data.label_folders import pair_with_labels
 from regard.data.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.readers import read_examples
 from regard.data.splitting import expand_references
@@ -17,12 +18,7 @@ from regard.data.splitting import expand_references
 def read_video_folder(path: str | Path) -> list[Example]:
     """Read a folder with a folder for each label, in which the videos with this label lie."""
     root = Path(path)
-    found = [
-        Example(os.path.abspath(video), folder.name)
-        for folder in sorted(root.iterdir())
-        if folder.is_dir() and not folder.name.startswith(".")
-        for video in _videos_in(folder)
-    ]
+    found = pair_with_labels(root, _videos_in)
     if not found:
         raise DataError(
             f"{root} holds no video in a folder of its own label. Videos of waving must lie in "

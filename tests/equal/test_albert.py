@@ -6,7 +6,7 @@ import torch
 from regard.models.encoders import AlbertEncoderConfig
 from regard.models.masked import MaskedModel, MaskedModelConfig
 
-transformers = pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 
 BLOCK = "albert.encoder.albert_layer_groups.0.albert_layers.0"
 NAMES = {

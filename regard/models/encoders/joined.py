@@ -16,12 +16,11 @@ from regard.models.blocks import (
     build_final_norm,
 )
 from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
-from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
+from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
-from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
-from regard.models.interfaces import Encoder, Memory, TokenEncoder, masked_mean
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 JoinedSize = tuple[int, tuple[int, int, int]]
 """The number of tokens, and channels, rows and columns of the image."""
@@ -30,11 +29,6 @@ WORDS: dict[type, type[TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
     ConvolutionEncoderConfig: ConvolutionEncoder,
     TransformerEncoderConfig: TransformerEncoder,
-}
-EYES: dict[type, type[Encoder]] = {
-    VitEncoderConfig: VitEncoder,
-    ResnetEncoderConfig: ResnetEncoder,
-    HybridEncoderConfig: HybridEncoder,
 }
 
 
@@ -48,9 +42,7 @@ class JoinedEncoderConfig:
         default_factory=TransformerEncoderConfig
     )
     """What reads the text."""
-    image: VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig = field(
-        default_factory=ResnetEncoderConfig
-    )
+    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
     num_layers: int = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""

@@ -15,19 +15,12 @@ from regard.models.blocks import (
     TransformerBlocks,
     build_final_norm,
 )
-from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
-from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
-from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
+from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 
 VideoShape = tuple[int, int, int, int]
 """Frames, channels, rows and columns."""
-
-EYES: dict[type, type[Encoder]] = {
-    VitEncoderConfig: VitEncoder,
-    ResnetEncoderConfig: ResnetEncoder,
-    HybridEncoderConfig: HybridEncoder,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +29,7 @@ class VideoEncoderConfig:
 
     kind: Literal["video"] = "video"
     """What kind of encoder this is."""
-    image: VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig = field(
-        default_factory=ResnetEncoderConfig
-    )
+    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
     """What sees a frame."""
     num_seen: int = 1
     """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
