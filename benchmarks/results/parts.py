@@ -79,6 +79,8 @@ def making(value: dict[str, Any]) -> str:
 
 def changes(runs: Runs) -> str:
     """Say which settings were changed from the recipes: for all, and for each that has more."""
+    if not runs:
+        return ""
     found = {run["name"]: [*filter(_is_change, _WORD.findall(run["command"]))] for run in runs}
     first, *others = found.values()
     common = [word for word in first if all(word in words for words in others)]

@@ -101,7 +101,7 @@ def _reconstructions(runs: Runs, folder: Path) -> list[str]:
 
 def _plane(runs: Runs, folder: Path) -> list[str]:
     """Draw the plane of codes of two numbers beside that of two principal components."""
-    rows = []
+    rows, drawn = [], []
     for run in runs:
         own, rival = run["planes"].values()
         rows.append((run["code"], *_told(own), *_told(rival)))
@@ -113,6 +113,7 @@ def _plane(runs: Runs, folder: Path) -> list[str]:
                 for name, one in run["planes"].items()
             }
             picture.save(folder / "pictures-plane.svg", planes(places, own["labels"], notes=notes))
+            drawn = ["![test images on two planes](pictures-plane.svg)", ""]
     head = ("numbers of the code", "neighbours %", "error", "neighbours of PCA %", "error of PCA")
     return [
         "## Two dimensions",
@@ -121,8 +122,7 @@ def _plane(runs: Runs, folder: Path) -> list[str]:
         "Wider codes are brought to two numbers by their own principal components. Neighbours: how "
         "often most of the 15 nearest others have an image's label. No label was ever learned.",
         "",
-        "![test images on two planes](pictures-plane.svg)",
-        "",
+        *drawn,
         table(head, rows),
         "",
     ]

@@ -140,15 +140,20 @@ def test_questions_have_a_page(tmp_path):
     }
     without = {"another picture": 40.0, "question alone": 35.0}
     runs = [
+        run("eyes xu2015-laptop", 97.0),
         run("scenes quick", 90.0, tags=["exists"], maps=[asked], **without),
         run("scenes quick", 92.0, seed=2),
+        run("scenes slow", 80.0, tags=["exists"], maps=[asked], **without),
+        run("easy-vqa unfinished", 99.0, seed=2),
     ]
     value = {"experiment": "visual-questions", "command": "python x.py", "runs": runs}
     page = seeing_questions.write(value, tmp_path)
     assert ["quick", "2", "0.25 M", "91.0 ± 1.4", "40.0", "35.0", "1.5"] in rows(page)
-    assert ["exists", "9", "81.2"] in rows(page)
-    assert pictures(page) == ["visual-questions-scenes.png"]
-    assert (tmp_path / "visual-questions-scenes.png").stat().st_size > 1_000
+    assert ["exists", "9", "81.2", "81.2"] in rows(page)
+    assert ["unfinished", "1", "0.25 M", "99.0 ± 1.0", "–", "–", "1.5"] in rows(page)
+    assert "97.0 ± 1.0 % of its captions are exact." in page
+    assert pictures(page) == ["visual-questions-quick.png", "visual-questions-slow.png"]
+    assert all((tmp_path / name).stat().st_size > 1_000 for name in pictures(page))
 
 
 def test_videos_have_a_page(tmp_path):
