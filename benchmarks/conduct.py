@@ -77,7 +77,8 @@ def experiments(
             for run, place in places
             if (place / runs.METRICS).exists()
         ]
-        value: dict[str, Any] = {"experiment": name, "command": _command(name, asked)}
+        names = {run.name for run, _ in places}
+        value: dict[str, Any] = {"experiment": name, "command": _command(name, asked, names)}
         value["runs"] = [row for row in rows if row is not None]
         print(f"{name}: {len(value['runs'])} of {len(places)} runs gathered", flush=True)
         if not value["runs"]:
@@ -137,12 +138,12 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
     }
 
 
-def _command(name: str, asked: argparse.Namespace) -> str:
+def _command(name: str, asked: argparse.Namespace, names: set[str]) -> str:
     words = ["python", f"benchmarks/{Path(sys.argv[0]).name}", name, "--jobs", str(asked.jobs)]
     if getattr(asked, "eye", None):
         words += ["--eye", *map(str, asked.eye)]
-    if asked.only:
-        words += ["--only", shlex.quote(asked.only)]
+    if only := ",".join(run for run in asked.only.split(",") if run in names):
+        words += ["--only", shlex.quote(only)]
     if asked.set:
         words += ["--set", *asked.set]
     return " ".join(words)

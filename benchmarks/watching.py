@@ -129,16 +129,24 @@ def _of_questions(run: Finished) -> dict[str, Any]:
         for example, picture in zip(run.test, pictures[half:] + pictures[:half], strict=True)
     ]
     other = [found[0].text for found in run.task.predict(asked)]
-    first: dict[str, int] = {}
-    for row, example in enumerate(run.test):
-        first.setdefault(example.tags[0], row)
-    # Other people's pictures stay where they are.
-    drawn = [row for row in first.values() if pictures[row].startswith("scenes/")]
     return {
         "another picture": _share(other, run.right),
         "question alone": guess_by_question(find_data(run.data).train, run.test),
-        "maps": [_look(run.task, run.test[row], run.answers[row]) for row in drawn],
+        "maps": [_look(run.task, run.test[row], run.answers[row]) for row in _first(run.test)],
     }
+
+
+def _first(test: Sequence[Example]) -> list[int]:
+    """Return the first question of each kind, each about another scene."""
+    found: dict[str, int] = {}
+    shown = set()
+    for row, example in enumerate(test):
+        kind, picture = example.tags[0], example.source[1]
+        # Other people's pictures stay where they are.
+        if kind not in found and picture not in shown and picture.startswith("scenes/"):
+            found[kind] = row
+            shown.add(picture)
+    return list(found.values())
 
 
 def _share(answers: Sequence[str], right: Sequence[str]) -> float:

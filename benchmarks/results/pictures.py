@@ -9,7 +9,7 @@ from regard.visual import curves, picture
 from regard.visual.planes import planes
 from regard.visual.tiles import sheet
 
-from .parts import Runs, making, score, table
+from .parts import Runs, making, score, spread, table
 from .pixels import tile, tiles
 
 NUM_ROWS = 6
@@ -156,17 +156,13 @@ def _variational(run: dict[str, Any], folder: Path) -> list[str]:
 
 def tell_changes(runs: Runs, folder: Path, page: str) -> list[str]:
     """Tell of images that are better than their source: without noise, larger, later."""
-    rows = [
-        (
-            run["name"],
-            run["data"],
-            run["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")"),
-            score(run, "source_psnr", digits=2),
-            score(run, "psnr", digits=2),
-            score(run, "ssim", digits=3),
-        )
-        for run in runs
-    ]
+    rows = []
+    for name in dict.fromkeys(run["name"] for run in runs):
+        own = [run for run in runs if run["name"] == name]
+        baseline = own[0]["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")")
+        scores = (("source_psnr", 2), ("psnr", 2), ("ssim", 3))
+        cells = [spread(own, key, digits=digits) for key, digits in scores]
+        rows.append((name, own[0]["data"], baseline, *cells))
     head = ("model", "data", "baseline", "its PSNR", "PSNR in dB", "SSIM")
     parts = [table(head, rows), ""]
     for run in runs:

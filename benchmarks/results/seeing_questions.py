@@ -76,10 +76,10 @@ def _scores(runs: Runs) -> str:
         own = [run for run in runs if run["name"] == name]
         size, minutes = own[0]["parameters"], mean(run["training"]["seconds"] for run in own) / 60
         without = [_first(own, key) for key in ("another picture", "question alone")]
-        cells = (name.split()[-1], len(own), f"{size / 1e6:.2f} M", spread(own, "accuracy"))
-        rows.append((*cells, *without, f"{minutes:.1f}"))
-    head = ("model", "runs", "weights", "right %", "another picture", "question alone", "minutes")
-    return table(head, rows)
+        cells = (name.split()[-1], own[0]["data"], len(own), f"{size / 1e6:.2f} M")
+        rows.append((*cells, spread(own, "accuracy"), *without, f"{minutes:.1f}"))
+    head = ("model", "data", "runs", "weights", "right %", "another picture", "question alone")
+    return table((*head, "minutes"), rows)
 
 
 def _first(runs: Runs, key: str) -> str:
@@ -118,9 +118,10 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
         shrink(folder / file)
         looked = run["maps"][0]["looked"]
         parts += [
-            f"The first test question of each kind, unpicked ({run['recipe']}, seed "
-            f"{run['seed']}): the picture with the question, and how much each cell counts for "
-            f"the answer ({looked}). Below it stands the word of the question that counts most.",
+            f"The first test question of each kind about a picture of its own, unpicked "
+            f"({run['recipe']}, seed {run['seed']}): the picture with the question, and how much "
+            f"each cell counts for the answer ({looked}). Below it stands the word of the question "
+            "that counts most.",
             "",
             f"![where answers look]({file})",
             "",
@@ -134,7 +135,8 @@ def _pair(one: dict[str, Any]) -> tuple[Tile, Tile]:
     grid = np.array(one["on cells"]).reshape(one["grid"])
     is_right = one["answer"] == one["right"]
     caption = one["answer"] if is_right else f"{one['answer']} (right: {one['right']})"
-    word = one["words"][int(np.argmax(one["on words"]))]
+    words = [word for word in one["words"] if not word.startswith("<")]  # <eos> is no word
+    word = words[int(np.argmax(one["on words"][: len(words)]))]
     return (
         Tile(fit(picture), one["question"], one["kind"]),
         Tile(overlay.overlay(picture, grid), caption, f"most: “{word}”", is_right),

@@ -195,8 +195,8 @@ def _memory(rows: Runs) -> list[str]:
         return []
     cells = [(row["minutes"], f"{row['mib']:,}", f"{row['seconds']:.0f}") for row in rows]
     return [
-        "The most memory that the whole command has at a time, torch and all, by how long the "
-        f"recording is: {rows[-1]['mib'] / rows[0]['mib']:.2f} times as much for "
+        "The most memory that the whole command has at a time on a processor, torch and all, by "
+        f"how long the recording is: {rows[-1]['mib'] / rows[0]['mib']:.2f} times as much for "
         f"{rows[-1]['minutes'] / rows[0]['minutes']:g} times the length.",
         "",
         table(("minutes of sound", "most memory, MiB", "seconds it took"), cells),
