@@ -73,7 +73,7 @@ def experiments(
     for name in asked.experiments:
         places = [(run, folder / run.folder) for run, folder in planned if folder.name == name]
         rows = [
-            _attempt(partial(gather, run, place), str(place), faults)
+            attempt(partial(gather, run, place), str(place), faults)
             for run, place in places
             if (place / runs.METRICS).exists()
         ]
@@ -86,11 +86,10 @@ def experiments(
         if join is not None:
             # Written at once, for what comes now may take long.
             write_json(asked.out / f"{name}.json", {**value, "together": []})
-            together = _attempt(partial(join, name, asked.runs / name), f"{name} together", faults)
+            together = attempt(partial(join, name, asked.runs / name), f"{name} together", faults)
             value["together"] = together or []
         write_json(asked.out / f"{name}.json", value)
-    if faults:
-        raise SystemExit(f"Not gathered, for the reasons above: {', '.join(faults)}.")
+    end(faults)
 
 
 def choose(planned: Planned, only: str) -> Planned:
@@ -104,14 +103,20 @@ def choose(planned: Planned, only: str) -> Planned:
     return [(run, folder) for run, folder in planned if run.name in asked or run.folder in needed]
 
 
-def _attempt(tell: Callable[[], Told], what: str, faults: list[str]) -> Told | None:
-    """Return what is told, or nothing, and say why."""
+def attempt(tell: Callable[[], Told], what: str, faults: list[str]) -> Told | None:
+    """Return what is told; if that fails, say why, note what is missing, and return nothing."""
     try:
         return tell()
     except (Exception, SystemExit):
         traceback.print_exc()
         faults.append(what)
         return None
+
+
+def end(faults: list[str]) -> None:
+    """Leave a script with an error if something could not be told."""
+    if faults:
+        raise SystemExit(f"Not gathered, for the reasons above: {', '.join(faults)}.")
 
 
 def describe(run: Run, place: Path) -> dict[str, Any]:
