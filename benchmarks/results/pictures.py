@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from regard.visual import curves, picture
 from regard.visual.planes import planes
@@ -51,7 +53,7 @@ def _widths(runs: Runs, folder: Path) -> list[str]:
         "principal components": [(run["code"], run["pca"]["value"]) for run in runs],
     }
     drawn = curves.scaling(series, x_label="numbers of a code", y_label="squared error")
-    drawn.axes[0].set_yscale("log")
+    _set_powers(drawn.axes[0])
     picture.save(folder / "pictures-widths.svg", drawn)
     rows = [
         (
@@ -78,6 +80,14 @@ def _widths(runs: Runs, folder: Path) -> list[str]:
         "",
         *(_reconstructions(runs, folder) if rows_shown else []),
     ]
+
+
+def _set_powers(axes: Axes) -> None:
+    """Measure y in powers of ten, in plain digits: those of formulas would stay raw in an SVG."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _error(run: dict[str, Any]) -> float:
