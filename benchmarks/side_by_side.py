@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from regard.tasks import runs
@@ -42,14 +43,20 @@ def train_all(
         words: Settings for every run.
     """
     # One thread a run, since a run that waits for another must not keep a third from starting.
+    # Those that need not wait start in the order of the plan.
     slots = ThreadPoolExecutor(jobs)
     done: dict[Path, Future[None]] = {}
-    with ThreadPoolExecutor(len(planned)) as waiting:
+    with ThreadPoolExecutor(max(1, len(planned))) as waiting:
         for run, folder in planned:
             places = [_place_of(name, folder) for name in run.needs]
             before = [done[needed] for needed in places if _is_planned(needed, done)]
             place = folder / run.folder
-            done[place] = waiting.submit(_train_after, before, slots, run, place, words, threads)
+            train = partial(_train, run, place, words=words, threads=threads)
+            done[place] = (
+                waiting.submit(_train_after, before, slots, train)
+                if before
+                else slots.submit(train)
+            )
     slots.shutdown()
     for future in done.values():
         future.result()
@@ -67,17 +74,12 @@ def _is_planned(needed: Path, done: Mapping[Path, object]) -> bool:
     return needed in done
 
 
-def _train_after(  # noqa: PLR0917
-    before: list["Future[None]"],
-    slots: ThreadPoolExecutor,
-    run: Run,
-    place: Path,
-    words: list[str],
-    threads: int,
+def _train_after(
+    before: list["Future[None]"], slots: ThreadPoolExecutor, train: Callable[[], None]
 ) -> None:
     for future in before:
         future.result()
-    slots.submit(_train, run, place, words=words, threads=threads).result()
+    slots.submit(train).result()
 
 
 def _train(run: Run, place: Path, *, words: list[str], threads: int) -> None:

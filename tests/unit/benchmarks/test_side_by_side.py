@@ -38,3 +38,14 @@ def test_what_is_finished_need_not_be_planned(trained, tmp_path):
 def test_what_nobody_trains_is_asked_for(trained, tmp_path):
     with pytest.raises(SystemExit, match="first-seed1 is needed first. Name its experiment"):
         run_all((Run("second", "x", (), needs=("there/first-seed1",)), tmp_path / "here"))
+
+
+def test_what_need_not_wait_starts_in_the_order_of_the_plan(trained, tmp_path):
+    planned = [(Run(str(number), "x", ()), tmp_path) for number in range(30)]
+    train_all(planned, jobs=1, threads=1, words=[])
+    assert trained == [tmp_path / run.folder for run, _ in planned]
+
+
+def test_nothing_to_train_is_no_fault(trained):
+    run_all()
+    assert trained == []
