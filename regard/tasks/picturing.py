@@ -66,11 +66,9 @@ class PicturingTask(Task[PicturingRecipe]):
         source: Source,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.target = target_field(recipe.data)
-        self.device = device
 
     @classmethod
     def fresh(

@@ -60,11 +60,9 @@ class Predictor(Task[Recipe]):
         target: TextField,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.target = target
-        self.device = device
         self._has_warned = False
 
     @classmethod
@@ -89,10 +87,19 @@ class Predictor(Task[Recipe]):
         device: torch.device,
         start: Task[Any] | None = None,
     ) -> Self:
-        """Learn vocabularies from training pairs, and build a model over them."""
-        if start is None:
-            return cls.build(learn_parts(recipe, examples), device=device)
-        return cls.build(take_parts(recipe, start, examples), device=device)
+        """Learn vocabularies from training pairs, or take over a run's, and build a model."""
+        parts = cls.learn(recipe, examples) if start is None else cls.take(recipe, start, examples)
+        return cls.build(parts, device=device)
+
+    @classmethod
+    def learn(cls, recipe: Any, examples: Sequence[Example]) -> Parts:
+        """Return what is built from nothing but training data."""
+        return learn_parts(recipe, examples)
+
+    @classmethod
+    def take(cls, recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+        """Return what is built from what a run has."""
+        return take_parts(recipe, start, examples)
 
     @classmethod
     def build(cls, parts: Parts, *, device: torch.device) -> Self:

@@ -1,6 +1,8 @@
 from dataclasses import replace
 
 import pytest
+import torch
+from torch import nn
 
 from regard.core.errors import ConfigError
 from regard.data.dialogue import write_context
@@ -31,10 +33,10 @@ def reverse(tiny_run_without_attention):
 @pytest.fixture
 def sorter(monkeypatch):
     class Sorter(Task):
-        recipe = BaseRecipe(task="sorting")
+        """Does nothing."""
 
     monkeypatch.setattr(Sorter, "__abstractmethods__", frozenset())
-    return Sorter()
+    return Sorter(BaseRecipe(task="sorting"), nn.Identity(), device=torch.device("cpu"))
 
 
 def texts(found):
