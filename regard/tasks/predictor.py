@@ -27,6 +27,7 @@ from regard.data.sources import (
 )
 from regard.data.tokenizers import Tokenizer
 from regard.metrics.perplexity import exp_or_infinity
+from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
@@ -106,6 +107,7 @@ class Predictor(Task[Recipe]):
         """Put parts together; weights that they do not hold begin afresh."""
         task = cls.fresh(parts.recipe, source=parts.source, target=parts.target, device=device)
         task.model.load_state_dict({**task.model.state_dict(), **parts.weights})
+        restart_annealing(task.model)
         return task
 
     @classmethod
