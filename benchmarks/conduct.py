@@ -2,20 +2,28 @@
 
 import argparse
 import os
+import shlex
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from side_by_side import Run, train_all
 
 from regard.core.files import read_json, read_json_lines, write_json
-from regard.core.tables import pick
+from regard.core.tables import near, pick
 from regard.tasks import runs
 
 Plan = Callable[[Path], list[Run]]
 """The folder of an experiment's runs → its runs."""
+
+Planned = list[tuple[Run, Path]]
+"""Runs, and the folders that hold their run folders."""
+
+Told = TypeVar("Told")
 
 
 def arguments(parser: argparse.ArgumentParser, plans: Mapping[str, Plan]) -> argparse.Namespace:
@@ -26,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser, plans: Mapping[str, Plan]) -> arg
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
     parser.add_argument("--seeds", type=int, default=9, help="runs of one kind at most")
+    parser.add_argument("--only", default="", help="names of runs to train, joined by commas")
     parser.add_argument("--gather", action="store_true", help="only gather what is finished")
     parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
     return parser.parse_args()
@@ -40,6 +49,9 @@ def experiments(
 ) -> None:
     """Train the runs of the experiments asked for and write a JSON file for each.
 
+    All that is finished is gathered, whenever it was trained. What cannot be gathered costs
+    nothing else, and is named at the end.
+
     Args:
         plans: What each experiment trains.
         asked: What `arguments` read.
@@ -53,17 +65,58 @@ def experiments(
         if run.seed <= asked.seeds
     ]
     if not asked.gather:
+        chosen = choose(planned, asked.only)
         started = time.perf_counter()
-        train_all(planned, jobs=asked.jobs, threads=asked.threads, words=asked.set)
+        train_all(chosen, jobs=asked.jobs, threads=asked.threads, words=asked.set)
         print(f"all runs took {time.perf_counter() - started:.0f} s")
+    faults: list[str] = []
     for name in asked.experiments:
         places = [(run, folder / run.folder) for run, folder in planned if folder.name == name]
-        rows = [gather(run, place) for run, place in places if (place / runs.METRICS).exists()]
-        value: dict[str, Any] = {"experiment": name, "command": _command(name, asked)}
-        value["runs"] = rows
+        rows = [
+            attempt(partial(gather, run, place), str(place), faults)
+            for run, place in places
+            if (place / runs.METRICS).exists()
+        ]
+        names = {run.name for run, _ in places}
+        value: dict[str, Any] = {"experiment": name, "command": _command(name, asked, names)}
+        value["runs"] = [row for row in rows if row is not None]
+        print(f"{name}: {len(value['runs'])} of {len(places)} runs gathered", flush=True)
+        if not value["runs"]:
+            continue
         if join is not None:
-            value["together"] = join(name, asked.runs / name)
+            # Written at once, for what comes now may take long.
+            write_json(asked.out / f"{name}.json", {**value, "together": []})
+            together = attempt(partial(join, name, asked.runs / name), f"{name} together", faults)
+            value["together"] = together or []
         write_json(asked.out / f"{name}.json", value)
+    end(faults)
+
+
+def choose(planned: Planned, only: str) -> Planned:
+    """Return the runs of some names, joined by commas, and those that they need; all for none."""
+    names = {run.name for run, _ in planned}
+    asked = only.split(",") if only else names
+    for name in asked:
+        if name not in names:
+            raise SystemExit(f"`--only` must name runs, but '{name}' is none.{near(name, names)}")
+    needed = {need for run, _ in planned if run.name in asked for need in run.needs}
+    return [(run, folder) for run, folder in planned if run.name in asked or run.folder in needed]
+
+
+def attempt(tell: Callable[[], Told], what: str, faults: list[str]) -> Told | None:
+    """Return what is told; if that fails, say why, note what is missing, and return nothing."""
+    try:
+        return tell()
+    except (Exception, SystemExit):
+        traceback.print_exc()
+        faults.append(what)
+        return None
+
+
+def end(faults: list[str]) -> None:
+    """Leave a script with an error if something could not be told."""
+    if faults:
+        raise SystemExit(f"Not gathered, for the reasons above: {', '.join(faults)}.")
 
 
 def describe(run: Run, place: Path) -> dict[str, Any]:
@@ -90,10 +143,12 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
     }
 
 
-def _command(name: str, asked: argparse.Namespace) -> str:
+def _command(name: str, asked: argparse.Namespace, names: set[str]) -> str:
     words = ["python", f"benchmarks/{Path(sys.argv[0]).name}", name, "--jobs", str(asked.jobs)]
     if getattr(asked, "eye", None):
         words += ["--eye", *map(str, asked.eye)]
+    if only := ",".join(run for run in asked.only.split(",") if run in names):
+        words += ["--only", shlex.quote(only)]
     if asked.set:
         words += ["--set", *asked.set]
     return " ".join(words)

@@ -51,6 +51,7 @@ TRANSLATORS = {"multimodal": "multi30k:images", "multimodal-text": "multi30k:ima
 
 SEEDS = (1, 2, 3)
 NUM_SAMPLES = 12
+NUM_BOOTSTRAP = 200
 
 
 def _classification(_folder: Path) -> list[Run]:
@@ -75,10 +76,12 @@ def _sizes(_folder: Path) -> list[Run]:
 
 def _captioning(_folder: Path) -> list[Run]:
     """Plan captions of eyes that know nothing yet, and of eyes that have learned to classify."""
-    data, found = ("flickr8k",), []
-    for recipe in ("xu2015", "xu2015-hard"):
-        words = (f"start={{folder}}/../{EYES}",)
-        found.append(Run(f"{recipe}, begun with cifar10", recipe, data, words, needs=(EYES,)))
+    data, words = ("flickr8k",), (f"start={{folder}}/../{EYES}",)
+    found = [
+        Run(f"{recipe}, begun with cifar10", recipe, data, words, seed, needs=(EYES,))
+        for recipe, seeds in (("xu2015", SEEDS), ("xu2015-hard", SEEDS[:1]))
+        for seed in seeds
+    ]
     found += [Run(name, name, data) for name in ("xu2015", "vit-captions")]
     return found
 
@@ -171,7 +174,25 @@ def _sentence(example: Example) -> str:
 
 
 def _join(name: str, folder: Path) -> list[dict[str, Any]]:
-    return _differences(folder) if name == "multimodal" else []
+    return JOINED[name](folder) if name in JOINED else []
+
+
+def _write_together(folder: Path) -> list[dict[str, Any]]:
+    """Let the soft models with other seeds write captions together."""
+    name = "xu2015, begun with cifar10"
+    places = [folder / run.folder for run in _captioning(folder) if run.name == name]
+    places = [place for place in places if (place / runs.METRICS).exists()]
+    if len(places) < 2:
+        return []
+    task = runs.load(",".join(map(str, places)))
+    found = task.evaluate(_read_test(places[0]), num_bootstrap=NUM_BOOTSTRAP)
+    return [
+        {
+            "name": f"{len(places)} x {name}, together",
+            "parameters": sum(read_json(place / runs.METRICS)["parameters"] for place in places),
+            "test": found.to_dict(),
+        }
+    ]
 
 
 def _differences(folder: Path) -> list[dict[str, Any]]:
@@ -245,6 +266,13 @@ def _compare(
         }
         for name, seeds in chosen.items()
     ]
+
+
+JOINED: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+    "captioning": _write_together,
+    "multimodal": _differences,
+}
+"""What several runs of an experiment tell together."""
 
 
 if __name__ == "__main__":

@@ -10,10 +10,11 @@ Runs that are finished are taken as they are.
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import conduct
 from experiments import TATOEBA
 from side_by_side import Run, train_all
 
@@ -174,7 +175,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
     parser.add_argument("--threads", type=int, default=2, help="processor threads of a run")
     parser.add_argument("--laptop", action="store_true", help="the small recipes")
-    parser.add_argument("--only", default="", help="names of rungs, separated by commas")
+    parser.add_argument("--only", default="", help="names of rungs to train, joined by commas")
+    parser.add_argument("--gather", action="store_true", help="only gather what is finished")
     parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
     parser.add_argument("--note", default="", help="what the page should say of these runs")
     arguments = parser.parse_args()
@@ -184,9 +186,14 @@ def main() -> None:
     splits = split_pairs([*whole.train, *whole.valid, *whole.test])
     files = _write_files(arguments.runs / "data", splits)
     planned = _plan(files, arguments)
-    train_all(planned, jobs=arguments.jobs, threads=arguments.threads, words=arguments.set)
-    found = find_paraphrases(splits.test)
-    write_json(arguments.out / f"{NAME}.json", _gather(planned, splits, found, note=arguments.note))
+    if not arguments.gather:
+        chosen = conduct.choose(planned, arguments.only)
+        train_all(chosen, jobs=arguments.jobs, threads=arguments.threads, words=arguments.set)
+    value, faults = _gather(planned, splits, note=arguments.note)
+    print(f"{len(value['runs'])} of {len(planned)} runs gathered")
+    if value["runs"]:
+        write_json(arguments.out / f"{NAME}.json", value)
+    conduct.end(faults)
 
 
 def _write_files(folder: Path, splits: Splits) -> tuple[str, ...]:
@@ -200,36 +207,36 @@ def _write_files(folder: Path, splits: Splits) -> tuple[str, ...]:
 
 
 def _plan(files: tuple[str, ...], arguments: argparse.Namespace) -> list[tuple[Run, Path]]:
-    only = arguments.only.split(",") if arguments.only else []
     recipes, words = (LAPTOP, ()) if arguments.laptop else (FULL, TATOEBA)
-    return [
-        (Run(name, recipe, files, words), arguments.runs)
-        for name, recipe in recipes.items()
-        if not only or name in only
-    ]
+    return [(Run(name, recipe, files, words), arguments.runs) for name, recipe in recipes.items()]
 
 
 def _gather(
-    planned: Sequence[tuple[Run, Path]], splits: Splits, found: Paraphrases, *, note: str
-) -> dict[str, Any]:
-    finished = [
-        (run.name, folder / run.folder)
+    planned: Sequence[tuple[Run, Path]], splits: Splits, *, note: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what the page shows of all that is finished, and the runs that failed to tell."""
+    found, faults = find_paraphrases(splits.test), list[str]()
+    rows = [
+        conduct.attempt(
+            partial(measure_run, run.name, folder / run.folder, found), run.name, faults
+        )
         for run, folder in planned
         if (folder / run.folder / runs.METRICS).exists()
     ]
     bag = BagOfWords([example.source for example in splits.train])(found.sentences)
     asking, drawn = found.asking[:NUM_SAMPLES], found.drawn()
-    return {
+    value = {
         "experiment": NAME,
         "command": "python benchmarks/paraphrases.py",
         "data": splits.note,
         "note": note,
         "bag": measure(bag, found),
         "bag_samples": _samples(nearest(_without_self(bag), 1)[:, 0], found),
-        "runs": [measure_run(name, folder, found) for name, folder in finished],
+        "runs": [row for row in rows if row is not None],
         "drawn": [{"text": found.sentences[row], "group": found.groups[row]} for row in drawn],
         "asked": [{"text": found.sentences[row], "group": found.groups[row]} for row in asking],
     }
+    return value, faults
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import Any
 import conduct
 import torch
 from representations import show
+from results.seeing_questions import EYES
 from side_by_side import Run
 
 from regard.core.files import read_json
@@ -58,21 +59,29 @@ class Finished:
 
 
 def _questions(_folder: Path) -> list[Run]:
-    scenes = "scenes:questions,20000"
-    found = [Run("easy-vqa easy-vqa", "easy-vqa", ("easy-vqa",), (), seed) for seed in SEEDS]
-    found.append(Run("easy-vqa easy-vqa-laptop", "easy-vqa-laptop", ("easy-vqa",)))
-    recipe = "scenes-questions-laptop"
-    return [*found, *(Run(f"scenes {recipe}", recipe, (scenes,), (), seed) for seed in SEEDS)]
+    """Plan answers about pictures; those about scenes begin with eyes that can describe them."""
+    eyes = Run(f"{EYES} xu2015-laptop", "xu2015-laptop", ("scenes",))
+    start, needs = f"start={{folder}}/{eyes.folder}", (eyes.folder,)
+    asked, few = ("scenes:questions,100000",), ("scenes:questions,60000",)
+    frozen = (start, 'train.freeze=["encoder.image"]')
+    large, small = "scenes-questions", "scenes-questions-laptop"
+    return [
+        eyes,
+        *(Run(f"scenes {large}", large, asked, (start,), seed, needs) for seed in SEEDS),
+        Run(f"scenes {small}", small, few, frozen, needs=needs),
+        *(Run("easy-vqa easy-vqa", "easy-vqa", ("easy-vqa",), (), seed) for seed in SEEDS),
+        Run("easy-vqa easy-vqa-laptop", "easy-vqa-laptop", ("easy-vqa",)),
+    ]
 
 
 def _video(_folder: Path) -> list[Run]:
     """Plan captions and directions, of many videos and of as many as a laptop takes."""
     data = {
-        "moving": "moving:20000",
-        "moving-laptop": "moving:3000",
+        "moving": "moving:40000",
+        "moving-laptop": "moving:32000",
         "moving-directions": "moving:directions",
         "moving-directions-laptop": "moving:directions,2000",
-        "next-frame": "moving:20000",
+        "next-frame": "moving",
         "next-frame-laptop": "moving:2000",
     }
     return [
@@ -93,7 +102,7 @@ def main() -> None:
 
 def _gather(run: Run, place: Path) -> dict[str, Any]:
     described = {**conduct.describe(run, place), "data": run.data[0]}
-    if run.seed != SEEDS[0]:
+    if run.seed != SEEDS[0] or run.name.startswith(EYES):
         return described
     answers = read_json(place / runs.PREDICTIONS)
     finished = Finished(runs.load(place), run.data[0], _read_test(place), answers)
@@ -120,16 +129,24 @@ def _of_questions(run: Finished) -> dict[str, Any]:
         for example, picture in zip(run.test, pictures[half:] + pictures[:half], strict=True)
     ]
     other = [found[0].text for found in run.task.predict(asked)]
-    first: dict[str, int] = {}
-    for row, example in enumerate(run.test):
-        first.setdefault(example.tags[0], row)
-    # Other people's pictures stay where they are.
-    drawn = [row for row in first.values() if pictures[row].startswith("scenes/")]
     return {
         "another picture": _share(other, run.right),
         "question alone": guess_by_question(find_data(run.data).train, run.test),
-        "maps": [_look(run.task, run.test[row], run.answers[row]) for row in drawn],
+        "maps": [_look(run.task, run.test[row], run.answers[row]) for row in _first(run.test)],
     }
+
+
+def _first(test: Sequence[Example]) -> list[int]:
+    """Return the first question of each kind, each about another scene."""
+    found: dict[str, int] = {}
+    shown = set()
+    for row, example in enumerate(test):
+        kind, picture = example.tags[0], example.source[1]
+        # Other people's pictures stay where they are.
+        if kind not in found and picture not in shown and picture.startswith("scenes/"):
+            found[kind] = row
+            shown.add(picture)
+    return list(found.values())
 
 
 def _share(answers: Sequence[str], right: Sequence[str]) -> float:

@@ -46,9 +46,10 @@ def write_captioning(value: dict[str, Any], folder: Path) -> str:
         "says so, with a classifier of CIFAR-10. The rows of Xu et al. 2015 (table 1) begin with "
         "features that were learned from ImageNet's million photos, at full resolution, so they "
         f"are no like for like; they have METEOR {meteor}, which is not measured here. Several "
-        "runs: mean ± deviation over seeds; a single one: half the 95 % interval.",
+        "runs: mean ± deviation over seeds; a single one: half the 95 % interval. Together: each "
+        "word by the mean of their probabilities.",
         "",
-        _caption_scores(runs),
+        _caption_scores(runs, value["together"]),
         "",
         *_learning(runs, folder, "captioning"),
         "## The first photos of the test set, unpicked",
@@ -62,10 +63,14 @@ def write_captioning(value: dict[str, Any], folder: Path) -> str:
     return "\n".join(parts)
 
 
-def _caption_scores(runs: Runs) -> str:
+def _caption_scores(runs: Runs, together: Runs) -> str:
     # As papers order them, whichever of them leads a recipe.
     keys = sorted(runs[0]["test"]["scores"], key=[*TITLES].index)
     rows = _score_rows(runs, keys)
+    for several in together:
+        cells = [spread([several], key, digits=DIGITS.get(key, 1)) for key in keys]
+        size = f"{several['parameters'] / 1e6:.1f} M"
+        rows.append((several["name"], 1, size, *cells, ""))
     for name, scores in PUBLISHED.items():
         cells = [f"{scores[key]:.1f}" if key in scores else "–" for key in keys]
         rows.append((f"*Xu et al. 2015, {name}*", "", "", *cells, ""))

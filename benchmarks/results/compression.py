@@ -30,7 +30,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
     ]
     for rival in value["together"]:
         own = [run for run in runs if run["form"] == rival["form"]]
-        parts += _form(rival, own, folder)
+        parts += _form(rival, own, folder) if own else []
     return "\n".join([*parts, making(value), ""])
 
 

@@ -29,8 +29,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
     picture.save(folder / "features.svg", drawn)
     sizes = sorted({_size(run) for run in runs})
     rows = [
-        (f"{size:,}", *(spread(by_size[size], "accuracy") for by_size in found.values()))
-        for size in sizes
+        (f"{size:,}", *(_cell(by_size.get(size)) for by_size in found.values())) for size in sizes
     ]
     begun = [
         (run["name"], score(run, "psnr", digits=2), f"{run['training']['seconds']:.0f}")
@@ -57,6 +56,10 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "",
         ]
     )
+
+
+def _cell(runs: Runs | None) -> str:
+    return spread(runs, "accuracy") if runs else "–"
 
 
 def _size(run: dict[str, Any]) -> int:

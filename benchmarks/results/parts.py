@@ -79,13 +79,21 @@ def making(value: dict[str, Any]) -> str:
 
 def changes(runs: Runs) -> str:
     """Say which settings were changed from the recipes: for all, and for each that has more."""
-    found = {run["name"]: [*filter(_is_change, _WORD.findall(run["command"]))] for run in runs}
+    if not runs:
+        return ""
+    found = {run["name"]: _settings(run["command"]) for run in runs}
     first, *others = found.values()
     common = [word for word in first if all(word in words for words in others)]
     more = {name: [w for w in words if w not in common] for name, words in found.items()}
     told = {"all": common, **more}
     listed = "; ".join(f"{name} `{' '.join(words)}`" for name, words in told.items() if words)
     return f"Changed from the recipes: {listed or 'nothing'}."
+
+
+def _settings(command: str) -> list[str]:
+    """Return the settings of a command; of what is set twice, the last, which holds."""
+    words = filter(_is_change, _WORD.findall(command))
+    return [*{word.partition("=")[0]: word for word in words}.values()]
 
 
 def _is_change(word: str) -> bool:

@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from regard.visual import curves, picture
 from regard.visual.planes import planes
 from regard.visual.tiles import sheet
 
-from .parts import Runs, making, score, table
+from .parts import Runs, making, score, spread, table
 from .pixels import tile, tiles
 
 NUM_ROWS = 6
@@ -51,7 +53,7 @@ def _widths(runs: Runs, folder: Path) -> list[str]:
         "principal components": [(run["code"], run["pca"]["value"]) for run in runs],
     }
     drawn = curves.scaling(series, x_label="numbers of a code", y_label="squared error")
-    drawn.axes[0].set_yscale("log")
+    _set_powers(drawn.axes[0])
     picture.save(folder / "pictures-widths.svg", drawn)
     rows = [
         (
@@ -80,6 +82,14 @@ def _widths(runs: Runs, folder: Path) -> list[str]:
     ]
 
 
+def _set_powers(axes: Axes) -> None:
+    """Measure y in powers of ten, in plain digits: those of formulas would stay raw in an SVG."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
 def _error(run: dict[str, Any]) -> float:
     return float(run["test"]["scores"]["mse"]["value"])
 
@@ -101,7 +111,7 @@ def _reconstructions(runs: Runs, folder: Path) -> list[str]:
 
 def _plane(runs: Runs, folder: Path) -> list[str]:
     """Draw the plane of codes of two numbers beside that of two principal components."""
-    rows = []
+    rows, drawn = [], []
     for run in runs:
         own, rival = run["planes"].values()
         rows.append((run["code"], *_told(own), *_told(rival)))
@@ -113,6 +123,7 @@ def _plane(runs: Runs, folder: Path) -> list[str]:
                 for name, one in run["planes"].items()
             }
             picture.save(folder / "pictures-plane.svg", planes(places, own["labels"], notes=notes))
+            drawn = ["![test images on two planes](pictures-plane.svg)", ""]
     head = ("numbers of the code", "neighbours %", "error", "neighbours of PCA %", "error of PCA")
     return [
         "## Two dimensions",
@@ -121,8 +132,7 @@ def _plane(runs: Runs, folder: Path) -> list[str]:
         "Wider codes are brought to two numbers by their own principal components. Neighbours: how "
         "often most of the 15 nearest others have an image's label. No label was ever learned.",
         "",
-        "![test images on two planes](pictures-plane.svg)",
-        "",
+        *drawn,
         table(head, rows),
         "",
     ]
@@ -156,17 +166,13 @@ def _variational(run: dict[str, Any], folder: Path) -> list[str]:
 
 def tell_changes(runs: Runs, folder: Path, page: str) -> list[str]:
     """Tell of images that are better than their source: without noise, larger, later."""
-    rows = [
-        (
-            run["name"],
-            run["data"],
-            run["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")"),
-            score(run, "source_psnr", digits=2),
-            score(run, "psnr", digits=2),
-            score(run, "ssim", digits=3),
-        )
-        for run in runs
-    ]
+    rows = []
+    for name in dict.fromkeys(run["name"] for run in runs):
+        own = [run for run in runs if run["name"] == name]
+        baseline = own[0]["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")")
+        scores = (("source_psnr", 2), ("psnr", 2), ("ssim", 3))
+        cells = [spread(own, key, digits=digits) for key, digits in scores]
+        rows.append((name, own[0]["data"], baseline, *cells))
     head = ("model", "data", "baseline", "its PSNR", "PSNR in dB", "SSIM")
     parts = [table(head, rows), ""]
     for run in runs:

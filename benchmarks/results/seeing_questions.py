@@ -11,7 +11,7 @@ from regard.visual import overlay, tiles
 from regard.visual.pixels import fit
 from regard.visual.tiles import Tile
 
-from .parts import Runs, changes, making, shrink, spread, table
+from .parts import Runs, changes, making, score, shrink, spread, table
 
 DATA = {
     "easy-vqa": (
@@ -26,13 +26,16 @@ DATA = {
     ),
 }
 
+EYES = "eyes"
+"""What the name of the run begins with whose eyes those of the answers about scenes are."""
+
 COLUMNS = 4
 """Two questions of a row, with the picture and where it was looked at."""
 
 
 def write(value: dict[str, Any], folder: Path) -> str:
     """Write the page and draw its picture."""
-    runs: Runs = value["runs"]
+    runs: Runs = [run for run in value["runs"] if _data(run) in DATA]
     parts = [
         "# Questions about pictures",
         "",
@@ -42,17 +45,29 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "same model with the picture of another question; *question alone*, the answer that is "
         f"most frequent in training for the same words. {changes(runs)}",
         "",
+        *_eyes([run for run in value["runs"] if _data(run) == EYES]),
     ]
     for data in dict.fromkeys(_data(run) for run in runs):
         own = [run for run in runs if _data(run) == data]
         title, about = DATA[data]
         parts += [f"## {title}", "", about, "", _scores(own), "", *_kinds(own)]
         parts += _maps([run for run in own if run.get("maps")], folder)
-    return "\n".join([*parts, making(value), ""])
+    return "\n".join([*parts, making({**value, "runs": runs or value["runs"]}), ""])
 
 
 def _data(run: dict[str, Any]) -> str:
     return str(run["name"]).split()[0]
+
+
+def _eyes(runs: Runs) -> list[str]:
+    """Tell what those eyes had learned with which answers about scenes begin (`start=`)."""
+    if not runs:
+        return []
+    return [
+        f"Answers about scenes begin with the eyes of `{runs[0]['recipe']}`, which has learned to "
+        f"describe scenes (`start=`): {score(runs[0], 'accuracy')} % of its captions are exact.",
+        "",
+    ]
 
 
 def _scores(runs: Runs) -> str:
@@ -60,11 +75,16 @@ def _scores(runs: Runs) -> str:
     for name in dict.fromkeys(run["name"] for run in runs):
         own = [run for run in runs if run["name"] == name]
         size, minutes = own[0]["parameters"], mean(run["training"]["seconds"] for run in own) / 60
-        without = [f"{own[0][key]:.1f}" for key in ("another picture", "question alone")]
-        cells = (name.split()[-1], len(own), f"{size / 1e6:.2f} M", spread(own, "accuracy"))
-        rows.append((*cells, *without, f"{minutes:.1f}"))
-    head = ("model", "runs", "weights", "right %", "another picture", "question alone", "minutes")
-    return table(head, rows)
+        without = [_first(own, key) for key in ("another picture", "question alone")]
+        cells = (name.split()[-1], own[0]["data"], len(own), f"{size / 1e6:.2f} M")
+        rows.append((*cells, spread(own, "accuracy"), *without, f"{minutes:.1f}"))
+    head = ("model", "data", "runs", "weights", "right %", "another picture", "question alone")
+    return table((*head, "minutes"), rows)
+
+
+def _first(runs: Runs, key: str) -> str:
+    """Write what the first run of a kind tells, or a dash if that one is missing."""
+    return next((f"{run[key]:.1f}" for run in runs if key in run), "–")
 
 
 def _kinds(runs: Runs) -> list[str]:
@@ -93,14 +113,15 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
     parts = []
     for run in runs:
         shown = [tile for one in run["maps"] for tile in _pair(one)]
-        file = f"visual-questions-{_data(run)}.png"
+        file = f"visual-questions-{run['recipe']}.png"
         tiles.save(folder / file, tiles.sheet(shown, columns=COLUMNS))
         shrink(folder / file)
         looked = run["maps"][0]["looked"]
         parts += [
-            f"The first test question of each kind, unpicked ({run['recipe']}, seed "
-            f"{run['seed']}): the picture with the question, and how much each cell counts for "
-            f"the answer ({looked}). Below it stands the word of the question that counts most.",
+            f"The first test question of each kind about a picture of its own, unpicked "
+            f"({run['recipe']}, seed {run['seed']}): the picture with the question, and how much "
+            f"each cell counts for the answer ({looked}). Below it stands the word of the question "
+            "that counts most.",
             "",
             f"![where answers look]({file})",
             "",
@@ -114,7 +135,8 @@ def _pair(one: dict[str, Any]) -> tuple[Tile, Tile]:
     grid = np.array(one["on cells"]).reshape(one["grid"])
     is_right = one["answer"] == one["right"]
     caption = one["answer"] if is_right else f"{one['answer']} (right: {one['right']})"
-    word = one["words"][int(np.argmax(one["on words"]))]
+    words = [word for word in one["words"] if not word.startswith("<")]  # <eos> is no word
+    word = words[int(np.argmax(one["on words"][: len(words)]))]
     return (
         Tile(fit(picture), one["question"], one["kind"]),
         Tile(overlay.overlay(picture, grid), caption, f"most: “{word}”", is_right),

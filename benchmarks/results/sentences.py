@@ -69,7 +69,7 @@ def _draw_widths(runs: Runs, folder: Path) -> list[str]:
     for run in sorted(runs, key=lambda run: int(run["width"])):
         point = (run["width"], run["test"]["scores"]["accuracy"]["value"])
         series.setdefault(_model(run), []).append(point)
-    drawing = curves.lines(series, x_label="numbers of a code", y_label="exact %")
+    drawing = curves.scaling(series, x_label="numbers of a code", y_label="exact %")
     picture.save(folder / "sentences-widths.svg", drawing)
     return ["![exact sentences by width of the code](sentences-widths.svg)", ""]
 

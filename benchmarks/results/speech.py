@@ -95,8 +95,9 @@ def _speakers(runs: Runs, folder: Path) -> list[str]:
     if not path.exists():
         return []
     value = read_json(path)
-    known = next(run for run in runs if run["name"].endswith("joint"))
-    rates = {group["name"]: group["wer"] for group in known["test"]["by_tag"]}
+    recipe = value["runs"][0]["recipe"]
+    known = [run for run in runs if run["name"] == f"{recipe} joint"][:1]
+    rates = {group["name"]: group["wer"] for run in known for group in run["test"]["by_tag"]}
     held_out = {run["name"].split()[-1]: run for run in value["runs"]}
     rows = [
         (name, f"{rates[name]:.1f}" if name in rates else "–", score(run, "wer"))
@@ -108,9 +109,9 @@ def _speakers(runs: Runs, folder: Path) -> list[str]:
     return [
         "## A speaker never heard",
         "",
-        f"WER % of `{known['recipe']}` (attention and CTC, seed {known['seed']}) by speaker: one "
-        "model that learned from all six, and for each speaker another that learned from the "
-        "other five and is tested on all recordings of this one.",
+        f"WER % of `{recipe}` (attention and CTC, first seed) by speaker: one model that learned "
+        "from all six, and for each speaker another that learned from the other five and is tested "
+        "on all recordings of this one.",
         "",
         table(("speaker", "known", "never heard"), rows),
         "",
@@ -194,8 +195,8 @@ def _memory(rows: Runs) -> list[str]:
         return []
     cells = [(row["minutes"], f"{row['mib']:,}", f"{row['seconds']:.0f}") for row in rows]
     return [
-        "The most memory that the whole command has at a time, torch and all, by how long the "
-        f"recording is: {rows[-1]['mib'] / rows[0]['mib']:.2f} times as much for "
+        "The most memory that the whole command has at a time on a processor, torch and all, by "
+        f"how long the recording is: {rows[-1]['mib'] / rows[0]['mib']:.2f} times as much for "
         f"{rows[-1]['minutes'] / rows[0]['minutes']:g} times the length.",
         "",
         table(("minutes of sound", "most memory, MiB", "seconds it took"), cells),

@@ -14,6 +14,7 @@ from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.core.tables import near
+from regard.training.muon import Muon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +119,38 @@ class AdamwConfig:
         _check_betas(self.betas)
 
 
-OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | AdamwConfig
+@dataclass(frozen=True, kw_only=True)
+class MuonConfig:
+    """Orthogonal steps for the matrices inside a model, AdamW for the rest (Jordan et al. 2024).
+
+    Embeddings, output layers and vectors are the rest; rate and decay mean for both what they mean
+    for AdamW (Liu et al. 2025).
+    """
+
+    kind: Literal["muon"] = "muon"
+    """Which optimiser."""
+    learning_rate: float = 0.001
+    """Length of a step before the schedule."""
+    momentum: float = 0.95
+    """How much of the moving average of a matrix's gradient is kept at each step."""
+    betas: tuple[float, float] = (0.9, 0.95)
+    """How much of the two moving averages of the rest is kept at each step."""
+    epsilon: float = 1e-8
+    """Added to the denominator."""
+    weight_decay: float = 0.01
+    """Share of each weight taken away at each step, times the learning rate."""
+
+    def __post_init__(self) -> None:
+        _check_rates(self)
+        within("momentum", self.momentum, low=0, high=1)
+        _check_betas(self.betas)
+
+
+OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | AdamwConfig | MuonConfig
 Groups = list[dict[str, Any]]
+
+OUTER_LAYERS = ("output",)
+"""Names of layers that speak to the world: one row for each token, label or pixel."""
 
 
 def build_optimizer(
@@ -147,7 +178,30 @@ def build_optimizer(
             {"params": matrices, "weight_decay": config.weight_decay, "scale": scale},
             {"params": vectors, "weight_decay": 0.0, "scale": scale},
         ]
+    if isinstance(config, MuonConfig):
+        groups = split_hidden(groups, model)
     return OPTIMIZERS[type(config)](config, [group for group in groups if group["params"]])
+
+
+def split_hidden(groups: Groups, model: nn.Module) -> Groups:
+    """Set apart the matrices inside a model, as `is_hidden`.
+
+    Not inside are embeddings and output layers, whose rows belong to one token each.
+    """
+    outside = {
+        id(parameter)
+        for name, module in model.named_modules()
+        for parameter in module.parameters(recurse=False)
+        if parameter.dim() < 2
+        or isinstance(module, nn.Embedding)
+        or name.rpartition(".")[2] in OUTER_LAYERS
+    }
+    return [
+        {**group, "params": own, "is_hidden": is_hidden}
+        for group in groups
+        for is_hidden in (True, False)
+        if (own := [p for p in group["params"] if (id(p) not in outside) == is_hidden])
+    ]
 
 
 def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
@@ -280,12 +334,23 @@ def _adamw(config: AdamwConfig, groups: Groups) -> Optimizer:
     )
 
 
+def _muon(config: MuonConfig, groups: Groups) -> Optimizer:
+    return Muon(
+        groups,
+        lr=config.learning_rate,
+        momentum=config.momentum,
+        betas=config.betas,
+        eps=config.epsilon,
+    )
+
+
 OPTIMIZERS: dict[type, Callable[[Any, Groups], Optimizer]] = {
     SgdConfig: _sgd,
     AdagradConfig: _adagrad,
     RmspropConfig: _rmsprop,
     AdamConfig: _adam,
     AdamwConfig: _adamw,
+    MuonConfig: _muon,
 }
 
 

@@ -18,9 +18,9 @@ class ResnetEncoderConfig:
 
     kind: Literal["resnet"] = "resnet"
     """What kind of encoder this is."""
-    stem: Literal["small", "medium", "large"] = "small"
-    """What comes first: 3 x 3 pixels at full size, 5 x 5 that leave half of each side, or 7 x 7
-    that leave a quarter."""
+    stem: Literal["small", "medium", "large", "patch"] = "small"
+    """What comes first: 3 x 3 pixels at full size, 5 x 5 that leave half of each side, 7 x 7 that
+    leave a quarter, or patches of 4 x 4, side by side, which leave as much and cost least."""
     widths: tuple[int, ...] = (64, 128, 256)
     """Channels of each stage; the last is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
@@ -140,6 +140,17 @@ def _large_stem(channels: int, width: int) -> nn.Sequential:
     )
 
 
-STEMS = {"small": _small_stem, "medium": _medium_stem, "large": _large_stem}
-SCALES = {"small": 1, "medium": 2, "large": 4}
+def _patch_stem(channels: int, width: int) -> nn.Sequential:
+    side = SCALES["patch"]
+    patches = nn.Conv2d(channels, width, side, stride=side, bias=False)
+    return nn.Sequential(patches, nn.BatchNorm2d(width), nn.ReLU(inplace=True))
+
+
+STEMS = {
+    "small": _small_stem,
+    "medium": _medium_stem,
+    "large": _large_stem,
+    "patch": _patch_stem,
+}
+SCALES = {"small": 1, "medium": 2, "large": 4, "patch": 4}
 """How many pixels of a side each stem makes one."""

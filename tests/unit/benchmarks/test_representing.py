@@ -93,6 +93,8 @@ def test_page_of_pictures_tells_widths_planes_and_what_is_better_than_its_source
     assert "| 2 | 0.0100 | 0.0330 | 20.00 ± 0.00 | 0.500 ± 0.000 | 9 |" in found
     assert "| 2 | 50.0 ± 0.0 | 0.0200 | 50.0 ± 0.0 | 0.0200 |" in found
     assert "| colouring of photos | cifar10 |" in found
+    drawn = (tmp_path / "pictures-widths.svg").read_text()
+    assert "0.02</text>" in drawn and "mathdefault" not in drawn
     assert "pictures-denoiser.png" in found
     assert "pictures-colouring-of-photos.png" not in found
 

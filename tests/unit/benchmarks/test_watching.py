@@ -37,6 +37,22 @@ def test_every_run_has_a_recipe_that_takes_its_settings_and_a_data_set(watching)
             assert watching._kind(name, run) in watching.GATHERED
 
 
+def test_answers_about_scenes_wait_for_eyes(watching):
+    eyes, *others = watching._questions(Path("runs"))
+    begun = [run for run in others if run.name.startswith("scenes ")]
+    assert len(begun) == 3
+    for run in begun:
+        assert run.needs == (eyes.folder,)
+        assert run.words[0].format(folder="runs") == f"start=runs/{eyes.folder}"
+
+
+def test_questions_that_are_drawn_are_about_scenes_of_their_own(watching):
+    asked = [("count", "scenes/0/1"), ("place", "scenes/0/1"), ("count", "scenes/0/2")]
+    asked += [("same", "/tmp/3.png"), ("place", "scenes/0/2")]
+    test = [Example(("what", picture), "yes", tags=(kind,)) for kind, picture in asked]
+    assert watching._first(test) == [0, 4]
+
+
 class Compass:
     """Tells where the brightest pixel of a video of 1 x 3 pixels goes."""
 
@@ -107,6 +123,7 @@ def run(name, accuracy, *, seed=1, tags=(), **more):
         "command": f"regard train x seed={seed}",
         "training": {"seconds": 90.0},
         "journal": [],
+        "data": "scenes:9",
         "test": {
             "scores": {"accuracy": result(accuracy, [accuracy - 1, accuracy + 1])},
             "by_tag": [{"name": tag, "count": 9, "accuracy": 81.25} for tag in tags],
@@ -133,22 +150,27 @@ def test_questions_have_a_page(tmp_path):
         "right": "no",
         "answer": "yes",
         "looked": "attention rollout",
-        "words": ["is", "there", "a", "star"],
-        "on words": [0.1, 0.0, 0.0, 0.4],
+        "words": ["is", "there", "a", "star", "<eos>"],
+        "on words": [0.1, 0.0, 0.0, 0.4, 0.6],
         "grid": [1, 2],
         "on cells": [0.2, 0.3],
     }
     without = {"another picture": 40.0, "question alone": 35.0}
     runs = [
+        run("eyes xu2015-laptop", 97.0),
         run("scenes quick", 90.0, tags=["exists"], maps=[asked], **without),
         run("scenes quick", 92.0, seed=2),
+        run("scenes slow", 80.0, tags=["exists"], maps=[asked], **without),
+        run("easy-vqa unfinished", 99.0, seed=2),
     ]
     value = {"experiment": "visual-questions", "command": "python x.py", "runs": runs}
     page = seeing_questions.write(value, tmp_path)
-    assert ["quick", "2", "0.25 M", "91.0 ± 1.4", "40.0", "35.0", "1.5"] in rows(page)
-    assert ["exists", "9", "81.2"] in rows(page)
-    assert pictures(page) == ["visual-questions-scenes.png"]
-    assert (tmp_path / "visual-questions-scenes.png").stat().st_size > 1_000
+    assert ["quick", "scenes:9", "2", "0.25 M", "91.0 ± 1.4", "40.0", "35.0", "1.5"] in rows(page)
+    assert ["exists", "9", "81.2", "81.2"] in rows(page)
+    assert ["unfinished", "scenes:9", "1", "0.25 M", "99.0 ± 1.0", "–", "–", "1.5"] in rows(page)
+    assert "97.0 ± 1.0 % of its captions are exact." in page
+    assert pictures(page) == ["visual-questions-quick.png", "visual-questions-slow.png"]
+    assert all((tmp_path / name).stat().st_size > 1_000 for name in pictures(page))
 
 
 def test_videos_have_a_page(tmp_path):
@@ -165,15 +187,20 @@ def test_videos_have_a_page(tmp_path):
         run("moving-directions", 98.0, data="moving:directions", views=views, num_views=7),
     ]
     shown = {"image": to_text(np.zeros((8, 8, 3), np.uint8)), "caption": "drawn", "note": ""}
-    later = run("next-frame", 0.0, data="moving:9", rows=[[shown]])
+    later = run("next-frame", 0.0, data="moving:9")
     names = {"psnr": "PSNR", "source_psnr": "PSNR (the last frame)", "ssim": "SSIM"}
     later["test"]["scores"] = {
         key: {**result(28.0, [27.0, 29.0]), "name": name} for key, name in names.items()
     }
-    value = {"experiment": "video", "command": "python x.py", "runs": [*runs, later]}
+    value = {
+        "experiment": "video",
+        "command": "python x.py",
+        "runs": [*runs, {**later, "rows": [[shown]]}, {**later, "seed": 2}],
+    }
     page = video.write(value, tmp_path)
     found = [row for row in rows(page) if row[0] == "next-frame"]
-    assert [row[:3] for row in found] == [["next-frame", "moving:9", "the last frame"]]
+    scores = ["28.00 ± 0.00", "28.00 ± 0.00", "28.000 ± 0.000"]
+    assert found == [["next-frame", "moving:9", "the last frame", *scores]]
     assert ["moving", "moving:9", "1", "0.25 M", "80.0 ± 1.0", "1.5"] in rows(page)
     assert ["what happens: hit", "81.2"] in rows(page)
     assert ["as it is", "99.0"] in rows(page)

@@ -1,0 +1,159 @@
+"""Muon beside torch's own, and what it does to matrices."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from regard.training.muon import Muon, orthogonalise
+from regard.training.optim import MuonConfig, build_optimizer, split_hidden
+
+
+class Small(nn.Module):
+    """Something with an embedding, hidden matrices, a convolution, vectors and an output layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(7, 6)
+        self.hidden = nn.Linear(6, 9)
+        self.kernel = nn.Conv1d(9, 9, 3, padding=1)
+        self.output = nn.Linear(9, 7)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Tokens (B, T) → logits (B, T, V)."""
+        grid = self.hidden(self.embedding(tokens)).tanh().mT
+        logits: torch.Tensor = self.output(self.kernel(grid).mT)
+        return logits
+
+
+def _loss(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
+    return nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flip(1).flatten())
+
+
+def test_singular_values_come_near_one() -> None:
+    torch.manual_seed(0)
+    for shape in ((8, 5), (3, 16), (2, 12, 12)):
+        values = torch.linalg.svdvals(orthogonalise(torch.randn(shape)))
+        assert values.min() > 0.5
+        assert values.max() < 1.3
+
+
+def test_directions_stay() -> None:
+    torch.manual_seed(0)
+    matrix = torch.randn(6, 10)
+    left, values, right = torch.linalg.svd(matrix, full_matrices=False)
+    found = orthogonalise(matrix)
+    # The same singular vectors: seen through them, only a diagonal is left.
+    seen = left.mT @ found @ right.mT
+    torch.testing.assert_close(seen, seen.diagonal().diag(), atol=1e-5, rtol=0)
+
+
+def test_a_gradient_of_zeros_is_no_step() -> None:
+    assert not orthogonalise(torch.zeros(3, 4)).any()
+
+
+def test_matrices_apart_from_what_speaks_to_the_world() -> None:
+    model = Small()
+    whole = [{"params": list(model.parameters()), "weight_decay": 0.1, "scale": 1.0}]
+    inside, outside = split_hidden(whole, model)
+    assert inside["is_hidden"]
+    assert not outside["is_hidden"]
+    assert {id(p) for p in inside["params"]} == {id(model.hidden.weight), id(model.kernel.weight)}
+    assert len(outside["params"]) == 5
+
+
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_steps_are_those_of_torch(weight_decay: float) -> None:
+    torch.manual_seed(0)
+    model = Small()
+    other = copy.deepcopy(model)
+    config = MuonConfig(learning_rate=0.02, weight_decay=weight_decay)
+    # Torch's own takes plain matrices only, so that the kernel is left as it is.
+    model.kernel.weight.requires_grad_(False)
+    other.kernel.weight.requires_grad_(False)
+    ours = build_optimizer(config, model)
+    assert isinstance(ours, Muon)
+    theirs = [
+        torch.optim.Muon(
+            [other.hidden.weight],
+            lr=0.02,
+            momentum=config.momentum,
+            weight_decay=weight_decay,
+            adjust_lr_fn="match_rms_adamw",
+        ),
+        torch.optim.AdamW(
+            [other.embedding.weight, other.output.weight],
+            lr=0.02,
+            betas=config.betas,
+            weight_decay=weight_decay,
+        ),
+        torch.optim.AdamW(
+            [p for p in other.parameters() if p.dim() == 1 and p.requires_grad],
+            lr=0.02,
+            betas=config.betas,
+            weight_decay=0.0,
+        ),
+    ]
+    for _ in range(5):
+        # Given, since what is rounded differently would soon have gradients of its own.
+        for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
+            mine.grad = torch.randn_like(mine)
+            yours.grad = mine.grad.clone()
+        for optimizer in (ours, *theirs):
+            optimizer.step()
+    for (name, mine), yours in zip(model.named_parameters(), other.parameters(), strict=True):
+        # Torch rounds to bf16 on the way to orthogonal matrices.
+        tolerance = 5e-3 if name == "hidden.weight" else 1e-5
+        torch.testing.assert_close(mine, yours, atol=tolerance, rtol=0, msg=name)
+
+
+def test_a_kernel_moves_as_its_matrix_does() -> None:
+    torch.manual_seed(0)
+    kernel = nn.Parameter(torch.randn(4, 3, 2))
+    matrix = nn.Parameter(kernel.detach().flatten(1).clone())
+    gradient = torch.randn(4, 3, 2)
+    for parameter in (kernel, matrix):
+        parameter.grad = gradient.reshape(parameter.shape).clone()
+        group = {"params": [parameter], "weight_decay": 0.0, "is_hidden": True}
+        Muon([group], lr=0.1, momentum=0.9, betas=(0.9, 0.99), eps=1e-8).step()
+    torch.testing.assert_close(kernel.flatten(1), matrix)
+
+
+def test_matrices_of_one_shape_do_not_mix() -> None:
+    torch.manual_seed(0)
+    together = [nn.Parameter(torch.randn(3, 5)) for _ in range(3)]
+    alone = [nn.Parameter(parameter.detach().clone()) for parameter in together]
+    for one, other in zip(together, alone, strict=True):
+        one.grad = torch.randn(3, 5)
+        other.grad = one.grad.clone()
+    options = {"lr": 0.1, "momentum": 0.9, "betas": (0.9, 0.99), "eps": 1e-8}
+    whole = {"params": together, "weight_decay": 0.0, "is_hidden": True}
+    Muon([whole], **options).step()
+    for parameter in alone:
+        Muon([{**whole, "params": [parameter]}], **options).step()
+    for one, other in zip(together, alone, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_goes_on_from_a_saved_state() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(7, (3, 4))
+
+    def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+        for _ in range(steps):
+            model.zero_grad()
+            _loss(model, tokens).backward()
+            optimizer.step()
+
+    model = Small()
+    other = copy.deepcopy(model)
+    config = MuonConfig(learning_rate=0.02)
+    train(model, build_optimizer(config, model), 4)
+    first = build_optimizer(config, other)
+    train(other, first, 2)
+    second = build_optimizer(config, other)
+    second.load_state_dict(copy.deepcopy(first.state_dict()))
+    train(other, second, 2)
+    for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.equal(mine, yours)
