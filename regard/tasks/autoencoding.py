@@ -21,7 +21,7 @@ from regard.tasks.code_measures import measure_bound, measure_restoring, measure
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.lengths import limit_targets
 from regard.tasks.predictor import Predictor
-from regard.tasks.preparing import Parts, learn_joint_parts
+from regard.tasks.preparing import Parts, learn_joint_parts, take_parts
 from regard.tasks.recipe import AutoencodingRecipe
 from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
@@ -52,19 +52,19 @@ class AutoencodingTask(Predictor):
         assert isinstance(encoder, BottleneckEncoder)
         return encoder
 
-    @classmethod
-    def learn(cls, recipe: Any, examples: Sequence[Example]) -> Parts:
+    @staticmethod
+    def learn(recipe: Any, examples: Sequence[Example]) -> Parts:
         """Learn one vocabulary from training texts."""
         config = recipe.data.source
         if recipe.data.noise.mask:
             config = with_mask(config)
         return learn_joint_parts(recipe, config, examples)
 
-    @classmethod
-    def take(cls, recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+    @staticmethod
+    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
         """Take over all of a run of the same kind: others have no codes."""
         which = "of an autoencoder of texts"
-        return super().take(recipe, as_run_of(AutoencodingTask, start, which=which), examples)
+        return take_parts(recipe, as_run_of(AutoencodingTask, start, which=which), examples)
 
     def pair(self, sources: Items, targets: Sequences) -> Batches:
         """Return the batches to learn from, the sources spoilt otherwise in every epoch."""

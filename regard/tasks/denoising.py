@@ -36,7 +36,7 @@ from regard.tasks.filling import (
 )
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.predictor import Predictor
-from regard.tasks.preparing import Parts, learn_joint_parts
+from regard.tasks.preparing import Parts, learn_joint_parts, take_parts
 from regard.tasks.recipe import DenoisingRecipe
 from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
@@ -68,18 +68,18 @@ class DenoisingTask(Predictor):
         self.source = GapField(tokenizer, [tokenizer.find(spelling) for spelling in spellings])
         self.target = SpanField(target.tokenizer, spellings)
 
-    @classmethod
-    def learn(cls, recipe: Any, examples: Sequence[Example]) -> Parts:
+    @staticmethod
+    def learn(recipe: Any, examples: Sequence[Example]) -> Parts:
         """Learn one vocabulary with sentinels from training texts."""
         config = recipe.data.source
         extra = (*config.extra_tokens, *recipe.data.corruption.sentinels)
         return learn_joint_parts(recipe, replace(config, extra_tokens=extra), examples)
 
-    @classmethod
-    def take(cls, recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+    @staticmethod
+    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
         """Take over all of a run of the same kind: others know no sentinels."""
         which = "that learned to write what was taken out of a text"
-        return super().take(recipe, as_run_of(DenoisingTask, start, which=which), examples)
+        return take_parts(recipe, as_run_of(DenoisingTask, start, which=which), examples)
 
     def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
         """Return the batches to learn from, with other spans taken out in every epoch."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from zlib import crc32
 
 import torch
@@ -51,6 +51,10 @@ class Predictor(Task[Recipe]):
     """Writes a target for a source: fields, an encoder–decoder and a search."""
 
     model: EncoderDecoder
+    learn: ClassVar[Callable[..., Parts]] = staticmethod(learn_parts)
+    """Learns from `(recipe, examples)` what a task is built of."""
+    take: ClassVar[Callable[..., Parts]] = staticmethod(take_parts)
+    """Takes it from a run: `(recipe, start, examples)`."""
 
     def __init__(
         self,
@@ -91,16 +95,6 @@ class Predictor(Task[Recipe]):
         """Learn vocabularies from training pairs, or take over a run's, and build a model."""
         parts = cls.learn(recipe, examples) if start is None else cls.take(recipe, start, examples)
         return cls.build(parts, device=device)
-
-    @classmethod
-    def learn(cls, recipe: Any, examples: Sequence[Example]) -> Parts:
-        """Return what is built from nothing but training data."""
-        return learn_parts(recipe, examples)
-
-    @classmethod
-    def take(cls, recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
-        """Return what is built from what a run has."""
-        return take_parts(recipe, start, examples)
 
     @classmethod
     def build(cls, parts: Parts, *, device: torch.device) -> Self:
