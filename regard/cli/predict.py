@@ -51,11 +51,14 @@ def predict(
     With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
     Answers are drawn instead of searched for with search.temperature above 0.
     With --rerank there are as many candidates as beams, 10 at least, also where they are drawn.
+    An image or the like that cannot be read among others has an empty line, and is counted.
     With --chunk a recording is cut where it is quiet; --json then has the text of every part.
     """
+    from functools import partial
     from itertools import islice
 
     from regard.core.errors import ConfigError
+    from regard.tasks.asking import answer_readable
     from regard.tasks.reading import read_asked
     from regard.tasks.reranking import answering
     from regard.tasks.runs import load
@@ -83,13 +86,15 @@ def predict(
             )
         _print_transcripts(task, lines, seconds=chunk, search=search, as_json=as_json)
         return
+    reply = partial(answer, search=search, num_best=nbest, prefix=prefix)
     number = 0
     while together := list(islice(lines, CHUNK)):
-        answers = answer(together, search=search, num_best=nbest, prefix=prefix)
+        answers = answer_readable(reply, together, config=task.recipe.data)
         for source, found in zip(together, answers, strict=True):
             number += 1
             if out is not None:
-                found = [_keep_image(found[0], out / f"{number:05}-{Path(source).stem}.png")]
+                path = out / f"{number:05}-{Path(source).stem}.png"
+                found = [_keep_image(one, path) for one in found]
             if as_json:
                 row = {"source": source, "predictions": [one.to_dict() for one in found]}
                 print(json.dumps(row, ensure_ascii=False))
@@ -118,6 +123,8 @@ def _check_folder(task: "Task[Any]", out: Path | None) -> None:
 
 def _print_answers(found: "list[Prediction]", number: int | None) -> None:
     """Print answers, each with the number of its line and its log-probability, if it has one."""
+    if not found and number is None:
+        print()  # It keeps the place of what cannot be read.
     for one in found:
         print(*([] if number is None else [number, f"{one.log_prob:.4f}"]), one.text, sep="\t")
 

@@ -209,6 +209,13 @@ def build_bottleneck(config: BottleneckConfig, dim: int) -> Bottleneck:
     return BOTTLENECKS[type(config)](config, dim)
 
 
+def restart_annealing(model: nn.Module) -> None:
+    """Let a model begin to learn anew with the weights that it has."""
+    for module in model.modules():
+        if isinstance(module, VariationalBottleneck):
+            module.step.zero_()
+
+
 def divergence_from_prior(mean: Tensor, log_variance: Tensor) -> Tensor:
     """Return KL(N(mean, variance) ‖ N(0, 1)) in nats for each number (Kingma & Welling, app. B)."""
     return (mean.square() + log_variance.exp() - 1 - log_variance) / 2

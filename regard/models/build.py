@@ -15,6 +15,7 @@ from regard.models.decoders import (
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     BottleneckEncoder,
+    BottleneckEncoderConfig,
     EncoderConfig,
     RnnEncoderConfig,
     SourceSize,
@@ -71,6 +72,13 @@ class ModelConfig:
             )
         if self.copies:
             check_unpooled(self.encoder, "where tokens are copied")
+        is_one = isinstance(self.encoder, BottleneckEncoderConfig) and self.encoder.of == "summary"
+        if is_one and isinstance(self.ctc, CtcHeadConfig):
+            raise ConfigError(
+                "`ctc.kind` 'head' needs a state for each token that is said, but `encoder.of` is "
+                "'summary', which leaves one. Set `ctc.kind` to 'none', or `encoder.of` to "
+                "'states'."
+            )
 
     @property
     def foretells_source(self) -> bool:

@@ -50,21 +50,20 @@ class ClassifierConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
-            if isinstance(
-                self.encoder, ImageEncoderConfig | SoundEncoderConfig | VideoEncoderConfig
-            ):
-                what = "sound" if isinstance(self.encoder, SoundEncoderConfig) else "images"
-                raise ConfigError(
-                    f"`pooling` must not be '{self.pooling}' with an encoder of {what}, which has "
-                    "no first token and no second text. Set it to 'summary' or 'mean'."
-                )
-            # The first token sees an image only in blocks that both go through.
-            is_unseen = self.pooling == "aligned" or not getattr(self.encoder, "num_layers", 1)
-            if isinstance(self.encoder, JoinedEncoderConfig) and is_unseen:
-                raise ConfigError(
-                    f"`pooling` must not be '{self.pooling}' with this joined encoder, since it "
-                    "would leave the image out. Set it to 'summary' or 'mean'."
-                )
+            self._check_begins_with_a_token()
+
+    def _check_begins_with_a_token(self) -> None:
+        is_sound = isinstance(self.encoder, SoundEncoderConfig)
+        # Beside a text, the cells of the image come first.
+        is_seen = isinstance(
+            self.encoder, ImageEncoderConfig | VideoEncoderConfig | JoinedEncoderConfig
+        )
+        if is_sound or is_seen:
+            raise ConfigError(
+                f"`pooling` must not be '{self.pooling}' with an encoder of "
+                f"{'sound' if is_sound else 'images'}, whose first state is no token and which "
+                "has no second text. Set it to 'summary' or 'mean'."
+            )
 
 
 class Classifier(nn.Module):

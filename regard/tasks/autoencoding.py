@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.core.errors import ConfigError, DataError
+from regard.core.errors import DataError
 from regard.data.batches import Batch
 from regard.data.batching import Batches, Items, Sequences
 from regard.data.examples import Example
-from regard.data.fields import Text, TextField, both_sides
+from regard.data.fields import Text, TextField
 from regard.data.tokenizers import with_mask
-from regard.data.vocabularies import train_tokenizer
 from regard.data.word_noise import SpoiltBatches, WordNoise
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder, remember
@@ -22,8 +21,9 @@ from regard.tasks.code_measures import measure_bound, measure_restoring, measure
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.lengths import limit_targets
 from regard.tasks.predictor import Predictor
-from regard.tasks.preparing import take_parts
+from regard.tasks.preparing import Parts, learn_joint_parts, take_parts
 from regard.tasks.recipe import AutoencodingRecipe
+from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.tasks.text_reading import read_own_text_side, read_own_texts
 from regard.training.loop import Validation
@@ -52,28 +52,19 @@ class AutoencodingTask(Predictor):
         assert isinstance(encoder, BottleneckEncoder)
         return encoder
 
-    @classmethod
-    def prepare(
-        cls,
-        recipe: Any,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        start: Task[Any] | None = None,
-    ) -> Self:
-        """Learn one vocabulary from training texts, and build a model over it."""
-        if start is not None:
-            if not isinstance(start, AutoencodingTask):
-                raise ConfigError(
-                    "`start` must be a run of an autoencoder of texts, but is one for the task "
-                    f"'{start.recipe.task}'."
-                )
-            return cls.build(take_parts(recipe, start, examples), device=device)
+    @staticmethod
+    def learn(recipe: Any, examples: Sequence[Example]) -> Parts:
+        """Learn one vocabulary from training texts."""
         config = recipe.data.source
         if recipe.data.noise.mask:
             config = with_mask(config)
-        joint = train_tokenizer(config, [example.source for example in examples])
-        return cls.fresh(recipe, **both_sides(joint), device=device)
+        return learn_joint_parts(recipe, config, examples)
+
+    @staticmethod
+    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+        """Take over all of a run of the same kind: others have no codes."""
+        which = "of an autoencoder of texts"
+        return take_parts(recipe, as_run_of(AutoencodingTask, start, which=which), examples)
 
     def pair(self, sources: Items, targets: Sequences) -> Batches:
         """Return the batches to learn from, the sources spoilt otherwise in every epoch."""

@@ -66,11 +66,9 @@ class ClassificationTask(Task[ClassificationRecipe]):
         labels: LabelField,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.labels = labels
-        self.device = device
         self._has_warned = False
 
     @classmethod

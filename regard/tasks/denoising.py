@@ -5,21 +5,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.core.errors import ConfigError, DataError
+from regard.core.errors import DataError
 from regard.core.log import logger
 from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.corruption import CorruptedBatches, Corruption
 from regard.data.examples import Example
-from regard.data.fields import Text, TextField, both_sides
+from regard.data.fields import Text, TextField
 from regard.data.packing import cut_windows
 from regard.data.sources import SourceField
-from regard.data.vocabularies import train_tokenizer
 from regard.metrics.result import Result
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig
@@ -37,8 +36,9 @@ from regard.tasks.filling import (
 )
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.predictor import Predictor
-from regard.tasks.preparing import take_parts
+from regard.tasks.preparing import Parts, learn_joint_parts, take_parts
 from regard.tasks.recipe import DenoisingRecipe
+from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 
@@ -68,29 +68,18 @@ class DenoisingTask(Predictor):
         self.source = GapField(tokenizer, [tokenizer.find(spelling) for spelling in spellings])
         self.target = SpanField(target.tokenizer, spellings)
 
-    @classmethod
-    def prepare(
-        cls,
-        recipe: Any,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        start: Task[Any] | None = None,
-    ) -> Self:
-        """Learn one vocabulary with sentinels from training texts, and build a model over it."""
-        if start is not None:
-            if not isinstance(start, DenoisingTask):
-                raise ConfigError(
-                    "`start` must be a run that learned to write what was taken out of a text, "
-                    f"but is one for the task '{start.recipe.task}'."
-                )
-            return cls.build(take_parts(recipe, start, examples), device=device)
+    @staticmethod
+    def learn(recipe: Any, examples: Sequence[Example]) -> Parts:
+        """Learn one vocabulary with sentinels from training texts."""
         config = recipe.data.source
         extra = (*config.extra_tokens, *recipe.data.corruption.sentinels)
-        joint = train_tokenizer(
-            replace(config, extra_tokens=extra), [example.source for example in examples]
-        )
-        return cls.fresh(recipe, **both_sides(joint), device=device)
+        return learn_joint_parts(recipe, replace(config, extra_tokens=extra), examples)
+
+    @staticmethod
+    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+        """Take over all of a run of the same kind: others know no sentinels."""
+        which = "that learned to write what was taken out of a text"
+        return take_parts(recipe, as_run_of(DenoisingTask, start, which=which), examples)
 
     def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
         """Return the batches to learn from, with other spans taken out in every epoch."""

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.device import seed_everything
-from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.data.batches import change_values
 from regard.data.examples import Example
@@ -36,6 +35,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
 from regard.tasks.recipe import GroundingRecipe
 from regard.tasks.region_measures import evaluate_regions, validate_regions
+from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.training.boxes import box_distance, generalised_iou
 from regard.training.loop import Validation
@@ -61,10 +61,8 @@ class GroundingTask(Task[GroundingRecipe]):
         source: JoinedField,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
-        self.device = device
 
     @classmethod
     def fresh(
@@ -85,11 +83,7 @@ class GroundingTask(Task[GroundingRecipe]):
     ) -> "GroundingTask":
         """Learn a vocabulary and the mean of the images, and build a model; or go on with one."""
         if start is not None:
-            if not isinstance(start, GroundingTask):
-                raise ConfigError(
-                    "`start` must be a run that finds what a phrase names, but is one for the task "
-                    f"'{start.recipe.task}'."
-                )
+            start = as_run_of(GroundingTask, start, which="that finds what a phrase names")
             begun = cls.fresh(recipe, source=start.source, device=device)
             begun.model.load_state_dict(start.model.state_dict())
             return begun

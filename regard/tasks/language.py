@@ -31,6 +31,7 @@ from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import LanguageRecipe
+from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.training.loop import Validation
 from regard.training.loss import Loss, cross_entropy
@@ -53,10 +54,8 @@ class LanguageTask(Task[LanguageRecipe]):
         tokenizer: Tokenizer,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.field = StreamField(tokenizer, is_exact=recipe.data.tokenizer.kind == "byte")
-        self.device = device
 
     @classmethod
     def fresh(
@@ -81,11 +80,7 @@ class LanguageTask(Task[LanguageRecipe]):
             lines = [example.source for example in examples]
             tokenizer = train_tokenizer(recipe.data.tokenizer, lines)
             return cls.fresh(recipe, tokenizer=tokenizer, device=device)
-        if not isinstance(start, LanguageTask):
-            raise ConfigError(
-                "`start` must be a run of a language model, but is one for the task "
-                f"'{start.recipe.task}'."
-            )
+        start = as_run_of(LanguageTask, start, which="of a language model")
         data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
         recipe = replace(recipe, model=start.recipe.model, data=data)
         begun = cls.fresh(recipe, tokenizer=start.field.tokenizer, device=device)

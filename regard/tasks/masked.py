@@ -13,7 +13,6 @@ from torch.nn import functional as F  # noqa: N812
 from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
-from regard.core.errors import ConfigError
 from regard.core.log import logger
 from regard.data.examples import Example
 from regard.data.fields import TextField
@@ -38,6 +37,7 @@ from regard.tasks.filling import (
 from regard.tasks.masked_measures import evaluate_masked
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import MaskedRecipe
+from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.tasks.telling import Asked, tell
 from regard.training.loop import Validation
@@ -62,10 +62,8 @@ class MaskedTask(Task[MaskedRecipe]):
         tokenizer: Tokenizer,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.field = TextField(tokenizer, has_start=True)
-        self.device = device
         # Beside the model, not in it: a teacher is neither trained nor saved.
         self._teacher: Teacher | None = None
 
@@ -110,16 +108,12 @@ class MaskedTask(Task[MaskedRecipe]):
         cls, recipe: MaskedRecipe, start: Task[Any], *, device: torch.device
     ) -> "MaskedTask":
         """Go on with another run's encoder and head; further heads begin anew if it had none."""
-        if not isinstance(start, MaskedTask):
-            raise ConfigError(
-                "`start` must be a run of a masked language model, but is one for the task "
-                f"'{start.recipe.task}'."
-            )
-        model = replace(recipe.model, encoder=start.recipe.model.encoder)
+        before = as_run_of(MaskedTask, start, which="of a masked language model")
+        model = replace(recipe.model, encoder=before.recipe.model.encoder)
         recipe = replace(recipe, model=model)
-        begun = cls.fresh(recipe, tokenizer=start.tokenizer, device=device)
+        begun = cls.fresh(recipe, tokenizer=before.tokenizer, device=device)
         own = begun.model.state_dict()
-        known = {name: value for name, value in start.model.state_dict().items() if name in own}
+        known = {name: value for name, value in before.model.state_dict().items() if name in own}
         begun.model.load_state_dict(known, strict=False)
         return begun
 

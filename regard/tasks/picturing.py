@@ -21,6 +21,7 @@ from regard.data.images import ImageField
 from regard.data.labels import LabelledBatch
 from regard.data.pixel_noise import add_fixed_noise, add_noise
 from regard.data.sources import describe_source
+from regard.models.bottlenecks import restart_annealing
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.search.settings import SearchConfig
 from regard.tasks import picture_codes
@@ -66,11 +67,9 @@ class PicturingTask(Task[PicturingRecipe]):
         source: Source,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.target = target_field(recipe.data)
-        self.device = device
 
     @classmethod
     def fresh(
@@ -99,6 +98,7 @@ class PicturingTask(Task[PicturingRecipe]):
             recipe = replace(recipe, model=start.recipe.model)
             begun = cls.fresh(recipe, source=start.source, device=device)
             begun.model.load_state_dict(start.model.state_dict())
+            restart_annealing(begun.model)
             return begun
         recipe, eye, encoder = take_eyes(recipe, start)
         begun = cls.fresh(recipe, source=eye, device=device)

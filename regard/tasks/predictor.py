@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 from zlib import crc32
 
 import torch
@@ -27,6 +27,7 @@ from regard.data.sources import (
 )
 from regard.data.tokenizers import Tokenizer
 from regard.metrics.perplexity import exp_or_infinity
+from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
@@ -50,6 +51,10 @@ class Predictor(Task[Recipe]):
     """Writes a target for a source: fields, an encoder–decoder and a search."""
 
     model: EncoderDecoder
+    learn: ClassVar[Callable[..., Parts]] = staticmethod(learn_parts)
+    """Learns from `(recipe, examples)` what a task is built of."""
+    take: ClassVar[Callable[..., Parts]] = staticmethod(take_parts)
+    """Takes it from a run: `(recipe, start, examples)`."""
 
     def __init__(
         self,
@@ -60,11 +65,9 @@ class Predictor(Task[Recipe]):
         target: TextField,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.target = target
-        self.device = device
         self._has_warned = False
 
     @classmethod
@@ -89,16 +92,16 @@ class Predictor(Task[Recipe]):
         device: torch.device,
         start: Task[Any] | None = None,
     ) -> Self:
-        """Learn vocabularies from training pairs, and build a model over them."""
-        if start is None:
-            return cls.build(learn_parts(recipe, examples), device=device)
-        return cls.build(take_parts(recipe, start, examples), device=device)
+        """Learn vocabularies from training pairs, or take over a run's, and build a model."""
+        parts = cls.learn(recipe, examples) if start is None else cls.take(recipe, start, examples)
+        return cls.build(parts, device=device)
 
     @classmethod
     def build(cls, parts: Parts, *, device: torch.device) -> Self:
         """Put parts together; weights that they do not hold begin afresh."""
         task = cls.fresh(parts.recipe, source=parts.source, target=parts.target, device=device)
         task.model.load_state_dict({**task.model.state_dict(), **parts.weights})
+        restart_annealing(task.model)
         return task
 
     @classmethod

@@ -35,6 +35,14 @@ def learn_parts(recipe: Recipe, examples: Sequence[Example]) -> Parts:
     return Parts(recipe, **_learn_fields(recipe.data, examples), weights={})
 
 
+def learn_joint_parts(
+    recipe: Recipe, config: TokenizerConfig, examples: Sequence[Example]
+) -> Parts:
+    """Learn one vocabulary for both sides from the sources alone."""
+    joint = train_tokenizer(config, [example.source for example in examples])
+    return Parts(recipe, **both_sides(joint), weights={})
+
+
 def take_parts(recipe: Recipe, start: Task[Any], examples: Sequence[Example]) -> Parts:
     """Take over what a run has: all of an encoder–decoder, or the eyes of a classifier."""
     config = recipe.data.source

@@ -56,13 +56,13 @@ def read_pairs(
     valid_side = read_side(valid, "valid", config=config, read=read)
     test_side = read_side(test, "test", config=config, read=read)
     if isinstance(found, Splits):
-        train, note = _keep_readable(found.train, config), found.note
+        train, note = drop_unreadable(found.train, config), found.note
         valid_side = valid_side or _hold_out(found.valid, config)
         test_side = test_side or _hold_out(found.test, config)
     elif valid_side and test_side:
-        train, note = _keep_readable(found, config), "validation and test data as given"
+        train, note = drop_unreadable(found, config), "validation and test data as given"
     else:
-        found = _keep_readable(found, config)
+        found = drop_unreadable(found, config)
         split = split_by_source(found, seed=seed)
         note = split.note
         # What is not needed for a side that was given goes back to training.
@@ -134,12 +134,12 @@ def _reads_both(config: BaseDataConfig) -> bool:
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
     """Return examples to measure on: an image or the like once, with all that is said of it."""
-    examples = _keep_readable(examples, config)
+    examples = drop_unreadable(examples, config)
     has_texts = not (_sees(config) or _hears(config) or _watches(config))
     return examples if has_texts else merge_references(examples)
 
 
-def _keep_readable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
+def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
     """Drop examples whose image and the like cannot be read, and say so; text is always kept."""
     source = getattr(config, "source", None)
     if isinstance(source, ImageConfig):

@@ -54,11 +54,9 @@ class SegmentationTask(Task[SegmentationRecipe]):
         labels: LabelField,
         device: torch.device,
     ) -> None:
-        self.recipe = recipe
-        self.model = model.to(device).eval()
+        super().__init__(recipe, model, device=device)
         self.source = source
         self.labels = labels
-        self.device = device
 
     @classmethod
     def fresh(

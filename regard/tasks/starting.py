@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from torch import Tensor
 
@@ -24,6 +24,8 @@ from regard.models.interfaces import Encoder
 from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.task import Task
 
+AnyTask = TypeVar("AnyTask", bound=Task[Any])
+
 
 @dataclass(frozen=True)
 class Taken:
@@ -33,6 +35,15 @@ class Taken:
     source: SourceField
     weights: Mapping[str, Tensor]
     """Weights to begin with, by their names; those that are not here begin afresh."""
+
+
+def as_run_of(task: type[AnyTask], start: Task[Any], *, which: str) -> AnyTask:
+    """Return a run to go on with all of it, which must be of one task: `which` says it in words."""
+    if not isinstance(start, task):
+        raise ConfigError(
+            f"`start` must be a run {which}, but is one for the task '{start.recipe.task}'."
+        )
+    return start
 
 
 def take_encoder(

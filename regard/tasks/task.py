@@ -40,6 +40,11 @@ class Task(ABC, Generic[AnyRecipe]):
     read_side: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_side)
     """Reads `(paths, side, *, config)`: a file whole, or one side of a data set with a name."""
 
+    def __init__(self, recipe: AnyRecipe, model: nn.Module, *, device: torch.device) -> None:
+        self.recipe = recipe
+        self.model = model.to(device).eval()
+        self.device = device
+
     @classmethod
     @abstractmethod
     def prepare(

@@ -95,9 +95,10 @@ def _deaf() -> Iterator[None]:
 def _await_all(processes: Sequence[SpawnProcess]) -> None:
     """Wait until all have ended, or one has ended badly."""
     while running := [process for process in processes if process.is_alive()]:
-        wait([process.sentinel for process in running])
+        # Looked at after who runs: one that ended in between would be waited for by nobody.
         if any(process.exitcode for process in processes):
             return
+        wait([process.sentinel for process in running])
 
 
 def _stop(processes: Sequence[SpawnProcess]) -> None:

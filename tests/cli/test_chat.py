@@ -10,9 +10,7 @@ from regard.core.errors import DataError
 from regard.data.readers import read_examples
 from regard.search.settings import SearchConfig
 from regard.tasks.predictor import Predictor
-from regard.tasks.recipe import BaseRecipe
 from regard.tasks.reranking import rerank
-from regard.tasks.task import Task
 
 PLAIN = ("--turns", 0)
 WILD = "search.temperature=3"
@@ -225,12 +223,8 @@ def test_person_at_a_terminal_is_asked_until_the_end(monkeypatch, capsys):
     assert capsys.readouterr() == ("\n", "That is not UTF-8 text. Say it again.\n")
 
 
-def test_chat_is_for_encoder_decoders(refused, monkeypatch):
-    class Sorter(Task):
-        recipe = BaseRecipe(task="sorting")
-
-    monkeypatch.setattr(Sorter, "__abstractmethods__", frozenset())
-    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: Sorter())
+def test_chat_is_for_encoder_decoders(refused, sorting_run, monkeypatch):
+    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: sorting_run)
     assert refused("chat", "runs/sorter", stdin="a\n") == (
         "What you chat with must be a run for the task 'generation', an encoder–decoder, but is "
         "one for 'sorting'."

@@ -4,6 +4,7 @@ import json
 import struct
 import zipfile
 import zlib
+from pathlib import Path
 
 import pytest
 import torch
@@ -234,6 +235,27 @@ def test_what_cannot_be_seen_is_skipped_and_counted_in_training(regard, folder, 
     assert answer.code == 0, answer.err
     assert "skipped 3 of " in answer.err
     assert "left out 1 label" in answer.err
+
+
+def test_what_cannot_be_seen_among_others_keeps_its_place(
+    regard, refused, folder, sorter, tmp_path
+):
+    for name in ("a.png", "c.png"):
+        (tmp_path / name).write_bytes((folder / "scenes" / "0.png").read_bytes())
+    answers = regard("predict", sorter, tmp_path).lines
+    (tmp_path / "b.png").write_text("hello")
+    found = regard("predict", sorter, tmp_path)
+    assert found.code == 0 and found.lines == [answers[0], "", answers[1]]
+    assert "skipped 1 of 3 examples whose image cannot be read (first: " in found.err
+    assert f"{tmp_path / 'b.png'} is not an image" in found.err
+    rows = [json.loads(line) for line in regard("predict", sorter, tmp_path, "--json").lines]
+    assert [Path(row["source"]).name for row in rows] == ["a.png", "b.png", "c.png"]
+    assert [len(row["predictions"]) for row in rows] == [1, 0, 1]
+    ranked = regard("predict", sorter, tmp_path, "--nbest", 2).lines
+    assert [line.split("\t")[0] for line in ranked] == ["1", "1", "3", "3"]
+    for name in ("a.png", "c.png"):
+        (tmp_path / name).write_text("hello")
+    assert "No image can be read. First: " in refused("predict", sorter, tmp_path)
 
 
 def test_what_holds_no_list_of_images_is_refused(refused, folder, tmp_path):

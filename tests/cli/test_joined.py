@@ -67,6 +67,16 @@ def test_show_draws_words_and_image(regard, folder, monkeypatch):
     assert "shape" in found.out and "max " in found.out
 
 
+def test_a_bad_image_among_others_keeps_its_place(regard, folder):
+    asked = (folder / "asked.tsv").read_text(encoding="utf-8").splitlines()[:1]
+    good = regard("predict", folder / "run", folder / "asked.tsv").lines[0]
+    lines = [*asked, "a shape number\tnone.png", "", *asked]
+    (folder / "some.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = regard("predict", folder / "run", folder / "some.tsv")
+    assert found.lines == [good, "", "", good]
+    assert "skipped 1 of 3 examples whose image cannot be read (first: " in found.err
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -115,6 +115,18 @@ def test_show_draws_in_the_terminal(regard, folder):
     assert found.code == 0 and "drawn" in found.out
 
 
+def test_image_drawn_for_each_that_can_be_read(regard, folder, tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for name in ("a.png", "c.png"):
+        (photos / name).write_bytes((folder / "photos" / "3.png").read_bytes())
+    (photos / "b.png").write_text("no image")
+    found = regard("predict", folder / "run", photos, "--out", tmp_path / "new")
+    drawn = [tmp_path / "new" / name for name in ("00001-a.png", "00003-c.png")]
+    assert found.lines == [str(drawn[0]), "", str(drawn[1])]
+    assert sorted((tmp_path / "new").iterdir()) == drawn
+
+
 def test_bad_images_are_told(refused, folder, tmp_path, pairs):
     (tmp_path / "bad.png").write_text("no image")
     asked = ("predict", folder / "run", tmp_path / "bad.png", "--out", tmp_path)

@@ -5,6 +5,7 @@ import pytest
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
 from regard.models.copying import PointerConfig
+from regard.models.ctc import CtcHeadConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -18,6 +19,7 @@ from regard.models.encoders import (
     IMAGE_ENCODERS,
     SOUND_ENCODERS,
     TEXT_ENCODERS,
+    BottleneckEncoderConfig,
     RnnEncoderConfig,
 )
 from regard.models.init import InitConfig
@@ -166,6 +168,20 @@ def test_encoder_must_read_what_the_source_is(settings, given):
         rf"it to one of {fitting}\.$",
     ):
         build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
+
+
+def test_one_code_cannot_say_many_tokens():
+    with pytest.raises(
+        ConfigError,
+        match=r"^`ctc.kind` 'head' needs a state for each token that is said, but `encoder.of` is "
+        r"'summary', which leaves one\. Set `ctc.kind` to 'none', or `encoder.of` to 'states'\.$",
+    ):
+        ModelConfig(encoder=BottleneckEncoderConfig(), ctc=CtcHeadConfig())
+
+
+def test_a_code_for_each_state_can_say_tokens():
+    config = ModelConfig(encoder=BottleneckEncoderConfig(of="states"), ctc=CtcHeadConfig())
+    assert build_model(config, source_size=9, target_vocab_size=9).ctc is not None
 
 
 @pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)

@@ -155,7 +155,7 @@ def test_poolings_of_texts_do_not_fit_images(pooling, tiny_image_encoders):
     for encoder in tiny_image_encoders.values():
         with pytest.raises(
             ConfigError,
-            match=rf"^`pooling` must not be '{pooling}' with an encoder of images, which has no "
-            r"first token and no second text\. Set it to 'summary' or 'mean'\.$",
+            match=rf"^`pooling` must not be '{pooling}' with an encoder of images, whose first "
+            r"state is no token and which has no second text\. Set it to 'summary' or 'mean'\.$",
         ):
             ClassifierConfig(encoder=encoder, pooling=pooling)

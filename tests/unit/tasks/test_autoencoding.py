@@ -223,6 +223,13 @@ def test_training_begins_with_another_autoencoder(ask, plain, task):
     assert begun.translate(LINES[:5]) == plain.translate(LINES[:5])
 
 
+def test_training_that_begins_with_another_anneals_from_nothing(task):
+    assert task.narrow.bottleneck.step > 0
+    begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, start=task)
+    assert begun.narrow.bottleneck.step == 0
+    assert begun.translate(LINES[:5]) == task.translate(LINES[:5])
+
+
 def test_training_cannot_begin_with_anything_else(tiny_run, plain):
     with pytest.raises(ConfigError, match="`start` must be a run of an autoencoder of texts"):
         AutoencodingTask.prepare(plain.recipe, [], device=plain.device, start=tiny_run.predictor)

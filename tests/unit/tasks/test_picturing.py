@@ -312,6 +312,12 @@ def test_model_of_another_run_is_taken_over(trained):
     assert all(torch.equal(v, theirs[n]) for n, v in begun.model.state_dict().items())
 
 
+def test_what_begins_with_another_run_anneals_from_nothing(narrow):
+    narrow.model.encoder.bottleneck.step += 7
+    begun = build_from(narrow, "kingma2014-laptop")
+    assert begun.model.encoder.bottleneck.step == 0
+
+
 def test_run_for_other_images_is_refused_as_a_start(trained):
     start = load(trained.folder, "cpu")
     with pytest.raises(ConfigError, match=r"`data.source.size` must be as in `start` \(12\).*6"):

@@ -6,9 +6,7 @@ from regard.core.errors import ConfigError
 from regard.data.dialogue import write_context
 from regard.data.examples import Example
 from regard.search.settings import SearchConfig
-from regard.tasks.recipe import BaseRecipe
 from regard.tasks.reranking import answering, last_turn, rerank
-from regard.tasks.task import Task
 
 SOURCES = ["a b c d e", "e d", "", "b b a", "d d c a"]
 BEAM = SearchConfig(beams=12, length_penalty=0.7)
@@ -26,15 +24,6 @@ def task(tiny_run):
 def reverse(tiny_run_without_attention):
     """Has learned nothing, so that it disagrees."""
     return tiny_run_without_attention.predictor
-
-
-@pytest.fixture
-def sorter(monkeypatch):
-    class Sorter(Task):
-        recipe = BaseRecipe(task="sorting")
-
-    monkeypatch.setattr(Sorter, "__abstractmethods__", frozenset())
-    return Sorter()
 
 
 def texts(found):
@@ -157,15 +146,15 @@ def test_last_turn_is_what_the_other_said_last(context, last):
     assert last_turn(context) == last
 
 
-def test_other_tasks_cannot_rerank(task, sorter):
+def test_other_tasks_cannot_rerank(task, sorting_run):
     with pytest.raises(
         ConfigError,
         match=r"^What reranks must be a run for the task 'generation', an encoder–decoder, but is "
         r"one for 'sorting'\.$",
     ):
-        rerank(task, sorter, ["a"], num_best=1)
+        rerank(task, sorting_run, ["a"], num_best=1)
     with pytest.raises(ConfigError, match=r"^What is reranked must be a run for the task"):
-        answering(sorter, task)
+        answering(sorting_run, task)
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan")])

@@ -79,3 +79,26 @@ def test_failure_of_one_is_told_and_stops_the_others(requests_of, monkeypatch, c
         train_together(requests)
     assert "second: `train.max_stpes` is not a setting" in capfd.readouterr().err
     assert not (requests[0].out / runs.METRICS).exists()
+
+
+class EndsLate:
+    """Its sentinel says that it has ended before its exit code is known."""
+
+    sentinel = 1
+
+    def __init__(self, exit_codes):
+        self.exit_codes = iter(exit_codes)
+        self.exitcode = None
+
+    def is_alive(self):
+        self.exitcode = next(self.exit_codes)
+        return self.exitcode is None
+
+
+def test_failure_whose_exit_code_comes_late_is_noticed(monkeypatch):
+    waited = []
+    monkeypatch.setattr(together, "wait", waited.append)
+    endless = EndsLate([None, None])
+    endless.sentinel = 2
+    together._await_all([EndsLate([None, 2]), endless])
+    assert waited == [[1, 2]]

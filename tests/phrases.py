@@ -1,0 +1,66 @@
+"""Trees of the phrasebook in few words, for tests of what becomes of them."""
+
+from regard.data.phrasebook import write_example
+from regard.data.phrasebook.lexicon import load_lexicon
+from regard.data.phrasebook.trees import (
+    Clause,
+    NounPhrase,
+    PrepositionalPhrase,
+    PronounPhrase,
+    Question,
+    Statement,
+    Subordinate,
+    Text,
+)
+
+LEXICON = load_lexicon()
+VERBS = LEXICON.verbs
+NOUNS = {noun.english: noun for nouns in LEXICON.nouns.values() for noun in nouns}
+ADJECTIVES = {a.english: a for adjectives in LEXICON.adjectives.values() for a in adjectives}
+PHRASES = {
+    " ".join(word for group in phrase.english for word in group): phrase
+    for phrases in LEXICON.phrases.values()
+    for phrase in phrases
+}
+
+
+def pronoun(name):
+    return PronounPhrase(LEXICON.pronouns[name])
+
+
+def noun(determiner, english, *adjectives, is_plural=False, relative=None):
+    return NounPhrase(
+        NOUNS[english],
+        LEXICON.determiners.get(determiner),
+        is_plural,
+        tuple(ADJECTIVES[adjective] for adjective in adjectives),
+        relative,
+    )
+
+
+def clause(subject, verb, **parts):
+    subject = pronoun(subject) if isinstance(subject, str) else subject
+    return Clause(VERBS[verb], subject.person if subject else "he", subject, **parts)
+
+
+def to(english, determiner=None):
+    return PrepositionalPhrase(NOUNS[english].to, noun(determiner, english), is_goal=True)
+
+
+def at(english, determiner=None):
+    return PrepositionalPhrase(NOUNS[english].at, noun(determiner, english))
+
+
+def when(name, dependent):
+    return Subordinate(LEXICON.conjunctions[name], dependent)
+
+
+def say(statement, *more, by=()):
+    statements = [s if isinstance(s, Statement) else Statement(s) for s in (statement, *more)]
+    example = write_example(Text(tuple(statements), tuple(by)))
+    return example.source, example.target
+
+
+def ask(asked, word="", after=None):
+    example = write_example(Question(asked, word, after))
+    return example.source, example.target

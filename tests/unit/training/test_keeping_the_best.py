@@ -1,0 +1,80 @@
+import math
+from dataclasses import replace
+
+import torch
+
+from regard.training.checkpoint import read_weights
+from regard.training.loop import Validation
+from tests.training_bench import SHORT, Bench, assert_same_weights, build_model
+
+
+def test_best_weights_are_kept_and_put_into_the_model(tmp_path):
+    best = Bench(tmp_path / "best", replace(SHORT, max_epochs=2))
+    best.run()
+    bench = Bench(tmp_path / "long", replace(SHORT, max_epochs=4), values=(0.1, 0.9, 0.2, 0.3))
+    summary = bench.run()
+    assert (summary.progress.best, summary.progress.best_step) == (0.9, 10)
+    assert_same_weights(
+        read_weights(tmp_path / "long" / "model.safetensors"), best.present_weights()
+    )
+    assert_same_weights(bench.model.state_dict(), best.present_weights())
+
+
+def test_weights_after_the_last_validation_get_one_too(tmp_path):
+    bench = Bench(tmp_path, replace(SHORT, max_steps=7))
+    bench.run()
+    assert [row["step"] for row in bench.rows("valid")] == [5, 7]
+
+
+def test_validation_that_finds_nan_is_never_best(tmp_path):
+    summary = Bench(tmp_path, SHORT, values=(math.nan, 0.1)).run()
+    assert summary.progress.best_step == 10
+
+
+def test_validation_sees_evaluation_mode_without_gradients(tmp_path):
+    seen = []
+    bench = Bench(tmp_path, replace(SHORT, max_epochs=1))
+
+    def validate():
+        seen.append((bench.model.training, torch.is_grad_enabled()))
+        return Validation(0.0)
+
+    bench.trainer._measure = validate
+    bench.run()
+    assert seen == [(False, False)]
+
+
+def test_validating_more_often_does_not_change_training(tmp_path):
+    config = replace(SHORT, patience=0)
+    often = Bench(tmp_path / "a", replace(config, validate_every=1), model=build_model(0.5))
+    rarely = Bench(tmp_path / "b", config, model=build_model(0.5))
+    for bench in (often, rarely):
+        bench.trainer._measure = lambda: Validation(torch.rand(1).item())
+        torch.manual_seed(1)
+        bench.run()
+    assert_same_weights(often.present_weights(), rarely.present_weights())
+
+
+def test_average_is_taken_when_it_is_better(tmp_path):
+    config = replace(SHORT, max_epochs=3, average_last=2)
+    bench = Bench(tmp_path, config, values=(0.1, 0.2, 0.3, 0.9))
+    summary = bench.run()
+    paths = sorted((tmp_path / "averages").iterdir())
+    last_two = [read_weights(path)["0.weight"] for path in paths]
+    assert summary.progress.best == 0.9
+    torch.testing.assert_close(bench.model[0].weight, (last_two[0] + last_two[1]) / 2)
+
+
+def test_average_is_left_when_it_is_worse(tmp_path):
+    config = replace(SHORT, max_epochs=3, average_last=2)
+    bench = Bench(tmp_path, config, values=(0.1, 0.2, 0.3, 0.25))
+    bench.run()
+    assert_same_weights(bench.model.state_dict(), bench.present_weights())
+
+
+def test_average_does_not_touch_the_state_to_resume_from(tmp_path):
+    averaged = Bench(tmp_path / "a", replace(SHORT, average_last=2), values=(0.1, 0.2, 0.9))
+    plain = Bench(tmp_path / "b", SHORT, values=(0.1, 0.2))
+    averaged.run()
+    plain.run()
+    assert_same_weights(averaged.present_weights(), plain.present_weights())

@@ -1,0 +1,159 @@
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+import torch
+from torch import nn
+
+from regard.core.errors import CheckpointError
+from regard.training.checkpoint import load_weights
+from regard.training.loop import Validation
+from tests.training_bench import (
+    CAREFUL,
+    NUM_CLASSES,
+    SHORT,
+    WIDTH,
+    Batches,
+    Bench,
+    assert_same_weights,
+    build_model,
+    interrupt_at,
+)
+
+
+def careful_bench(run, before_loss=None):
+    """Everything that has a memory: dropout, Adam, a plateau after step 8, log lines, the best."""
+    bench = Bench(run, CAREFUL, model=build_model(0.3), before_loss=before_loss)
+    trainer = bench.trainer
+    trainer._measure = lambda: Validation(-abs(trainer.progress.step - 8.0))
+    torch.manual_seed(1)
+    return bench
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7, 8, 12, 17])
+def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_at):
+    whole = careful_bench(tmp_path / "whole")
+    whole.run()
+    first = careful_bench(tmp_path / "parts", before_loss=interrupt_at(stop_at))
+    assert first.run().stopped == "interrupted"
+    second = careful_bench(tmp_path / "parts")
+    second.trainer.resume()
+    summary = second.run()
+    assert_same_weights(second.present_weights(), whole.present_weights())
+    assert_same_weights(second.model.state_dict(), whole.model.state_dict())
+    for kind, names in (
+        ("train", ("step", "loss", "gradient_norm", "learning_rate")),
+        ("valid", ("step", "value", "is_best")),
+    ):
+        ours, theirs = (
+            [[row[name] for name in names] for row in bench.rows(kind)] for bench in (second, whole)
+        )
+        assert ours == theirs
+    assert replace(summary.progress, seconds=0) == replace(whole.trainer.progress, seconds=0)
+
+
+def test_interrupt_while_accumulating_repeats_the_whole_step(tmp_path):
+    config = replace(SHORT, accumulate=2)
+    torch.manual_seed(1)
+    whole = Bench(tmp_path / "whole", config, model=build_model(0.3))
+    whole.run()
+    torch.manual_seed(1)
+    parts = tmp_path / "parts"
+    Bench(parts, config, model=build_model(0.3), before_loss=interrupt_at(4)).run()
+    second = Bench(parts, config, model=build_model(0.3))
+    second.trainer.resume()
+    second.run()
+    assert_same_weights(second.present_weights(), whole.present_weights())
+
+
+def build_normed_model():
+    torch.manual_seed(7)
+    return nn.Sequential(nn.Linear(WIDTH, 8), nn.BatchNorm1d(8), nn.Linear(8, NUM_CLASSES))
+
+
+@pytest.mark.parametrize("stop_at", [1, 4, 7])
+def test_interrupted_step_leaves_no_trace_in_running_statistics(tmp_path, stop_at):
+    config, batches = replace(SHORT, accumulate=2), Batches(sizes=(2, 5, 3, 4))
+    whole = Bench(tmp_path / "whole", config, model=build_normed_model(), batches=batches)
+    whole.run()
+    parts = tmp_path / "parts"
+    interrupt = interrupt_at(stop_at)
+    Bench(parts, config, model=build_normed_model(), batches=batches, before_loss=interrupt).run()
+    second = Bench(parts, config, model=build_normed_model(), batches=batches)
+    second.trainer.resume()
+    second.run()
+    assert "1.running_var" in second.present_weights()
+    assert_same_weights(second.present_weights(), whole.present_weights())
+
+
+def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
+    def refuse():
+        raise KeyboardInterrupt
+
+    first = Bench(tmp_path, SHORT)
+    first.trainer._measure = refuse
+    first.run()
+    second = Bench(tmp_path, SHORT)
+    second.trainer.resume()
+    second.run()
+    assert [row["step"] for row in second.rows("valid")] == [5, 10]
+
+
+def test_resume_skips_what_the_epoch_has_used(tmp_path):
+    Bench(tmp_path, SHORT, before_loss=interrupt_at(9)).run()
+    bench = Bench(tmp_path, SHORT)
+    bench.trainer.resume()
+    bench.run()
+    assert bench.batches.epochs == [(1, 3)]
+
+
+def test_finished_run_goes_on_with_more_epochs(tmp_path):
+    Bench(tmp_path, SHORT).run()
+    bench = Bench(tmp_path, replace(SHORT, max_epochs=3))
+    bench.trainer.resume()
+    assert bench.run().progress.step == 15
+
+
+def test_run_killed_after_its_last_save_leaves_no_doubled_rows(tmp_path):
+    def crash(step):
+        if step == 8:
+            raise RuntimeError("killed")
+
+    config = replace(SHORT, log_every=1)
+    with pytest.raises(RuntimeError):
+        Bench(tmp_path, config, before_loss=crash).run()
+    bench = Bench(tmp_path, config)
+    bench.trainer.resume()
+    bench.run()
+    assert [row["step"] for row in bench.rows("train")] == list(range(1, 11))
+
+
+def test_interrupt_before_any_validation_leaves_usable_weights(tmp_path):
+    bench = Bench(tmp_path, SHORT, before_loss=interrupt_at(3))
+    bench.run()
+    model = build_model()
+    load_weights(model, tmp_path / "model.safetensors")
+    assert_same_weights(model.state_dict(), bench.present_weights())
+
+
+def test_sigterm_stops_like_ctrl_c(tmp_path):
+    def terminate(step):
+        if step == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    summary = Bench(tmp_path, SHORT, before_loss=terminate).run()
+    assert (summary.stopped, summary.progress.step) == ("interrupted", 2)
+
+
+def test_fresh_run_clears_what_an_earlier_one_left(tmp_path):
+    Bench(tmp_path, replace(SHORT, average_last=3)).run()
+    bench = Bench(tmp_path, replace(SHORT, max_steps=2), before_loss=interrupt_at(2))
+    bench.run()
+    assert [row["step"] for row in bench.rows("stop")] == [1]
+    assert list((tmp_path / "averages").iterdir()) == []
+
+
+def test_resume_without_a_state_says_so(tmp_path):
+    with pytest.raises(CheckpointError, match="has no state to resume from"):
+        Bench(tmp_path, SHORT).trainer.resume()
