@@ -37,7 +37,7 @@ def cider(
     right = [[caption_words(caption) for caption in captions] for captions in references]
     if len(right) == 1:
         logger.warning("CIDEr is 0: of a single image, no words are rarer than others.")
-    rarity = _Rarity(right)
+    rarity = Rarity(right)
     scores = [
         rarity.compare(caption_words(caption), captions)
         for caption, captions in zip(hypotheses, right, strict=True)
@@ -55,7 +55,7 @@ def cider(
     )
 
 
-class _Rarity:
+class Rarity:
     """Weighs runs of words by how few images have them in a reference."""
 
     def __init__(self, references: Sequence[Sequence[Sequence[str]]]) -> None:

@@ -16,6 +16,7 @@ from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.request import Request
+from regard.tasks.rewarding import find_objective
 from regard.tasks.table import TASKS
 from regard.tasks.task import Task
 from regard.training.journal import Display
@@ -47,12 +48,13 @@ def train(request: Request, *, display: Display | None = None) -> Trained:
     recipe, splits = request.resolve()
     logger.info("Data: %s.", splits.note)
     task = _open(request, recipe, splits)
+    batches = task.training_batches(splits.train)
     trainer = Trainer(
         task.model,
         recipe.train,
         request.out,
-        batches=task.training_batches(splits.train),
-        loss=task.loss,
+        batches=batches,
+        loss=find_objective(task, splits.train),
         validate=task.validation(splits.valid),
         display=display,
     )

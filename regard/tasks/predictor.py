@@ -69,6 +69,7 @@ class Predictor(Task[Recipe]):
         self.source = source
         self.target = target
         self._has_warned = False
+        self.kept: list[int] = []  # the training examples that are not too long
 
     @classmethod
     def fresh(
@@ -119,7 +120,7 @@ class Predictor(Task[Recipe]):
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the batches to learn from, pairs beyond the limit dropped or shortened."""
         config = self.recipe.data.batch
-        sources, targets, _ = limit_lengths(
+        sources, targets, self.kept = limit_lengths(
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
             config,

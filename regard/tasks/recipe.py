@@ -37,6 +37,7 @@ from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
 from regard.tasks.picturing_recipe import PicturingRecipe as PicturingRecipe
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
+from regard.tasks.reward_recipe import RewardConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +94,8 @@ class Recipe(BaseRecipe):
     """What is measured on a test set; the first of answers is also measured by length."""
     search: SearchConfig = field(default_factory=SearchConfig)
     """How targets are searched for."""
+    reward: RewardConfig = field(default_factory=RewardConfig)
+    """Whether it learns from how good its own answers are."""
 
     def __post_init__(self) -> None:
         check_kinds(self.data.source, self.model.encoder)

@@ -108,7 +108,7 @@ def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
     """Return the nearest matrices of which all singular values are near 1, by Newton and Schulz.
 
     Args:
-        matrices: Any batch of them, (..., M, N).
+        matrices: A batch of them, (B, M, N).
         eps: Keeps a matrix of zeros from being divided by zero.
     """
     is_tall = matrices.shape[-2] > matrices.shape[-1]
@@ -117,5 +117,6 @@ def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
     once, thrice, five_times = COEFFICIENTS
     for _ in range(NUM_ROUNDS):
         square = found @ found.mT
-        found = once * found + (thrice * square + five_times * square @ square) @ found
+        factor = torch.baddbmm(square, square, square, beta=thrice, alpha=five_times)
+        found = torch.baddbmm(found, factor, found, beta=once)
     return found.mT if is_tall else found
