@@ -13,15 +13,15 @@ def points_well(trained, *, times):
 
 def test_soft_attention_describes_scenes_exactly(captioner, value):
     assert value(captioner, "accuracy") >= 95
-    assert value(captioner, "bleu4") >= 97
+    assert value(captioner, "bleu4") >= 96
     assert points_well(captioner, times=4)
 
 
 def test_hard_attention_describes_scenes_and_looks_at_what_it_names(learn_scenes, value):
     trained = learn_scenes("scenes", "xu2015-hard-laptop")
-    # Seed 1 had 82 and 88, seed 2 only 44 and 76.
-    assert value(trained, "accuracy") >= 70
-    assert value(trained, "bleu4") >= 80
+    # Seed 1 had 96 and 98, seed 2 97 and 99.
+    assert value(trained, "accuracy") >= 90
+    assert value(trained, "bleu4") >= 93
     assert points_well(trained, times=4)
 
 
