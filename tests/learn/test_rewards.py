@@ -7,6 +7,7 @@ from regard.tasks.learning import train
 pytestmark = pytest.mark.learn
 
 
+@pytest.mark.quick
 def test_rewards_alone_make_answers_better(reverse_files, tmp_path, value):
     begun = train(reverse_files.request(tmp_path / "begun", "train.max_epochs=3"))
     words = (f"start={begun.folder}", "reward.metric=bleu", "validation.metric=bleu")

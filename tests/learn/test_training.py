@@ -36,6 +36,7 @@ def test_label_smoothing_still_learns(learn, value):
         pytest.param(("kind=rmsprop", "learning_rate=0.003"), id="rmsprop"),
         pytest.param(("kind=adam", "learning_rate=0.006"), id="adam"),
         pytest.param(("kind=adamw", "learning_rate=0.006"), id="adamw"),
+        pytest.param(("kind=muon", "learning_rate=0.006"), id="muon"),
     ],
 )
 def test_optimiser_brings_the_loss_down(learn, words):
