@@ -79,12 +79,13 @@ class Muon(Optimizer):
         torch._foreach_lerp_(averages, gradients, 1 - first)
         torch._foreach_mul_(squares, second)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
-        # Each parameter counts its own steps, as some may have had no gradient.
+        # Each parameter counts its own steps, as some may have had no gradient. Under this name,
+        # torch leaves a count as it is when a state is loaded, whatever the weights are.
         counts = []
         for parameter in moved:
             state = self.state[parameter]
-            state["num_steps"] = state.get("num_steps", torch.zeros(())) + 1
-            counts.append(float(state["num_steps"]))
+            state["step"] = state.get("step", torch.zeros(())) + 1
+            counts.append(float(state["step"]))
         roots = torch._foreach_sqrt(squares)
         torch._foreach_div_(roots, [(1 - second**count) ** 0.5 for count in counts])
         torch._foreach_add_(roots, group["eps"])

@@ -1,11 +1,13 @@
 """Muon beside torch's own, and what it does to matrices."""
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from regard.training.checkpoint import load_training, save_training
 from regard.training.muon import Muon, orthogonalise
 from regard.training.optim import MuonConfig, build_optimizer, split_hidden
 
@@ -136,24 +138,74 @@ def test_matrices_of_one_shape_do_not_mix() -> None:
         torch.testing.assert_close(one, other)
 
 
-def test_goes_on_from_a_saved_state() -> None:
+def _train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
+    tokens = torch.arange(12).view(3, 4) % 7
+    for _ in range(steps):
+        model.zero_grad()
+        _loss(model, tokens).backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "steps"), [(torch.float32, 2), (torch.bfloat16, 258)], ids=["fp32", "bf16"]
+)
+def test_goes_on_from_a_saved_state(tmp_path: Path, dtype: torch.dtype, steps: int) -> None:
     torch.manual_seed(0)
-    tokens = torch.randint(7, (3, 4))
-
-    def train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> None:
-        for _ in range(steps):
-            model.zero_grad()
-            _loss(model, tokens).backward()
-            optimizer.step()
-
-    model = Small()
+    model = Small().to(dtype)
+    model.output.weight.requires_grad_(False)
     other = copy.deepcopy(model)
     config = MuonConfig(learning_rate=0.02)
-    train(model, build_optimizer(config, model), 4)
+    whole = build_optimizer(config, model)
+    _train(model, whole, steps + 2)
     first = build_optimizer(config, other)
-    train(other, first, 2)
+    _train(other, first, steps)
+    save_training(tmp_path, other, first, state={})
     second = build_optimizer(config, other)
-    second.load_state_dict(copy.deepcopy(first.state_dict()))
-    train(other, second, 2)
+    load_training(tmp_path, other, second)
+    _train(other, second, 2)
     for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, yours)
+    # What bf16 cannot count: after 256 comes 256.
+    assert second.state[other.hidden.bias]["step"] == steps + 2
+
+
+def test_each_block_has_its_own_rate_for_both_kinds_of_steps() -> None:
+    blocks = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+    model = nn.ModuleDict({"blocks": blocks, "output": nn.Linear(3, 2)})
+    groups = build_optimizer(MuonConfig(), model, layer_decay=0.5).param_groups
+    found = {
+        id(p): (group["scale"], group["is_hidden"]) for group in groups for p in group["params"]
+    }
+    assert [found[id(block.weight)] for block in blocks] == [(0.5, True), (1.0, True)]
+    assert [found[id(block.bias)] for block in blocks] == [(0.5, False), (1.0, False)]
+    assert found[id(model["output"].weight)] == (1.0, False)
+
+
+def test_a_tied_output_layer_is_outside_once() -> None:
+    model = nn.ModuleDict({"embedding": nn.Embedding(5, 4), "output": nn.Linear(4, 5)})
+    model["output"].weight = model["embedding"].weight
+    groups = build_optimizer(MuonConfig(), model).param_groups
+    assert not any(group["is_hidden"] for group in groups)
+    assert sum(len(group["params"]) for group in groups) == 2
+
+
+def test_what_has_no_gradient_stays_and_has_no_state() -> None:
+    model = Small()
+    before = copy.deepcopy(model.state_dict())
+    optimizer = build_optimizer(MuonConfig(weight_decay=0.1), model)
+    model.kernel.weight.grad = torch.ones_like(model.kernel.weight)
+    optimizer.step()
+    moved = {n for n, p in model.state_dict().items() if not torch.equal(p, before[n])}
+    assert moved == {"kernel.weight"}
+    assert list(optimizer.state) == [model.kernel.weight]
+
+
+def test_a_step_of_a_single_row_is_as_long_as_one_of_adamw() -> None:
+    row = nn.Parameter(torch.zeros(1, 50))
+    row.grad = torch.randn(1, 50)
+    group = {"params": [row], "weight_decay": 0.0, "is_hidden": True}
+    Muon([group], lr=1.0, momentum=0.9, betas=(0.9, 0.99), eps=1e-8).step()
+    assert 0.1 < row.square().mean().sqrt() < 0.3
+    # Downhill: only the length has changed.
+    direction = nn.functional.cosine_similarity(row, row.grad)
+    torch.testing.assert_close(direction, torch.tensor([-1.0]))
