@@ -37,7 +37,7 @@ from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
 from regard.tasks.picturing_recipe import PicturingRecipe as PicturingRecipe
 from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
-from regard.tasks.reward_recipe import RewardConfig
+from regard.tasks.reward_recipe import RewardConfig, check_reward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +100,7 @@ class Recipe(BaseRecipe):
     def __post_init__(self) -> None:
         check_kinds(self.data.source, self.model.encoder)
         check_ctc(self.model, self.search)
+        check_reward(self.reward, self.model, task=self.task)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:

@@ -37,8 +37,8 @@ class Rewarded:
 
     Self-critical training (Rennie et al. 2017), by the baseline of Kool et al. 2019: an answer is
     as good as its reward is above the mean reward of the other draws, so that nothing is learned
-    where all are alike. Answers are drawn without dropout and judged as text; all targets that
-    training has for a source are right ones.
+    where all are alike. Sources are read once, as in any training; answers are drawn by a decoder
+    without dropout and judged as text. All targets that training has for a source are right ones.
 
     Args:
         task: What learns.
@@ -62,7 +62,9 @@ class Rewarded:
         with task.autocast():
             memory = task.read_memory(batch)
             drawn = self._draw(batch, memory)
-            tokens, mask = self._stack([one.tokens for several in drawn for one in several])
+        tokens, mask = self._stack([one.tokens for several in drawn for one in several])
+        # Anew: older torch keeps weights as they were cast while drawing, without gradients.
+        with task.autocast():
             state = task.model.start(memory, beams=width)
             logits, _ = task.model.step(tokens[:, :-1], state)
         told = log_probs_of(logits, tokens[:, 1:]).where(mask, 0.0)  # (B·W, T)

@@ -1,0 +1,189 @@
+"""Learning from rewards, whatever reads and whatever writes."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.core.config import from_dict
+from regard.core.errors import ConfigError
+from regard.data.examples import Example
+from regard.search.hypothesis import Hypothesis
+from regard.tasks.recipe import AutoencodingRecipe, DenoisingRecipe, Recipe
+from regard.tasks.rewarding import Rewarded
+from regard.tasks.table import TASKS
+
+EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d"), Example("e", "e")]
+TEXTS = [("c b a", "a", "d e e"), ("e d", "d", ""), ("e", "a e", "b")]
+
+SMALL = {"embedding_dim": 8, "dim": 8, "dropout": 0.0}
+RNN = {"kind": "rnn", **SMALL}
+BAHDANAU = {"kind": "bahdanau", "attention_dim": 8, **SMALL}
+BLOCKS = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 8, "dropout": 0.0}
+TRANSFORMER = {"kind": "transformer", **BLOCKS}
+POINTER = {"kind": "pointer", "dim": 8}
+JOINT = {"is_joint": True}
+IMAGE = {"kind": "image", "size": 8, "fit": "squash"}
+BOTH = {"kind": "joined", "num_layers": 1, "num_heads": 2, "dropout": 0.0, "text": TRANSFORMER}
+BOTH["image"] = {"kind": "vit", "patch": 4, **BLOCKS}
+TWO_TEXTS = [replace(one, source=(one.source, "b a")) for one in EXAMPLES]
+TEXT_AND_IMAGE = [replace(one, source=(one.source, "shapes/0/1")) for one in EXAMPLES]
+LONG = [EXAMPLES[0], Example("a b c d e a b", "b"), *EXAMPLES[1:]]
+
+MODELS = {
+    "copying rnn": ({"encoder": RNN, "decoder": BAHDANAU, "copying": POINTER}, JOINT, EXAMPLES),
+    "copying transformer": (
+        {"encoder": TRANSFORMER, "decoder": TRANSFORMER, "copying": {**POINTER, "coverage": 1.0}},
+        JOINT,
+        EXAMPLES,
+    ),
+    "tied": ({"encoder": TRANSFORMER, "decoder": TRANSFORMER, "ties": "all"}, JOINT, EXAMPLES),
+    "prefix": (
+        {"encoder": {"kind": "tokens", "dim": 8}, "decoder": {"kind": "prefix", **BLOCKS}},
+        {},
+        EXAMPLES,
+    ),
+    "luong": ({"encoder": RNN, "decoder": {"kind": "luong", **SMALL}}, {}, EXAMPLES),
+    "sutskever": ({"encoder": RNN, "decoder": {"kind": "sutskever", **SMALL}}, {}, EXAMPLES),
+    "convolution": ({"encoder": RNN, "decoder": {"kind": "convolution", **SMALL}}, {}, EXAMPLES),
+    "soft": (
+        {"encoder": RNN, "decoder": {"kind": "xu_soft", "attention_dim": 8, **SMALL}},
+        {},
+        EXAMPLES,
+    ),
+    "two texts": ({"encoder": RNN, "decoder": BAHDANAU}, {}, TWO_TEXTS),
+    "text and image": (
+        {"encoder": BOTH, "decoder": TRANSFORMER},
+        {"source": {"kind": "joined", "text": {"kind": "word"}, "image": IMAGE}},
+        TEXT_AND_IMAGE,
+    ),
+    "one too long": ({"encoder": RNN, "decoder": BAHDANAU}, {"batch": {"max_length": 6}}, LONG),
+}
+
+
+def build(kind, examples, *, share=1.0, precision="fp32", **sections):
+    """What a training with rewards is made of, with its only batch."""
+    reward = {"metric": "bleu", "num_draws": 3, "share": share}
+    recipe = from_dict(kind, {"reward": reward, "train": {"precision": precision}, **sections})
+    task = TASKS[kind].prepare(recipe, examples, device=torch.device("cpu"))
+    (batch,) = task.training_batches(examples).epoch(0)
+    return Rewarded(task, examples), task, batch
+
+
+def drawn(task, *texts):
+    tokenizer = task.target.tokenizer
+    return [Hypothesis((*tokenizer.encode(text), tokenizer.eos), 0.0, (), 0.0) for text in texts]
+
+
+def gradients(task):
+    return {
+        name: torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        for name, p in task.model.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_are_those_of_each_draw_alone(name, monkeypatch):
+    model, data, examples = MODELS[name]
+    objective, task, batch = build(Recipe, examples, model=model, data=data)
+    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    monkeypatch.setattr(task, "find", lambda *_, **__: found)
+    objective(batch).total.backward()
+    together = gradients(task)
+    task.model.zero_grad()
+    # The other road: each draw alone, as if it were a target, by what the model tells of it.
+    kept = [examples[row].source for row in task.kept]
+    for row, several in zip(batch.rows, found, strict=True):
+        (better,) = objective.judge([several], [row])
+        for text, weight in zip(TEXTS[row], better, strict=True):
+            (pair,) = task.batches([Example(kept[row], text)])
+            output = task.model(task.inputs(pair), pair.source_mask, pair.target[:, :-1])
+            told = output.logits.log_softmax(-1).gather(-1, pair.target[:, 1:, None])
+            (-weight * told.sum()).backward()
+    alone = gradients(task)
+    assert any(gradient.any() for gradient in alone.values())
+    for key, gradient in alone.items():
+        torch.testing.assert_close(together[key], gradient, atol=1e-5, rtol=1e-4, msg=key)
+
+
+@pytest.mark.parametrize("name", ["copying rnn", "prefix", "text and image", "one too long"])
+def test_draws_have_the_log_probability_that_is_learned(name):
+    model, data, examples = MODELS[name]
+    objective, task, batch = build(Recipe, examples, model=model, data=data)
+    found = []
+    find = task.find
+    task.find = lambda *words, **more: found.extend(find(*words, **more)) or found
+    loss = objective(batch)
+    log_probs = [one.log_prob for several in found for one in several]
+    assert len(log_probs) == 3 * len(batch.rows)
+    assert -sum(log_probs) == pytest.approx(float(loss.nll), rel=1e-4)
+
+
+def test_every_weight_learns_in_half_precision():
+    model = {"encoder": RNN, "decoder": BAHDANAU}
+    objective, task, batch = build(Recipe, EXAMPLES, model=model, precision="bf16")
+    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    find = task.find
+    task.find = lambda *words, **more: find(*words, **more) and found
+    objective(batch).total.backward()
+    assert [name for name, p in task.model.named_parameters() if p.grad is None] == []
+
+
+BOTTLENECK = {"kind": "bottleneck", "encoder": RNN, "bottleneck": {"kind": "plain", "dim": 4}}
+VARIATIONAL = {**BOTTLENECK, "bottleneck": {"kind": "variational", "dim": 4}}
+SUTSKEVER = {"kind": "sutskever", **SMALL}
+HARD = {"encoder": RNN, "decoder": {"kind": "xu_hard", "attention_dim": 8, **SMALL}}
+CTC = {"encoder": RNN, "decoder": BAHDANAU, "ctc": {"kind": "head"}}
+OWN_LOSSES = {
+    "hard": (Recipe, HARD, "`model.decoder.kind` 'xu_hard'"),
+    "ctc": (Recipe, CTC, "`model.ctc.kind` 'head'"),
+    "variational": (
+        AutoencodingRecipe,
+        {"encoder": VARIATIONAL, "decoder": SUTSKEVER},
+        "a variational bottleneck",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN_LOSSES)
+def test_what_learns_from_a_loss_of_its_own_learns_beside_rewards(name):
+    kind, model, _ = OWN_LOSSES[name]
+    torch.manual_seed(0)
+    objective, task, batch = build(kind, EXAMPLES, share=0.5, model=model)
+    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    task.find = lambda *_, **__: found
+    objective(batch).total.backward()
+    for key, gradient in gradients(task).items():
+        assert gradient.isfinite().all(), key
+        assert gradient.any(), key
+
+
+@pytest.mark.parametrize("name", OWN_LOSSES)
+def test_rewards_alone_are_not_enough_for_what_has_a_loss_of_its_own(name):
+    kind, model, title = OWN_LOSSES[name]
+    message = f"`reward.share` must be below 1 with {title}, which learns from a loss of its own"
+    with pytest.raises(ConfigError, match=message):
+        from_dict(kind, {"reward": {"metric": "bleu"}, "model": model})
+    assert from_dict(kind, {"model": model}).reward.share == 1
+
+
+def test_texts_can_be_written_anew_for_rewards():
+    model = {"encoder": BOTTLENECK, "decoder": SUTSKEVER}
+    texts = [Example(one.target, one.target) for one in EXAMPLES]
+    data = {"noise": {"drop": 0.3}}
+    objective, task, batch = build(AutoencodingRecipe, texts, model=model, data=data)
+    objective(batch).total.backward()
+    (better,) = objective.judge([drawn(task, "e d", "e", "b")], [1])
+    assert better[0] > better[1] > better[2]
+
+
+def test_spans_cannot_be_judged():
+    with pytest.raises(ConfigError, match="`reward.metric` must be 'none' where `task` is 'den"):
+        from_dict(DenoisingRecipe, {"reward": {"metric": "bleu"}})
+
+
+def test_a_decoder_that_learns_nothing_cannot_be_rewarded():
+    model, search = {**CTC, "ctc": {"kind": "head", "weight": 1.0}}, {"ctc_weight": 1.0}
+    message = "`reward.metric` must be 'none' where `model.ctc.weight` is 1"
+    with pytest.raises(ConfigError, match=message):
+        from_dict(Recipe, {"reward": {"metric": "bleu"}, "model": model, "search": search})
