@@ -43,6 +43,9 @@ ALIKE = (
 EYES = "classification/cifar10-he2016-seed1"
 """The classifier whose encoder some captions begin with."""
 
+REWARDED = "rennie2017"
+"""The recipe by which a captioner goes on learning, from what its own captions are worth."""
+
 MILDER = ("data.source.augmentation.crop=2", "data.source.augmentation.cutout=6")
 """Clothes fill their pictures, of which less may be lost."""
 
@@ -82,6 +85,9 @@ def _captioning(_folder: Path) -> list[Run]:
         for recipe, seeds in (("xu2015", SEEDS), ("xu2015-hard", SEEDS[:1]))
         for seed in seeds
     ]
+    first = found[0]
+    words = (f"start={{folder}}/{first.folder}",)
+    found.append(Run(f"{first.name}, then rewarded", REWARDED, data, words, needs=(first.folder,)))
     found += [Run(name, name, data) for name in ("xu2015", "vit-captions")]
     return found
 

@@ -38,7 +38,10 @@ def test_every_run_that_is_needed_is_planned(images):
         f"{name}/{run.folder}" for name, plan in images.EXPERIMENTS.items() for run in plan(Path())
     }
     needed = {
-        need for plan in images.EXPERIMENTS.values() for r in plan(Path()) for need in r.needs
+        need if "/" in need else f"{name}/{need}"
+        for name, plan in images.EXPERIMENTS.items()
+        for run in plan(Path())
+        for need in run.needs
     }
     assert needed
     assert needed <= planned
