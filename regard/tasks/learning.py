@@ -147,8 +147,8 @@ def _check_resumed(asked: BaseRecipe, saved: BaseRecipe) -> None:
     for section in ("task", "model", "data", "seed"):
         if getattr(asked, section, None) != getattr(saved, section, None):
             raise ConfigError(
-                f"`{section}` cannot change when a run is resumed; only `train`, `validation` and "
-                "`search` can. Leave the setting out, or train anew with --force."
+                f"`{section}` cannot change when a run is resumed; only `train`, `validation`, "
+                "`search` and `reward` can. Leave the setting out, or train anew with --force."
             )
 
 
