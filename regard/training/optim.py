@@ -142,7 +142,7 @@ class MuonConfig:
 
     def __post_init__(self) -> None:
         _check_rates(self)
-        within("momentum", self.momentum, low=0, high=1)
+        within("momentum", self.momentum, low=0, high=0.999)  # with 1, nothing would ever move
         _check_betas(self.betas)
 
 

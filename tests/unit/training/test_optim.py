@@ -89,7 +89,7 @@ def test_fused_road_is_taken_on_the_processor():
         (AdagradConfig, {"epsilon": -1}, "`epsilon` must be at least 0"),
         (RmspropConfig, {"alpha": 2}, "`alpha` must be between 0 and 1"),
         (AdamConfig, {"betas": [0.9, 1.0]}, r"`betas\[1\]` must be at least 0 and below 1"),
-        (MuonConfig, {"momentum": 2}, "`momentum` must be between 0 and 1, but is 2"),
+        (MuonConfig, {"momentum": 1.0}, "`momentum` must be between 0 and 0.999, but is 1"),
         (AdamwConfig, {"betas": [-0.1, 0.9]}, r"`betas\[0\]` must be at least 0 and below 1"),
     ],
 )
