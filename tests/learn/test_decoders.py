@@ -71,8 +71,9 @@ def marked_places(num, num_places=6, num_kinds=4):
     return Memory(states=states, mask=mask, summary=states.mean(1)), kinds.gather(1, chosen)
 
 
+# Twelve seeds had 1.0 with the reward, and 72 from 0.44 to 0.85 without it.
 @pytest.mark.quick
-@pytest.mark.parametrize(("reward", "low", "high"), [(1.0, 0.95, 1.0), (0.0, 0.0, 0.8)])
+@pytest.mark.parametrize(("reward", "low", "high"), [(1.0, 0.95, 1.0), (0.0, 0.0, 0.92)])
 def test_xu_learns_where_to_look_by_reward_alone(reward, low, high):
     torch.manual_seed(time.time_ns() % 2**31)
     config = HardXuDecoderConfig(
