@@ -122,11 +122,9 @@ def end(faults: list[str]) -> None:
 def describe(run: Run, place: Path) -> dict[str, Any]:
     """Return what every finished run has to tell: how it was made, how it learned, its scores."""
     metrics = read_json(place / runs.METRICS)
-    # Where the data lies is nobody's business.
-    metrics["command"] = metrics["command"].replace(
-        os.environ.get("REGARD_DATA", "\0"), "$REGARD_DATA"
-    )
     settings = runs.read_config(place)["recipe"]
+    metrics["command"] = _without_places(metrics["command"], place)
+    settings["start"] = _without_places(settings.get("start", ""), place)
     scored = settings.get("validation", {}).get("metric", "accuracy")
     keys = ("step", "loss", "value", "accuracy", scored, "seconds")
     journal = [
@@ -141,6 +139,12 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
         "settings": settings,
         "journal": journal,
     }
+
+
+def _without_places(text: str, place: Path) -> str:
+    """Return a text that does not tell where data and runs lie, which is nobody's business."""
+    text = text.replace(os.environ.get("REGARD_DATA", "\0"), "$REGARD_DATA")
+    return text.replace(f"{place.parent.parent}/", "runs/")
 
 
 def _command(name: str, asked: argparse.Namespace, names: set[str]) -> str:
