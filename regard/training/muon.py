@@ -113,11 +113,13 @@ def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
         eps: Keeps a matrix of zeros from being divided by zero.
     """
     is_tall = matrices.shape[-2] > matrices.shape[-1]
-    found: Tensor = matrices.mT if is_tall else matrices
+    # Sixteen bits are enough for it (Jordan et al. 2024), and several times as fast on a GPU.
+    rounded = matrices.bfloat16() if matrices.is_cuda else matrices
+    found: Tensor = rounded.mT if is_tall else rounded
     found = found / (found.norm(dim=(-2, -1), keepdim=True) + eps)
     once, thrice, five_times = COEFFICIENTS
     for _ in range(NUM_ROUNDS):
         square = found @ found.mT
         factor = torch.baddbmm(square, square, square, beta=thrice, alpha=five_times)
         found = torch.baddbmm(found, factor, found, beta=once)
-    return found.mT if is_tall else found
+    return (found.mT if is_tall else found).to(matrices.dtype)
