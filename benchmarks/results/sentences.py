@@ -29,6 +29,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "from a distribution that is kept near a normal one. No test sentence is in the training "
         f"data. {changes(runs)}",
         "",
+        *([value["note"], ""] if value.get("note") else []),
         _scores(runs),
         "",
         "Exact: the sentence comes back to the letter. Tokens: the share that is the likeliest "

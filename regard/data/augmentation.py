@@ -64,7 +64,8 @@ def augment_pairs(
 
     Args:
         sources: (B, C, Y, X), from 0 to 1.
-        targets: (B, D, U, V), from 0 to 1; of the sources' size where these are shifted.
+        targets: (B, C, Y, X), from 0 to 1, of another shape maybe; where sources are shifted, of
+            their size.
         config: What may happen, but zooming.
 
     Returns:
