@@ -48,6 +48,26 @@ def test_reduce_refuses_another_ending(refused, run):
     )
 
 
+def test_reduce_needs_labels_that_are_shared(refused, run, tmp_path):
+    rows = []
+    for number in range(24):
+        open_image(f"shapes/0/{number}").save(tmp_path / f"{number}.png")
+        rows.append(f"{number}.png\tthis is number {number}\n")
+    (tmp_path / "said.tsv").write_text("".join(rows))
+    told = refused("reduce", run, tmp_path / "said.tsv")
+    assert told.startswith("Items must share labels, by which dots are told apart, but the 24 of ")
+    assert told.endswith("have 24 different ones, the first being 'this is number 0'.")
+
+
+def test_pictures_of_another_kind_are_refused_before_the_work(refused, run, tmp_path):
+    told = refused("anomalies", run, KNOWN, OTHERS, "--out", "x.gif")
+    assert told == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
+    file = tmp_path / "x.rgd"
+    told = refused("compress", run, KNOWN, "--out", file, "--picture", "x.gif")
+    assert told == "`--picture` must end in .png, .svg or .html, but is 'x.gif'."
+    assert not file.exists()
+
+
 def test_reduce_of_a_folder_takes_its_labels(regard, run, tmp_path):
     for number in range(20):
         place = tmp_path / ("even", "odd")[number % 2]
