@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -130,6 +131,34 @@ def test_broken_files_are_refused(refused, regard, run, tmp_path):
     assert "damaged or cut short" in refused("restore", run, codes, "--out", tmp_path / "back")
     assert "must be a file" in refused("compress", run, "shapes/0/1", "--out", tmp_path)
     assert "holds no codes" in refused("restore", run, run / "config.json", "--out", tmp_path / "b")
+
+
+def test_what_cannot_be_seen_is_a_vector_of_zeros_and_nobodys_neighbour(
+    regard, refused, run, tmp_path
+):
+    images = tmp_path / "images"
+    images.mkdir()
+    for number in range(3):
+        open_image(f"shapes/0/{number}").save(images / f"{number}.png")
+    expected = regard("neighbours", run, images).lines
+    regard("embed", run, images, "--out", tmp_path / "good.npy")
+    (images / "1-bad.png").write_text("hello")
+    told = "skipped 1 of 4 examples whose image cannot be read (first: "
+    answer = regard("embed", run, images, "--out", tmp_path / "all.npy")
+    assert answer.code == 0 and told in answer.err
+    rows = np.insert(np.load(tmp_path / "good.npy"), 1, 0, axis=0)
+    np.testing.assert_allclose(np.load(tmp_path / "all.npy"), rows, atol=1e-6)
+    answer = regard("neighbours", run, images)
+    assert answer.lines == expected and told in answer.err
+    (images / "1-bad.png").rename(tmp_path / "bad.png")
+    words = ("neighbours", run, images, "--query", tmp_path / "bad.png")
+    assert refused(*words).startswith("No image can be read. First: ")
+
+
+def test_images_beside_each_other_fit_the_terminal(regard, run, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    answer = regard("show", run, "shapes/0/3")
+    assert [len(line) for line in answer.lines[:15]] == [62] * 15  # two images and what is between
 
 
 def test_run_without_codes_is_refused(refused, tiny_run):
