@@ -170,10 +170,17 @@ def tell_changes(runs: Runs, folder: Path, page: str) -> list[str]:
     for name in dict.fromkeys(run["name"] for run in runs):
         own = [run for run in runs if run["name"] == name]
         baseline = own[0]["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")")
-        scores = (("source_psnr", 2), ("psnr", 2), ("ssim", 3))
-        cells = [spread(own, key, digits=digits) for key, digits in scores]
+        scores = (
+            ("source_mse", 4),
+            ("mse", 4),
+            ("source_psnr", 2),
+            ("psnr", 2),
+            ("ssim", 3),
+        )
+        known = own[0]["test"]["scores"]
+        cells = [spread(own, key, digits=digits) if key in known else "" for key, digits in scores]
         rows.append((name, own[0]["data"], baseline, *cells))
-    head = ("model", "data", "baseline", "its PSNR", "PSNR in dB", "SSIM")
+    head = ("model", "data", "baseline", "its error", "error", "its PSNR", "PSNR in dB", "SSIM")
     parts = [table(head, rows), ""]
     for run in runs:
         if "rows" not in run:

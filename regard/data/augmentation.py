@@ -1,6 +1,6 @@
 """Images changed at random while training, each in its own way, all of a batch at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -45,12 +45,11 @@ def augment(images: Tensor, config: AugmentationConfig) -> Tensor:
         Images of the same shape, from 0 to 1.
     """
     if config.crop:
-        images = _shift(images, config.crop)
+        images = _shift(images, config.crop, _draw_offsets(images, config.crop))
     if config.zoom:
         images = _zoom(images, config.zoom)
     if config.flip:
-        is_flipped = torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
-        images = torch.where(is_flipped, images.flip(-1), images)
+        images = _mirror(images, _draw_mirrored(images))
     if config.colour:
         images = _change_colour(images, config.colour)
     if config.cutout:
@@ -58,12 +57,45 @@ def augment(images: Tensor, config: AugmentationConfig) -> Tensor:
     return images
 
 
-def _shift(images: Tensor, most: int) -> Tensor:
+def augment_pairs(
+    sources: Tensor, targets: Tensor, config: AugmentationConfig
+) -> tuple[Tensor, Tensor]:
+    """Change every source in its own way; what moves it moves its target alike.
+
+    Args:
+        sources: (B, C, Y, X), from 0 to 1.
+        targets: (B, D, U, V), from 0 to 1; of the sources' size where these are shifted.
+        config: What may happen, but zooming.
+
+    Returns:
+        Both, of the same shapes.
+    """
+    if config.crop:
+        offsets = _draw_offsets(sources, config.crop)
+        sources, targets = (_shift(side, config.crop, offsets) for side in (sources, targets))
+    if config.flip:
+        is_mirrored = _draw_mirrored(sources)
+        sources, targets = (_mirror(side, is_mirrored) for side in (sources, targets))
+    return augment(sources, replace(config, crop=0, flip=False)), targets
+
+
+def _draw_offsets(images: Tensor, most: int) -> Tensor:
+    return torch.randint(2 * most + 1, (2, len(images), 1, 1), device=images.device)
+
+
+def _draw_mirrored(images: Tensor) -> Tensor:
+    return torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
+
+
+def _mirror(images: Tensor, is_mirrored: Tensor) -> Tensor:
+    return torch.where(is_mirrored, images.flip(-1), images)
+
+
+def _shift(images: Tensor, most: int, offsets: Tensor) -> Tensor:
     """Pad by mirroring and cut the old size out at a random place (He et al. 2016, 4.2)."""
     num, _, height, width = images.shape
     device = images.device
     padded = functional.pad(images, (most,) * 4, mode="reflect")
-    offsets = torch.randint(2 * most + 1, (2, num, 1, 1), device=device)
     rows = offsets[0] + torch.arange(height, device=device)[:, None]  # (B, Y, 1)
     columns = offsets[1] + torch.arange(width, device=device)  # (B, 1, X)
     numbers = torch.arange(num, device=device)[:, None, None]

@@ -111,9 +111,11 @@ def evaluate_pictures(
         "mse": mse(drawn, right, num_bootstrap=num_bootstrap),
     }
     if change:
-        name = f"PSNR of the source ({change})"
         base = found.base.numpy()
-        results["source_psnr"] = psnr(base, right, name=name, num_bootstrap=num_bootstrap)
+        for key, measure in (("psnr", psnr), ("mse", mse)):
+            name = f"{results[key].name} of the source ({change})"
+            own = measure(base, right, name=name, num_bootstrap=num_bootstrap)
+            results[f"source_{key}"] = own
     each = found.psnr()
     return Evaluation(
         results=results,

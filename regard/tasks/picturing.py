@@ -13,7 +13,7 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import DataError
 from regard.core.log import logger
-from regard.data.augmentation import augment
+from regard.data.augmentation import augment_pairs
 from regard.data.examples import Example
 from regard.data.image_forms import bring_to
 from regard.data.image_pairs import ImagePairs
@@ -125,13 +125,13 @@ class PicturingTask(Task[PicturingRecipe]):
     def loss(self, batch: LabelledBatch) -> Loss:
         """Return the negative logarithm of the targets' densities, with what the memories cost."""
         seen = batch.source.to(self.device, non_blocking=True).float() / 255
+        right = batch.labels.to(self.device, non_blocking=True).float() / 255
         if self.model.training:
             if isinstance(self.source, ImageField):
-                seen = augment(seen, self.source.config.augmentation)
+                seen, right = augment_pairs(seen, right, self.source.config.augmentation)
             seen = add_noise(seen, self.recipe.data.noise)
         with self.autocast():
             drawn = self._look(seen, batch.source_mask)
-        right = batch.labels.to(self.device, non_blocking=True).float() / 255
         loss = gaussian(drawn.images, right, deviation=self.recipe.model.deviation)
         return replace(loss, total=loss.total + sum(term.sum() for term in drawn.losses.values()))
 

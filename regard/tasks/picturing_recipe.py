@@ -34,15 +34,10 @@ class PicturingDataConfig(BaseDataConfig):
                 f"they are '{self.target.fit}' and '{self.source.fit}'."
             )
         if isinstance(self.source, ImageConfig):
-            for name in ("crop", "zoom", "flip"):
-                if value := getattr(self.source.augmentation, name):
-                    raise ConfigError(
-                        f"`source.augmentation.{name}` would move the source, but not the target, "
-                        f"so it must be off, but is {str(value).lower()}."
-                    )
+            _check_moves(self.source, self.target)
         if self.target.augmentation != AugmentationConfig():
             raise ConfigError(
-                "`target.augmentation` must be off: what is to be drawn stays as it is."
+                "`target.augmentation` must be off: what is to be drawn only moves with the source."
             )
         if self.noise.square >= self.source.size:
             raise ConfigError(
@@ -87,6 +82,20 @@ class PicturingRecipe(BaseRecipe):
                 "`model.is_residual` must be false where the source is the target, which would "
                 "already be the answer. Set it to false, or change source, target or noise."
             )
+
+
+def _check_moves(source: ImageConfig, target: ImageConfig) -> None:
+    """Check that the target can be moved with its source."""
+    if source.augmentation.zoom:
+        raise ConfigError(
+            "`source.augmentation.zoom` must be 0, as it would blur the source in another way than "
+            f"the target, but is {source.augmentation.zoom:g}."
+        )
+    if source.augmentation.crop and source.size != target.size:
+        raise ConfigError(
+            "`source.augmentation.crop` must be 0 where source and target differ in size "
+            f"({source.size} and {target.size}), but is {source.augmentation.crop}."
+        )
 
 
 def _shape(config: ImageConfig | VideoConfig) -> tuple[int, int, int]:

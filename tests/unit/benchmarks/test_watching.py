@@ -188,7 +188,7 @@ def test_videos_have_a_page(tmp_path):
     ]
     shown = {"image": to_text(np.zeros((8, 8, 3), np.uint8)), "caption": "drawn", "note": ""}
     later = run("next-frame", 0.0, data="moving:9")
-    names = {"psnr": "PSNR", "source_psnr": "PSNR (the last frame)", "ssim": "SSIM"}
+    names = {"mse": "MSE", "psnr": "PSNR", "source_psnr": "PSNR (the last frame)", "ssim": "SSIM"}
     later["test"]["scores"] = {
         key: {**result(28.0, [27.0, 29.0]), "name": name} for key, name in names.items()
     }
@@ -199,7 +199,7 @@ def test_videos_have_a_page(tmp_path):
     }
     page = video.write(value, tmp_path)
     found = [row for row in rows(page) if row[0] == "next-frame"]
-    scores = ["28.00 ± 0.00", "28.00 ± 0.00", "28.000 ± 0.000"]
+    scores = ["", "28.0000 ± 0.0000", "28.00 ± 0.00", "28.00 ± 0.00", "28.000 ± 0.000"]
     assert found == [["next-frame", "moving:9", "the last frame", *scores]]
     assert ["moving", "moving:9", "1", "0.25 M", "80.0 ± 1.0", "1.5"] in rows(page)
     assert ["what happens: hit", "81.2"] in rows(page)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.augmentation import AugmentationConfig, augment
+from regard.data.augmentation import AugmentationConfig, augment, augment_pairs
 
 
 @pytest.fixture
@@ -121,3 +121,26 @@ def test_a_zoomed_image_is_a_part_of_the_whole_drawn_larger():
     torch.testing.assert_close(found[:, :, 0], found[:, :, -1])
     steps = found[..., 2:-1] - found[..., 1:-2]  # at the edge there is nothing beyond to mix in
     torch.testing.assert_close(steps, steps[..., :1].expand_as(steps))
+
+
+@pytest.mark.parametrize("settings", [{"crop": 2}, {"flip": True}, {"crop": 3, "flip": True}])
+def test_what_moves_a_source_moves_its_target_alike(images, settings):
+    config = AugmentationConfig(**settings)
+    torch.manual_seed(1)
+    sources, targets = augment_pairs(images, 1 - images[:, :1], config)
+    torch.testing.assert_close(targets, 1 - sources[:, :1])
+    torch.manual_seed(1)
+    assert torch.equal(sources, augment(images, config)), "as alone"
+    assert not torch.equal(sources, images)
+
+
+def test_only_the_source_changes_colour_or_loses_a_square(images):
+    sources, targets = augment_pairs(images, images, AugmentationConfig(colour=0.5, cutout=3))
+    assert torch.equal(targets, images)
+    assert not torch.equal(sources, images)
+
+
+def test_a_larger_target_is_mirrored_with_its_source(images):
+    larger = images.repeat_interleave(2, 2).repeat_interleave(2, 3)
+    sources, targets = augment_pairs(images, larger, AugmentationConfig(flip=True))
+    assert torch.equal(targets[:, :, ::2, ::2], sources)
