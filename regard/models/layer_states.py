@@ -40,7 +40,7 @@ def layer_states(encoder: Encoder, values: Tensor, mask: Tensor) -> list[Tensor]
     return LAYERS[type(wide)](wide, values, mask)
 
 
-def check_layers(encoder: nn.Module) -> None:
+def check_layers(encoder: Encoder) -> None:
     """Raise a `ConfigError` if the layers of an encoder cannot be told apart."""
     wide = _before_bottleneck(encoder)
     if type(wide) not in LAYERS:
@@ -51,7 +51,7 @@ def check_layers(encoder: nn.Module) -> None:
         )
 
 
-def _before_bottleneck(encoder: nn.Module) -> nn.Module:
+def _before_bottleneck(encoder: Encoder) -> Encoder:
     return encoder.encoder if isinstance(encoder, BottleneckEncoder) else encoder
 
 

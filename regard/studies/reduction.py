@@ -116,6 +116,8 @@ def _check_shared(labels: list[str], data: str) -> None:
 
 
 def _name(subject: Subject) -> str:
+    if subject.width == 1:
+        return "the code, a single number"
     return "the code" if subject.width == 2 else f"the code, {subject.width} numbers brought to 2"
 
 
