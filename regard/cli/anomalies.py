@@ -38,6 +38,8 @@ def anomalies(
     from regard.tasks.runs import describe_making
     from regard.visual import tiles
 
+    if out is not None:
+        tiles.check_path(out, "--out")
     subject = Subject(run, device)
     if odd is None:
         if out is not None:

@@ -34,6 +34,8 @@ def compress(
 
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
+    if picture is not None:
+        tiles.check_path(picture, "--picture")
     subject = Subject(run, device)
     sources = subject.read(images)
     found = Compressor(subject).compress(sources, out)

@@ -34,7 +34,8 @@ def embed(
 ) -> None:
     """Write the vectors that an encoder makes of lines, images or recordings, order kept.
 
-    An empty line has a vector of zeros. A .safetensors file also says how they were made.
+    An empty line has a vector of zeros, and so has an image or the like that cannot be read among
+    others. A .safetensors file also says how they were made.
     """
     from regard.tasks.embedding import embed as make
     from regard.tasks.keeping import check_vector_file, save_vectors

@@ -7,6 +7,9 @@ import typer
 
 from regard.cli.options import Device, OneRun, Picture, SearchWords
 
+MOST_COLUMNS = 12
+"""Images of a row; a longer walk goes on in the next one."""
+
 
 def interpolate(
     run: OneRun,
@@ -30,11 +33,15 @@ def interpolate(
         raise ConfigError("Both ends must have at least one word, but one is empty.")
     task = load_one(run, device)
     check_autoencoder(task)
-    check_picture(task, out)
+    check_picture(task, out, steps)
     ends = task.encode([first, last])
     found = write_codes(task, mix_codes(ends[0], ends[1], steps), words or [])
     if isinstance(found, list):
         print(*found, sep="\n")
     else:
         title = f"From {first} to {last}"
-        print(draw_sheet(out or Path("between.svg"), found, title=title, columns=steps))
+        print(
+            draw_sheet(
+                out or Path("between.svg"), found, title=title, columns=min(steps, MOST_COLUMNS)
+            )
+        )

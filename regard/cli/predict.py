@@ -1,7 +1,7 @@
 """`regard predict`: one line in, one line out, order kept."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -84,7 +84,7 @@ def predict(
                 "`--chunk` gives one answer made of many, so it cannot be joined with `--nbest`, "
                 "`--prefix` or `--rerank`. Leave one of them out."
             )
-        _print_transcripts(task, lines, seconds=chunk, search=search, as_json=as_json)
+        _print_transcripts(task, list(lines), seconds=chunk, search=search, as_json=as_json)
         return
     reply = partial(answer, search=search, num_best=nbest, prefix=prefix)
     number = 0
@@ -143,17 +143,17 @@ def _keep_image(found: "Prediction", path: Path) -> "Prediction":
 
 def _print_transcripts(
     task: "Task[Any]",
-    references: Iterable[str],
+    references: Sequence[str],
     *,
     seconds: float,
     search: "SearchConfig | None",
     as_json: bool,
 ) -> None:
     """Print what is heard in recordings of any length, a line each."""
-    from regard.tasks.streaming import join, transcribe
+    from regard.tasks.streaming import join, transcribe_all
 
-    for reference in references:
-        parts = list(transcribe(task, reference, seconds=seconds, search=search))
+    heard = transcribe_all(task, references, seconds=seconds, search=search)
+    for reference, parts in zip(references, heard, strict=True):
         if not as_json:
             print(join(parts))
             continue

@@ -1,6 +1,7 @@
 """`regard probe`: what can be read off each layer of a run's encoder."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ def probe(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as one JSON object.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A page to write, .html: the texts as points, and the probes as curves."),
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Print how well linear probes tell length and word order from the states of each layer.
@@ -26,17 +31,20 @@ def probe(
     Beside it, the same of an encoder that has not learned: what the architecture gives.
     """
     import math
-    from pathlib import Path
 
     from rich.console import Console
     from rich.table import Table
 
+    from regard.core.errors import ConfigError
     from regard.data.readers import read_examples
     from regard.tasks import runs
     from regard.tasks.probing import MEASURES
     from regard.tasks.probing import probe as measure
     from regard.tasks.reading import read_listed
+    from regard.tasks.representations import write_page
 
+    if out is not None and out.suffix != ".html":
+        raise ConfigError(f"`--out` must end in .html, but is '{out}'.")
     task = runs.load_one(run, device)
     if data is None:
         columns = getattr(task.recipe.data, "columns", ())
@@ -45,6 +53,8 @@ def probe(
     else:
         texts = read_listed(data, task.recipe, read_side=task.read_side)
     found = measure(task, texts)
+    if out is not None:
+        write_page(out, task, texts, found=found, title=f"What {run} makes of texts")
     if as_json:
         print(
             json.dumps(
@@ -68,3 +78,5 @@ def probe(
         f"Probes learned from {found.num_learned:,} texts and were tested on {found.num_tested:,} "
         "others; fresh: the same encoder before it learned."
     )
+    if out is not None:
+        print(out)

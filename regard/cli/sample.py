@@ -22,8 +22,8 @@ def sample(
     from regard.tasks.runs import load_one
 
     task = load_one(run, device)
-    check_picture(task, out)
     codes = draw_codes(task, num, seed=seed)
+    check_picture(task, out, num)
     found = write_codes(task, codes, words or [])
     if isinstance(found, list):
         print(*found, sep="\n")

@@ -87,7 +87,7 @@ def _show_tiles(
     if out is None:
         console = Console()
         draw = blocks.half_blocks if console.color_system else blocks.shades
-        console.print(blocks.mosaic(shown, draw=draw))
+        console.print(blocks.mosaic(shown, draw=draw, width=console.width))
         return
     drawn = tiles.sheet(shown, columns=columns or tiles.COLUMNS, title=title)
     tiles.save(out, drawn, title=title)

@@ -12,10 +12,10 @@ from torch import Tensor
 from regard.core.config import at_least, from_dict, to_dict, within
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.core.log import logger
 from regard.data.examples import Example
 from regard.data.hearing import hear
 from regard.data.recordings import split_recording
+from regard.data.skipping import tell_skipped
 from regard.data.spec_augment import SpecAugmentConfig, hide
 from regard.data.spectrogram import Analysis, Spectrum, mel_filters
 from regard.data.standard import Standard, from_moments
@@ -176,13 +176,5 @@ def keep_audible(examples: Sequence[Example], config: AudioConfig) -> list[Examp
     files = [e.source for e in examples if split_recording(e.source) is None]
     failures = hear(files, config.analysis).failures
     kept = [example for example in examples if example.source not in failures]
-    if failures and not kept:
-        raise DataError(f"No recording can be read. First: {next(iter(failures.values()))}")
-    if failures:
-        logger.warning(
-            "skipped %s of %s examples whose recording cannot be read (first: %s)",
-            f"{len(examples) - len(kept):,}",
-            f"{len(examples):,}",
-            next(iter(failures.values())),
-        )
+    tell_skipped("recording", failures.values(), num_kept=len(kept), num_asked=len(examples))
     return kept

@@ -13,7 +13,6 @@ from torch import Tensor
 from regard.core.config import at_least, from_dict, to_dict
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.core.log import logger
 from regard.data.augmentation import AugmentationConfig, augment
 from regard.data.decoding import decode
 from regard.data.examples import Example
@@ -21,6 +20,7 @@ from regard.data.framing import Fit, Frame, Pixels
 from regard.data.opening import MAX_PIXELS
 from regard.data.opening import open_image as open_image
 from regard.data.pictures import split_reference
+from regard.data.skipping import tell_skipped
 from regard.data.standard import Standard, from_moments
 
 IMAGE = "{}.image.json"
@@ -178,13 +178,5 @@ def keep_readable(
     files = (name for name in map(reference, examples) if split_reference(name) is None)
     failures = decode(files, config.frame).failures
     kept = [example for example in examples if reference(example) not in failures]
-    if failures and not kept:
-        raise DataError(f"No image can be read. First: {next(iter(failures.values()))}")
-    if failures:
-        logger.warning(
-            "skipped %s of %s examples whose image cannot be read (first: %s)",
-            f"{len(examples) - len(kept):,}",
-            f"{len(examples):,}",
-            next(iter(failures.values())),
-        )
+    tell_skipped("image", failures.values(), num_kept=len(kept), num_asked=len(examples))
     return kept

@@ -12,12 +12,12 @@ from torch import Tensor
 from regard.core.config import at_least, from_dict, to_dict
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
-from regard.core.log import logger
 from regard.data.examples import Example
 from regard.data.frames import is_numbered, read_video
 from regard.data.framing import Fit, Frame, Pixels
 from regard.data.images import MIN_DEVIATION, ImageConfig, ImageField
 from regard.data.opening import MAX_PIXELS
+from regard.data.skipping import tell_skipped
 from regard.data.standard import from_moments
 
 VIDEO = "{}.video.json"
@@ -153,13 +153,5 @@ def keep_readable_videos(examples: Sequence[Example], config: VideoConfig) -> li
             except DataError as error:
                 failures[reference] = str(error)
     kept = [example for example in examples if example.source not in failures]
-    if failures and not kept:
-        raise DataError(f"No video can be read. First: {next(iter(failures.values()))}")
-    if failures:
-        logger.warning(
-            "skipped %s of %s examples whose video cannot be read (first: %s)",
-            f"{len(examples) - len(kept):,}",
-            f"{len(examples):,}",
-            next(iter(failures.values())),
-        )
+    tell_skipped("video", failures.values(), num_kept=len(kept), num_asked=len(examples))
     return kept

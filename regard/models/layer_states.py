@@ -11,6 +11,7 @@ from regard.core.tables import one_of
 from regard.models.encoders import (
     AlbertEncoder,
     BertEncoder,
+    BottleneckEncoder,
     ConvolutionEncoder,
     RnnEncoder,
     TransformerEncoder,
@@ -26,26 +27,32 @@ Found = dict[str, list[Tensor]]
 def layer_states(encoder: Encoder, values: Tensor, mask: Tensor) -> list[Tensor]:
     """Read sources and return the states of every layer, (B, S, D) each, embeddings first.
 
-    The last are those that a decoder sees, before neighbours share a state. To be called in
-    evaluation mode, where dropout does nothing.
+    The last are those that a decoder sees, before neighbours share a state or a bottleneck makes
+    them narrow. To be called in evaluation mode, where dropout does nothing.
 
     Args:
-        encoder: One of `LAYERS`.
+        encoder: One of `LAYERS`, with or without a bottleneck after it.
         values: (B, S) token ids.
         mask: (B, S), True = a real position.
     """
     check_layers(encoder)
-    return LAYERS[type(encoder)](encoder, values, mask)
+    wide = _before_bottleneck(encoder)
+    return LAYERS[type(wide)](wide, values, mask)
 
 
-def check_layers(encoder: nn.Module) -> None:
+def check_layers(encoder: Encoder) -> None:
     """Raise a `ConfigError` if the layers of an encoder cannot be told apart."""
-    if type(encoder) not in LAYERS:
+    wide = _before_bottleneck(encoder)
+    if type(wide) not in LAYERS:
         known = one_of(kind.__name__ for kind in LAYERS)
         raise ConfigError(
             f"Single layers can be looked at in encoders of text ({known}), but this run has the "
-            f"encoder {type(encoder).__name__}. Use what it ends in."
+            f"encoder {type(wide).__name__}. Use what it ends in."
         )
+
+
+def _before_bottleneck(encoder: Encoder) -> Encoder:
+    return encoder.encoder if isinstance(encoder, BottleneckEncoder) else encoder
 
 
 def _of_blocks(encoder: Any, values: Tensor, mask: Tensor) -> list[Tensor]:

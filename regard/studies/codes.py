@@ -10,7 +10,10 @@ from regard.core.errors import ConfigError
 from regard.tasks.autoencoding import AutoencodingTask
 from regard.tasks.prediction import as_picture
 from regard.visual.pixels import check_image, fit
-from regard.visual.tiles import COLUMNS, Tile, save, sheet
+from regard.visual.tiles import COLUMNS, Tile, check_path, save, sheet
+
+MOST_IMAGES = 500
+"""Images of a sheet; more would not be a picture that anybody looks at."""
 
 
 def write_codes(task: Any, codes: Tensor, words: Sequence[str] = ()) -> list[str] | Tensor:
@@ -29,9 +32,23 @@ def write_codes(task: Any, codes: Tensor, words: Sequence[str] = ()) -> list[str
     return images
 
 
-def check_picture(task: Any, path: Path | None) -> None:
-    """Raise a `ConfigError` if a picture is asked for where codes stand for texts."""
-    if path is not None and isinstance(task, AutoencodingTask):
+def check_picture(task: Any, path: Path | None, num: int) -> None:
+    """Raise a `ConfigError` if a picture is asked for that cannot be drawn.
+
+    Args:
+        task: An autoencoder.
+        path: Where the picture goes.
+        num: How many codes there are.
+    """
+    if not isinstance(task, AutoencodingTask):
+        if path is not None:
+            check_path(path, "--out")
+        if num > MOST_IMAGES:
+            raise ConfigError(
+                f"A sheet holds at most {MOST_IMAGES:,} images, but {num:,} are asked for. Ask for "
+                "fewer."
+            )
+    elif path is not None:
         raise ConfigError(
             "`--out` is for codes that stand for images, but those of this run stand for texts, "
             f"which are printed. Leave it out, or end the line with `> {path}`."

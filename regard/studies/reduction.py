@@ -19,6 +19,9 @@ from regard.visual.planes import planes
 
 RIVAL = "principal components"
 
+FEW_LABELS = 10
+"""So many may each have a single item."""
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -87,6 +90,7 @@ def reduce(subject: Subject, data: str, *, num_bootstrap: int = 1000) -> Reducti
         raise DataError(f"{data} holds nothing with a label, by which dots could be told apart.")
     sources = [example.source for example in examples]
     labels = [example.target for example in examples]
+    _check_shared(labels, data)
     found = {_name(subject): _by_code(subject, sources), RIVAL: _by_rival(subject, sources)}
     return Reduction(
         {
@@ -101,7 +105,19 @@ def reduce(subject: Subject, data: str, *, num_bootstrap: int = 1000) -> Reducti
     )
 
 
+def _check_shared(labels: list[str], data: str) -> None:
+    """Raise a `DataError` if labels are as different as the targets of pairs are."""
+    num = len(set(labels))
+    if num > max(FEW_LABELS, len(labels) // 2):
+        raise DataError(
+            f"Items must share labels, by which dots are told apart, but the {len(labels):,} of "
+            f"{data} have {num:,} different ones, the first being '{labels[0]}'."
+        )
+
+
 def _name(subject: Subject) -> str:
+    if subject.width == 1:
+        return "the code, a single number"
     return "the code" if subject.width == 2 else f"the code, {subject.width} numbers brought to 2"
 
 

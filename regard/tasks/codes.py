@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least
+from regard.core.config import within
 from regard.core.errors import ConfigError
 from regard.metrics.resampling import ratio
 from regard.metrics.result import Result
@@ -16,6 +16,9 @@ from regard.models.encoders.bottleneck import BottleneckEncoder
 ACTIVE = 0.01
 """Variance of its mean over sources from which on a number of a code is in use (Burda et al.
 2016)."""
+
+MOST_CODES = 100_000
+"""Codes that are drawn or mixed at once: they have to fit in memory."""
 
 EXAMPLES = (
     "say of texts with `--recipe bowman2016-laptop` or of images with `--recipe kingma2014-laptop`"
@@ -99,8 +102,8 @@ def draw_codes(task: Any, num: int, *, seed: int = 0) -> Tensor:
         seed: Another seed draws others.
     """
     check_autoencoder(task)
-    at_least("num", num, 1)
-    at_least("seed", seed, 0)
+    within("num", num, low=1, high=MOST_CODES)
+    within("seed", seed, low=0, high=2**63 - 1)
     encoder = task.model.encoder
     is_narrow = isinstance(encoder, BottleneckEncoder)
     if not is_narrow or not isinstance(encoder.bottleneck, VariationalBottleneck):
@@ -117,6 +120,6 @@ def draw_codes(task: Any, num: int, *, seed: int = 0) -> Tensor:
 
 def mix_codes(first: Tensor, last: Tensor, num: int) -> Tensor:
     """Return `num` codes (B, D) on the straight line between two codes (D,), ends included."""
-    at_least("steps", num, 2)
+    within("steps", num, low=2, high=MOST_CODES)
     shares = torch.linspace(0, 1, num)[:, None]
     return torch.lerp(first[None], last[None], shares)  # (B, D)

@@ -15,6 +15,7 @@ from regard.core.log import logger
 from regard.core.tables import pick
 from regard.data.batches import Values, change_values
 from regard.data.batching import BatchConfig
+from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.labels import LabelledBatches
 from regard.data.sources import SourceField
@@ -29,6 +30,7 @@ from regard.tasks.classification import ClassificationTask, parse_source
 from regard.tasks.evaluation import as_text
 from regard.tasks.language import LanguageTask
 from regard.tasks.predictor import Predictor
+from regard.tasks.reading import drop_unreadable
 from regard.tasks.task import Task
 
 POOLINGS: dict[str, type[Pooling]] = {
@@ -138,7 +140,9 @@ def embed(
     layer: int | None = None,
     pooling: str | None = None,
 ) -> Vectors:
-    """Return one vector a source, in the order given; an empty source is all zeros, which is said.
+    """Return one vector a source, in the order given.
+
+    What is empty, and what cannot be read among others, is all zeros, which is said.
 
     Args:
         task: A run with an encoder.
@@ -154,6 +158,8 @@ def embed(
     if len(filled) < len(sources):
         num_empty = len(sources) - len(filled)
         logger.warning("%s of %s lines are empty: their vectors are zeros", num_empty, len(sources))
+    readable = set(keep_readable_sources(task, [sources[row] for row in filled]))
+    filled = [row for row in filled if sources[row] in readable]
     found: dict[int, Vectors] = {}
     with torch.inference_mode():
         for batch in reader.read([sources[row] for row in filled]):
@@ -164,6 +170,12 @@ def embed(
     for row, vector in found.items():
         vectors[row] = vector
     return vectors
+
+
+def keep_readable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
+    """Leave out images and the like that cannot be read, and say how many; texts are all kept."""
+    kept = drop_unreadable([Example(source) for source in sources], task.recipe.data)
+    return [example.source for example in kept]
 
 
 def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.core.errors import DataError
 from regard.metrics.vectors import cosines, nearest
-from regard.tasks.embedding import embed
+from regard.tasks.embedding import embed, keep_readable_sources
 from regard.tasks.evaluation import as_text
 from regard.tasks.task import Task
 
@@ -39,14 +39,17 @@ def find_neighbours(
 
     Args:
         task: A run with an encoder.
-        sources: Where to look; equal ones count once, empty ones not.
-        queries: What to look for, empty ones left out; if not given, each source among the others.
+        sources: Where to look; equal ones count once, empty and unreadable ones not.
+        queries: What to look for, empty and unreadable ones left out; if not given, each source
+            among the others.
         num: How many neighbours a query.
         layer: As for `embed`.
         pooling: As for `embed`.
     """
-    candidates = _distinct(sources)
-    asked = candidates if queries is None else [query for query in queries if _line(query)]
+    candidates = keep_readable_sources(task, _distinct(sources))
+    asked = candidates
+    if queries is not None:
+        asked = keep_readable_sources(task, [query for query in queries if _line(query)])
     if len(candidates) < (2 if queries is None else 1) or not asked:
         raise DataError(
             "Neighbours need something to look for and something else to find, but there are "

@@ -1,17 +1,21 @@
-"""What a run's encoder makes of the test set, as pages of its report: a map of it, and probes."""
+"""What a run's encoder makes of texts, as a page or in its report: a map of them, and probes."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from regard.core.errors import RegardError
+from regard.core.files import write_text
 from regard.core.log import logger
+from regard.data.fields import Text
 from regard.tasks.embedding import embed, project
+from regard.tasks.evaluation import as_text
 from regard.tasks.probing import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe
 from regard.tasks.task import Task
 from regard.visual import curves
 from regard.visual.picture import to_svg
-from regard.visual.report import Section, figure, join, paragraph, table
+from regard.visual.report import Section, figure, join, paragraph, report, table
 from regard.visual.scatter import shaded
 
 MOST_POINTS = 500
@@ -21,7 +25,7 @@ MOST_PROBED = 500
 """Sentences that are probed: enough to see which layer knows what, in a few seconds."""
 
 _MAP = (
-    "Each point is a sentence of the test set: the vector that the encoder sums it up in, on the "
+    "Each point is a sentence: the vector that the encoder sums it up in, on the "
     "two principal components that tell most of the differences between them ({share:.0f} % of "
     "the variance). The lighter, the longer the sentence."
 )
@@ -50,9 +54,29 @@ def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Sec
     except RegardError as error:
         logger.debug("The report shows no layers: %s", error)
         return []
+    return _sections(task, distinct, probe(task, distinct, most=MOST_PROBED))
+
+
+def write_page(
+    path: Path, task: Task[Any], texts: Sequence[Text], *, found: Probing, title: str
+) -> None:
+    """Write the map of texts and what probes found as a page of their own.
+
+    Args:
+        path: The file to write.
+        task: The run.
+        texts: Any texts; each distinct one counts once.
+        found: What `probe` found in them.
+        title: The heading of the page.
+    """
+    distinct = list(dict.fromkeys(line for line in map(as_text, texts) if line.strip()))
+    write_text(path, str(report(title, _sections(task, distinct, found))))
+
+
+def _sections(task: Task[Any], texts: Sequence[str], found: Probing) -> list[Section]:
     return [
-        Section("Sentences as points", _map(task, distinct[:MOST_POINTS])),
-        Section("What each layer knows", _curves(probe(task, distinct, most=MOST_PROBED))),
+        Section("Sentences as points", _map(task, texts[:MOST_POINTS])),
+        Section("What each layer knows", _curves(found)),
     ]
 
 

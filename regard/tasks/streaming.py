@@ -1,14 +1,15 @@
 """Long recordings → text, part by part, in memory that does not grow with their length."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from regard.core.config import at_least
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, DataError
 from regard.data.audio import AudioField
 from regard.data.chunks import OVERLAP, Chunk, cut_at_pauses
+from regard.data.skipping import tell_skipped
 from regard.search.settings import SearchConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.predictor import Predictor
@@ -43,6 +44,38 @@ def transcribe(
         found = task.predict([chunk.reference for chunk in together], search=search)
         for chunk, predictions in zip(together, found, strict=True):
             yield Heard(chunk, predictions[0])
+
+
+def transcribe_all(
+    task: Task[Any], paths: Sequence[str], *, seconds: float, search: SearchConfig | None = None
+) -> Iterator[list[Heard]]:
+    """Hear recordings one after the other; one among others that cannot be read has no parts.
+
+    How many these are is said at the end. Where nothing else is asked, it is an error.
+
+    Args:
+        task: A model that writes what it hears.
+        paths: Recordings in files.
+        seconds: How long a part is at most.
+        search: How to search; the recipe's way if not given.
+    """
+    reasons: list[str] = []
+    num_heard = 0
+    for path in paths:
+        try:
+            parts = list(transcribe(task, path, seconds=seconds, search=search))
+        except DataError as error:
+            if len(paths) == 1:
+                raise
+            reasons.append(str(error))
+            if num_heard:
+                yield []
+            continue
+        if not num_heard:  # Until then, all could have been in vain.
+            yield from ([] for _ in reasons)
+        num_heard += 1
+        yield parts
+    tell_skipped("recording", reasons, num_kept=num_heard, num_asked=len(paths))
 
 
 def join(parts: Iterable[Heard]) -> str:

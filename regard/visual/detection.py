@@ -66,7 +66,8 @@ def _draw_histogram(
         axes.stairs(heights, edges, fill=True, alpha=0.45, color=colour, label=clean(name))
     if threshold is not None:
         axes.axvline(threshold, color=COLOURS[-1], ls="--", label=f"threshold {threshold:.3g}")
-    axes.legend(loc="upper right")
+    # Above: bars may be anywhere.
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(groups) + 1)
 
 
 if __name__ == "__main__":

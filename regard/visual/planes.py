@@ -17,6 +17,8 @@ MOST_DOTS = 2_000
 
 _MARKERS = "o^s"
 _SIDE = 4.2
+_LETTER, _LINE = 0.05, 0.1
+"""A letter's width and a line's height, as shares of half an axis."""
 _WHITE: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.0}
 
 
@@ -81,11 +83,27 @@ def _draw(axes: Axes, found: NDArray[np.float64], labels: NDArray[np.str_]) -> N
             # Thousands of dots are smaller as pixels than as drawings.
             rasterized=True,
         )
-    for number, name in enumerate(names):
-        x, y = np.median(found[labels == name], axis=0)
+    middles = {name: np.median(found[labels == name], axis=0) for name in names}
+    reach = float(axes.get_xlim()[1])
+    for number, (name, (x, y)) in enumerate(_part(middles, reach).items()):
         colour = COLOURS[number % len(COLOURS)]
         words = axes.text(x, y, clean(name), ha="center", va="center", bbox=_WHITE)
         words.set(color=colour, fontsize=9, fontweight="bold")
+
+
+def _part(
+    places: Mapping[str, NDArray[np.float64]], reach: float
+) -> dict[str, NDArray[np.float64]]:
+    """Return places of names, moved up as far as they must be not to cover each other."""
+    parted: dict[str, NDArray[np.float64]] = {}
+    for name in sorted(places, key=lambda name: float(places[name][1])):
+        x, y = places[name]
+        for other, (other_x, other_y) in parted.items():
+            width = _LETTER * reach * (len(name) + len(other)) / 2
+            if abs(x - other_x) < width and y - other_y < _LINE * reach:
+                y = max(y, other_y + _LINE * reach)
+        parted[name] = np.array([x, y])
+    return {name: parted[name] for name in places}
 
 
 if __name__ == "__main__":

@@ -141,12 +141,22 @@ def save(path: Path, drawn: Figure, *, title: str = "") -> None:
         drawn: What `sheet` returns.
         title: The heading of an HTML page.
     """
-    if path.suffix not in (".png", ".svg", ".html"):
-        raise ConfigError(f"`path` must end in .png, .svg or .html, but is '{path}'.")
+    check_path(path)
     if path.suffix == ".html":
         write_text(path, report(title or "Images", [Section("", figure(to_svg(drawn)))]))
     else:
         picture.save(path, drawn)
+
+
+def check_path(path: Path, name: str = "path") -> None:
+    """Raise a `ConfigError` if a file's name ends in nothing that `save` can write.
+
+    Args:
+        path: The file.
+        name: What people call it.
+    """
+    if path.suffix not in (".png", ".svg", ".html"):
+        raise ConfigError(f"`{name}` must end in .png, .svg or .html, but is '{path}'.")
 
 
 def _size(tile: Tile) -> tuple[int, int]:

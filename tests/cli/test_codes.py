@@ -99,7 +99,7 @@ def test_only_variational_codes_can_be_drawn(refused, plain, tiny_run):
     ("words", "message"),
     [
         ((" ", LAST), "Both ends must have at least one word, but one is empty."),
-        ((FIRST, LAST, "--steps", 1), "`steps` must be at least 2, but is 1."),
+        ((FIRST, LAST, "--steps", 1), "`steps` must be between 2 and 100000, but is 1."),
         ((FIRST, LAST, "train.seed=1"), "`train.seed` cannot be changed once a model is trained"),
     ],
 )
@@ -108,8 +108,31 @@ def test_bad_ends_are_refused(refused, plain, words, message):
 
 
 def test_no_samples_are_refused(refused, variational):
-    assert refused("sample", variational.folder, "-n", 0) == "`num` must be at least 1, but is 0."
-    assert refused("sample", variational.folder, "--seed", -1).startswith("`seed` must be at least")
+    told = refused("sample", variational.folder, "-n", 0)
+    assert told == "`num` must be between 1 and 100000, but is 0."
+    assert refused("sample", variational.folder, "--seed", -1).startswith("`seed` must be between")
+
+
+def test_more_than_fits_in_memory_is_refused(refused, variational, pictures):
+    assert "`num` must be between 1 and" in refused("sample", variational.folder, "-n", 10**9)
+    assert "`seed` must be between 0 and" in refused("sample", variational.folder, "--seed", 10**20)
+    told = "`steps` must be between 2 and"
+    assert told in refused("interpolate", variational.folder, FIRST, LAST, "--steps", 10**9)
+    told = "A sheet holds at most 500 images, but 501 are asked for. Ask for fewer."
+    assert refused("sample", pictures.folder, "-n", 501) == told
+    ends = ("shapes/0/1", "shapes/0/2")
+    assert refused("interpolate", pictures.folder, *ends, "--steps", 501) == told
+
+
+def test_a_long_walk_goes_on_in_the_next_row(regard, pictures, tmp_path):
+    path = tmp_path / "walk.png"
+    sizes = {}
+    for steps in (12, 13):
+        words = ("shapes/0/1", "shapes/0/2", "--steps", steps, "--out", path)
+        assert regard("interpolate", pictures.folder, *words).code == 0
+        with Image.open(path) as image:
+            sizes[steps] = image.size
+    assert sizes[13][0] == sizes[12][0] and sizes[13][1] > 1.5 * sizes[12][1]
 
 
 def test_other_tasks_have_nothing_between(refused, tiny_run):
@@ -177,7 +200,7 @@ def test_images_are_not_searched_for(refused, pictures, tmp_path):
 
 def test_picture_has_a_kind_that_can_be_written(refused, pictures):
     line = refused("sample", pictures.folder, "--out", "x.gif")
-    assert line == "`path` must end in .png, .svg or .html, but is 'x.gif'."
+    assert line == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
 
 
 def test_images_that_are_not_there_are_refused(refused, pictures):

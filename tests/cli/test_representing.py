@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -46,6 +47,26 @@ def test_reduce_refuses_another_ending(refused, run):
     assert "must end in .svg, .png, .html or .json" in refused(
         "reduce", run, "shapes", "--out", "x"
     )
+
+
+def test_reduce_needs_labels_that_are_shared(refused, run, tmp_path):
+    rows = []
+    for number in range(24):
+        open_image(f"shapes/0/{number}").save(tmp_path / f"{number}.png")
+        rows.append(f"{number}.png\tthis is number {number}\n")
+    (tmp_path / "said.tsv").write_text("".join(rows))
+    told = refused("reduce", run, tmp_path / "said.tsv")
+    assert told.startswith("Items must share labels, by which dots are told apart, but the 24 of ")
+    assert told.endswith("have 24 different ones, the first being 'this is number 0'.")
+
+
+def test_pictures_of_another_kind_are_refused_before_the_work(refused, run, tmp_path):
+    told = refused("anomalies", run, KNOWN, OTHERS, "--out", "x.gif")
+    assert told == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
+    file = tmp_path / "x.rgd"
+    told = refused("compress", run, KNOWN, "--out", file, "--picture", "x.gif")
+    assert told == "`--picture` must end in .png, .svg or .html, but is 'x.gif'."
+    assert not file.exists()
 
 
 def test_reduce_of_a_folder_takes_its_labels(regard, run, tmp_path):
@@ -110,6 +131,34 @@ def test_broken_files_are_refused(refused, regard, run, tmp_path):
     assert "damaged or cut short" in refused("restore", run, codes, "--out", tmp_path / "back")
     assert "must be a file" in refused("compress", run, "shapes/0/1", "--out", tmp_path)
     assert "holds no codes" in refused("restore", run, run / "config.json", "--out", tmp_path / "b")
+
+
+def test_what_cannot_be_seen_is_a_vector_of_zeros_and_nobodys_neighbour(
+    regard, refused, run, tmp_path
+):
+    images = tmp_path / "images"
+    images.mkdir()
+    for number in range(3):
+        open_image(f"shapes/0/{number}").save(images / f"{number}.png")
+    expected = regard("neighbours", run, images).lines
+    regard("embed", run, images, "--out", tmp_path / "good.npy")
+    (images / "1-bad.png").write_text("hello")
+    told = "skipped 1 of 4 examples whose image cannot be read (first: "
+    answer = regard("embed", run, images, "--out", tmp_path / "all.npy")
+    assert answer.code == 0 and told in answer.err
+    rows = np.insert(np.load(tmp_path / "good.npy"), 1, 0, axis=0)
+    np.testing.assert_allclose(np.load(tmp_path / "all.npy"), rows, atol=1e-6)
+    answer = regard("neighbours", run, images)
+    assert answer.lines == expected and told in answer.err
+    (images / "1-bad.png").rename(tmp_path / "bad.png")
+    words = ("neighbours", run, images, "--query", tmp_path / "bad.png")
+    assert refused(*words).startswith("No image can be read. First: ")
+
+
+def test_images_beside_each_other_fit_the_terminal(regard, run, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    answer = regard("show", run, "shapes/0/3")
+    assert [len(line) for line in answer.lines[:15]] == [62] * 15  # two images and what is between
 
 
 def test_run_without_codes_is_refused(refused, tiny_run):

@@ -95,6 +95,35 @@ def test_bad_recordings_have_their_line(refused, run, folder, tmp_path):
     assert "holds no sound" in refused("predict", run, save(tmp_path / "no.wav", np.zeros(0)))
 
 
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_what_cannot_be_heard_among_others_keeps_its_place(
+    regard, refused, run, folder, tmp_path, bad
+):
+    for number in range(3):
+        save(tmp_path / f"{number}.wav", sound_of(find_data("tones:30").train[number]))
+    expected = regard("predict", run, tmp_path, "--chunk", 5).lines
+    assert all(expected)
+    expected[bad] = ""
+    (tmp_path / f"{bad}.wav").write_text("hello")
+    whole, parts = regard("predict", run, tmp_path), regard("predict", run, tmp_path, "--chunk", 5)
+    assert (whole.code, parts.code) == (0, 0)
+    assert whole.lines == parts.lines == expected
+    said = "skipped 1 of 3 examples whose recording cannot be read (first: "
+    assert said + str(tmp_path / f"{bad}.wav") in parts.err and parts.err == whole.err
+    rows = [
+        json.loads(line) for line in regard("predict", run, tmp_path, "--chunk", 5, "--json").lines
+    ]
+    assert [row["text"] for row in rows] == expected
+    assert [len(row["parts"]) == 0 for row in rows] == [number == bad for number in range(3)]
+    for number in range(3):
+        (tmp_path / f"{number}.wav").write_text("hello")
+    nothing = refused("predict", run, tmp_path, "--chunk", 5)
+    assert nothing == refused("predict", run, tmp_path)
+    assert nothing.startswith(
+        f"No recording can be read. First: {tmp_path / '0.wav'} is not a WAVE"
+    )
+
+
 def put(path, samples, *, kind=(1, 16), channels=1, rate=8000, missing=0):
     """Write a WAVE file of any format, of which so many bytes may be missing at its end."""
     form, bits = kind

@@ -114,6 +114,17 @@ class TestProbe:
         assert found["layers"][0]["word order %"] is None
         assert found["num_learned"] == 13
 
+    def test_points_and_curves_are_drawn_on_a_page(self, regard, refused, tiny_run, tmp_path):
+        path = tmp_path / "layers.html"
+        plain = regard("probe", tiny_run.folder)
+        answer = regard("probe", tiny_run.folder, "--out", path)
+        assert (answer.code, answer.lines) == (0, [*plain.lines, str(path)])
+        page = path.read_text(encoding="utf-8")
+        assert "Sentences as points" in page and "What each layer knows" in page
+        assert page.count("<svg") == 2 and "were tested on 15 others" in page
+        told = refused("probe", tiny_run.folder, "--out", "layers.gif")
+        assert told == "`--out` must end in .html, but is 'layers.gif'."
+
     def test_too_few_texts_are_refused(self, refused, tiny_run, file):
         assert "there are 3. Name more data." in refused("probe", tiny_run.folder, file)
 

@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.encoders import RnnEncoderConfig, TransformerEncoderConfig, build_encoder
+from regard.models.encoders import (
+    BottleneckEncoderConfig,
+    ResnetEncoderConfig,
+    RnnEncoderConfig,
+    TransformerEncoderConfig,
+    build_encoder,
+)
 from regard.models.language import (
     LanguageReader,
     RnnLanguageConfig,
@@ -72,6 +78,21 @@ def test_layers_come_before_neighbours_share_a_state(sentences):
     pooled.load_state_dict(whole.state_dict())
     found = layer_states(pooled, sentences.source, sentences.mask)
     torch.testing.assert_close(found[-1], whole(sentences.source, sentences.mask).states)
+
+
+def test_layers_come_before_the_bottleneck(sentences):
+    config = BottleneckEncoderConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=3, num_layers=2))
+    narrow = build_encoder(config, VOCAB_SIZE).eval()
+    found = layer_states(narrow, sentences.source, sentences.mask)
+    expected = layer_states(narrow.encoder, sentences.source, sentences.mask)
+    torch.testing.assert_close(found, expected)
+
+
+def test_bottleneck_after_an_encoder_without_known_layers_is_refused(images, image_shape):
+    config = BottleneckEncoderConfig(encoder=ResnetEncoderConfig(widths=[4], blocks=[1]))
+    encoder = build_encoder(config, image_shape).eval()
+    with pytest.raises(ConfigError, match="this run has the encoder ResnetEncoder"):
+        layer_states(encoder, images.source, images.mask)
 
 
 def test_encoder_without_known_layers_is_refused(tiny_image_encoders, image_shape, images):

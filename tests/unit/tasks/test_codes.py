@@ -21,5 +21,5 @@ def test_mixed_codes_begin_and_end_exactly_with_the_given_ones():
 
 
 def test_a_line_has_two_ends():
-    with pytest.raises(ConfigError, match="`steps` must be at least 2, but is 1"):
+    with pytest.raises(ConfigError, match="`steps` must be between 2 and 100000, but is 1"):
         mix_codes(torch.zeros(3), torch.ones(3), 1)

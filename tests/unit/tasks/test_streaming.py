@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, DataError
 from regard.data.audio import AudioConfig
 from regard.data.chunks import Chunk
 from regard.data.datasets import find_data
@@ -17,7 +17,7 @@ from regard.search.settings import SearchConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import DataConfig, Recipe
-from regard.tasks.streaming import Heard, join, transcribe
+from regard.tasks.streaming import Heard, join, transcribe, transcribe_all
 
 EXAMPLES = find_data("tones:30").train
 
@@ -113,3 +113,19 @@ def test_parts_must_fit_the_model(listener, long_wave):
 def test_models_that_read_text_have_no_parts(tiny_run, long_wave):
     with pytest.raises(ConfigError, match="for the task 'generation' and reads 'word'"):
         next(transcribe(tiny_run.predictor, long_wave, seconds=3))
+
+
+def test_recordings_together_are_heard_as_each_is_alone(listener, long_wave, tmp_path):
+    short = save(tmp_path / "short.wav", read_file(f"{long_wave}#t=0,4", max_seconds=5).samples)
+    silent = save(tmp_path / "silent.wav", np.zeros(8000))
+    found = list(transcribe_all(listener, [silent, long_wave, silent, short], seconds=3))
+    alone = [list(transcribe(listener, path, seconds=3)) for path in (long_wave, short)]
+    assert found == [[], alone[0], [], alone[1]]
+
+
+def test_the_only_recording_must_be_heard(listener, tmp_path):
+    silent = save(tmp_path / "silent.wav", np.zeros(8000))
+    with pytest.raises(DataError, match=r"silent.wav holds no sound but silence"):
+        next(transcribe_all(listener, [silent], seconds=3))
+    with pytest.raises(DataError, match=r"^No recording can be read. First: .*silent.wav holds no"):
+        next(transcribe_all(listener, [silent, silent], seconds=3))

@@ -15,6 +15,13 @@ def test_shares_of_each_group_sum_to_one():
     assert left.lines[0].get_xdata()[0] == 2.5
 
 
+def test_names_stand_above_the_bars():
+    figure = detection({"a": [1.0, 2.0], "b": [2.0]}, CURVES, x_label="error", threshold=1.5)
+    figure.draw_without_rendering()
+    left = figure.axes[0]
+    assert left.get_legend().get_window_extent().y0 >= left.get_window_extent().y1
+
+
 def test_curves_are_drawn_as_given_beside_chance():
     _, right = detection({"a": [1.0], "b": [2.0]}, CURVES, x_label="error").axes
     assert np.array(right.lines[0].get_xydata()) == pytest.approx(np.array(CURVES["errors"]))

@@ -1,3 +1,5 @@
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -25,6 +27,19 @@ def test_every_label_has_its_dots_and_its_name():
     (axes,) = planes({"a": places()}, LABELS, notes={"a": "told"}).axes
     assert [len(dots.get_offsets()) for dots in axes.collections] == [10, 10]
     assert {text.get_text() for text in axes.texts} >= {"left", "right", "told"}
+
+
+def test_names_in_one_place_do_not_cover_each_other():
+    labels = [name for name in ("circle", "cross", "square", "star") for _ in range(5)]
+    spots = np.repeat([[0.0, 0.0], [0.1, 0.1], [0.0, 0.05], [8.0, 0.0]], 5, axis=0)
+    figure = planes({"a": spots, "b": spots[::-1]}, labels, notes={})
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [text.get_window_extent() for text in axes.texts if text.get_text() in labels]
+        assert len(boxes) == 4
+        assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))
+    alone = next(text for text in figure.axes[0].texts if text.get_text() == "star")
+    assert alone.get_position() == pytest.approx(figure.axes[0].collections[-1].get_offsets()[0])
 
 
 def test_of_many_items_some_are_drawn():
