@@ -153,7 +153,7 @@ DATASETS: dict[str, Dataset] = {
         partial(_load_synthetic, "dates"),
     ),
     "scenes": Dataset(
-        "pictures of coloured shapes → what is where, 32,000 to learn from; scenes:2000 for "
+        "pictures of coloured shapes → what is where, 48,000 to learn from; scenes:2000 for "
         "fewer, scenes:regions for labels of their patches, scenes:boxes for where a thing is, "
         "scenes:translation for English with a picture → German, scenes:questions for questions "
         "with a picture → the answer",

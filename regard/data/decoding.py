@@ -2,11 +2,12 @@
 
 import os
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from multiprocessing import get_context
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from regard.data.downloads import cache_folder
 from regard.data.framing import RESAMPLING, Frame, Pixels, read_files, to_pixels
 from regard.data.image_cache import Decoded, ImageCache
 from regard.data.pictures import PICTURES, split_reference, to_image
+from regard.data.scenes import KINDS
+
+Found = TypeVar("Found")
 
 NUM_CACHED = 64
 """Files from which on the cache is used; fewer are soon read again."""
@@ -27,6 +31,12 @@ MAX_WORKERS = 16
 
 CHUNK = 32
 """Files that a worker process reads at once."""
+
+NUM_DRAWN_PER_WORKER = 5_000
+"""Pictures to draw that make a worker process worth its start."""
+
+DRAWN_CHUNK = 500
+"""Pictures that a worker process draws at once."""
 
 
 def decode(references: Iterable[str], frame: Frame) -> Decoded:
@@ -51,24 +61,39 @@ def decode(references: Iterable[str], frame: Frame) -> Decoded:
 
 def read_many(references: Sequence[str], frame: Frame) -> Iterator[Pixels | str]:
     """Read files as `read_files` does, many of them in worker processes."""
-    num_workers = min(MAX_WORKERS, _num_cores(), len(references) // NUM_PER_WORKER)
+    num_workers = _num_workers(len(references) // NUM_PER_WORKER)
     if num_workers < 2:
         yield from read_files(references, frame)
         return
-    chunks = [references[start : start + CHUNK] for start in range(0, len(references), CHUNK)]
+    for found in _spread(partial(read_files, frame=frame), _cut(references, CHUNK), num_workers):
+        yield from found
+
+
+def _num_workers(most: int) -> int:
+    return min(MAX_WORKERS, _num_cores(), most)
+
+
+def _cut(references: Sequence[str], size: int) -> list[Sequence[str]]:
+    return [references[start : start + size] for start in range(0, len(references), size)]
+
+
+def _spread(
+    work: Callable[[Sequence[str]], Found], chunks: Sequence[Sequence[str]], num_workers: int
+) -> Iterator[Found]:
+    """Do the work of each chunk in worker processes; what comes of it keeps its order."""
     num_done = 0
     # A forked process would inherit threads and devices half-way through whatever they do.
     pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _ignore_interrupts)
     try:
-        for found in pool.map(partial(read_files, frame=frame), chunks):
-            yield from found
-            num_done += len(found)
+        for found in pool.map(work, chunks):
+            yield found
+            num_done += 1
     except BrokenProcessPool:
         logger.warning(
             "worker processes have ended early, and images are read in this one. "
             "Has your script `if __name__ == '__main__':` around what it does?"
         )
-        yield from read_files(references[num_done:], frame)
+        yield from map(work, chunks[num_done:])
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -105,9 +130,19 @@ def _draw(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
 
     They need no file: some are drawn, and the others lie in arrays anyway.
     """
-    pixels = _frame_all(PICTURES[name](arguments), frame)
+    work = partial(_draw_part, name, frame)
+    num_workers = _num_workers(len(arguments) // NUM_DRAWN_PER_WORKER)
+    if name in KINDS and num_workers > 1:
+        parts = _spread(work, _cut(arguments, DRAWN_CHUNK), num_workers)
+        pixels = np.concatenate(list(parts))
+    else:
+        pixels = work(arguments)
     pixels.flags.writeable = False
     return pixels
+
+
+def _draw_part(name: str, frame: Frame, arguments: Sequence[str]) -> Pixels:
+    return _frame_all(PICTURES[name](arguments), frame)
 
 
 def _frame_all(pictures: Pixels, frame: Frame) -> Pixels:

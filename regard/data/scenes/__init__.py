@@ -31,7 +31,7 @@ from regard.data.splitting import Splits
 Drawn = TypeVar("Drawn")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
-NUM_CAPTIONED = 32_000
+NUM_CAPTIONED = 48_000
 """Whole captions take more of them than labels and boxes."""
 GRID = 16
 """Rows, and columns, of the cells that `scenes:regions` has labels for."""

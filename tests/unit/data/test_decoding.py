@@ -191,6 +191,18 @@ class TestWorkers:
         for ours, theirs in zip(found, expected, strict=True):
             assert ours == theirs if isinstance(ours, str) else (ours == theirs).all()
 
+    def test_workers_draw_what_this_process_draws(self, monkeypatch):
+        monkeypatch.setattr(decoding, "NUM_DRAWN_PER_WORKER", 3)
+        monkeypatch.setattr(decoding, "DRAWN_CHUNK", 2)
+        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        names = [f"scenes/4/{number}" for number in range(7)]
+        expected = [alone(name, FRAME) for name in names]
+        # This process could draw nothing any more.
+        monkeypatch.setitem(PICTURES, "scenes", None)
+        found = decode(names, FRAME).images
+        assert list(found) == names
+        assert all((found[name][0] == one).all() for name, one in zip(names, expected, strict=True))
+
     def test_without_workers_this_process_goes_on(self, many, monkeypatch, caplog):
         def die(*_):
             raise decoding.BrokenProcessPool
@@ -247,5 +259,5 @@ def test_files_and_numbered_pictures_may_be_mixed(files, monkeypatch):
 
 
 def test_worker_processes_start_without_torch():
-    code = "import sys, regard.data.framing; sys.exit('torch' in sys.modules)"
+    code = "import sys, regard.data.decoding; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
