@@ -27,9 +27,10 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "# Show, attend and tell, on drawn scenes",
             "",
             "Xu et al. 2015: convolutions turn a picture into a grid of cells, and an LSTM looks "
-            "at them before each word; softly at all of them, or hard at one. The pictures are "
-            "drawn on the spot, so that every caption has one right wording and it is known which "
-            "cells each word is about. No caption of the test set was seen in training.",
+            "at them before each word; softly at all of them, or hard at one. Beside them, a "
+            "transformer that writes. The pictures are drawn on the spot, so that every caption "
+            "has one right wording and it is known which cells each word is about. No caption of "
+            "the test set was seen in training.",
             "",
             table(("attention", *measures, "seconds"), rows),
             "",

@@ -17,8 +17,12 @@ from regard.tasks.seeing import look_through
 from regard.visual.tiles import Tile, sheet
 
 DATA = "scenes"
-MODELS = {"soft": "xu2015-laptop", "hard": "xu2015-hard-laptop"}
-"""Recipes by what their attention is called."""
+MODELS = {
+    "soft": "xu2015-laptop",
+    "hard": "xu2015-hard-laptop",
+    "transformer": "vit-captions-laptop",
+}
+"""Recipes by what their attention is called, or who looks."""
 
 NUM_SHOWN = 5
 """Scenes of the picture: the first of the test set with three groups of things."""
@@ -39,15 +43,16 @@ _ABOUT = (
     "Pictures of one to six coloured shapes, drawn on the spot, and one right caption each: what "
     "is there and how it stands to the next. Convolutions turn a picture into a grid of cells; an "
     "LSTM writes the caption and looks at the cells before each word: at all of them, weighted "
-    "(soft), or at one of them (hard), which is learned by reward. No caption of the test set was "
-    "seen in training. Exact: the whole caption is right, word for word. Pointing accuracy: of the "
-    "words that name a thing by size, colour or shape, how many look most at a cell that the thing "
-    "reaches into; by chance: how many would if every cell were as likely."
+    "(soft), or at one of them (hard), which is learned by reward. Beside it, a transformer that "
+    "writes. No caption of the test set was seen in training. Exact: the whole caption is right, "
+    "word for word. Pointing accuracy: of the words that name a thing by size, colour or shape, "
+    "how many look most at a cell that the thing reaches into; by chance: how many would if every "
+    "cell were as likely."
 )
 
 
 def show_attend_tell(seed: int, folder: Path) -> Findings:
-    """Train both captioners and see where they look.
+    """Train the captioners and see where they look.
 
     Args:
         seed: What the models start from; the scenes are always the same.
@@ -98,6 +103,9 @@ def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
     soft, hard = numbers["soft"], numbers["hard"]
     return (
         Relation("Soft attention writes 95 of 100 captions exactly.", soft[EXACT] >= 95),
+        Relation(
+            "A transformer writes 95 of 100 captions exactly.", numbers["transformer"][EXACT] >= 95
+        ),
         Relation("Hard attention writes most captions exactly.", hard[EXACT] > 50),
         Relation(
             "Where words look softly, their things are: four times as often as by chance.",
@@ -123,8 +131,9 @@ def _draw(name: str, task: Any, examples: Sequence[Example]) -> Picture:
         # A caption that misses a thing leaves its place empty.
         told += [Tile(plain.image)] * (NUM_TELLING - len(told))
         tiles += [Tile(plain.image, note=answer, is_right=answer == one.target), *told]
+    who = "a transformer" if name == "transformer" else f"{name} attention"
     caption = (
-        f"Where {name} attention looks while it writes, the first {len(examples)} test scenes of "
+        f"Where {who} looks while it writes, the first {len(examples)} test scenes of "
         "three groups, unpicked. Below a picture: what the model says of it, and whether it is "
         "exact."
     )

@@ -12,9 +12,9 @@ def points_well(trained, *, times):
 
 
 def test_soft_attention_describes_scenes_exactly(captioner, value):
-    # Seed 1 had 95.8 and 97.5, another 94.8 and 96.9.
-    assert value(captioner, "accuracy") >= 92
-    assert value(captioner, "bleu4") >= 95
+    # Five seeds had 96.8 to 97.8 and 98.1 to 98.9.
+    assert value(captioner, "accuracy") >= 94
+    assert value(captioner, "bleu4") >= 96
     assert points_well(captioner, times=4)
 
 
@@ -28,7 +28,7 @@ def test_hard_attention_describes_scenes_and_looks_at_what_it_names(learn_scenes
 
 def test_transformers_learn_to_describe_scenes(learn_scenes, value):
     trained = learn_scenes("scenes", "vit-captions-laptop")
-    # Seed 1, the only one tried, had 98 and 99.
-    assert value(trained, "accuracy") >= 88
-    assert value(trained, "bleu4") >= 93
+    # Six seeds had 97.0 to 98.4 and 98.3 to 99.2.
+    assert value(trained, "accuracy") >= 95
+    assert value(trained, "bleu4") >= 96
     assert points_well(trained, times=3)

@@ -14,21 +14,22 @@ TINY = (
     "model.encoder.feed_forward_dim=4",
     "model.encoder.grid.widths=[4]",
     "model.encoder.grid.blocks=[1]",
-    "model.decoder.embedding_dim=4",
     "model.decoder.dim=4",
-    "model.decoder.attention_dim=4",
     "train.max_steps=1",
     "train.max_epochs=0",
 )
+TINY_LSTM = ("model.decoder.embedding_dim=4", "model.decoder.attention_dim=4")
+TINY_BLOCKS = ("model.decoder.num_heads=2", "model.decoder.feed_forward_dim=4")
 
 
-def request_little(*, settings, **others):
-    return Request(settings=(*settings, *TINY), **others)
+def request_little(*, settings, recipe, **others):
+    decoder = TINY_BLOCKS if recipe == MODELS["transformer"] else TINY_LSTM
+    return Request(settings=(*settings, *TINY, *decoder), recipe=recipe, **others)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """What both models find after one step on a few small scenes, and their folder."""
+    """What all models find after one step on a few small scenes, and their folder."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenes, "NUM_HELD_OUT", 30)
@@ -41,9 +42,9 @@ def made(tmp_path_factory):
     return folder, findings, again, weights == kept
 
 
-def test_both_kinds_of_attention_are_measured(made):
+def test_all_captioners_are_measured(made):
     _, findings, _, _ = made
-    assert list(findings.numbers) == ["soft", "hard"]
+    assert list(findings.numbers) == ["soft", "hard", "transformer"]
     for row in findings.numbers.values():
         assert row[EXACT] == 0 and 0 <= row[POINTING] <= 100
 
@@ -52,6 +53,7 @@ def test_what_has_not_learned_is_not_as_expected(made):
     _, findings, _, _ = made
     held = {relation.claim: relation.holds for relation in findings.relations}
     assert not held["Soft attention writes 95 of 100 captions exactly."]
+    assert not held["A transformer writes 95 of 100 captions exactly."]
     assert not held["Hard attention writes most captions exactly."]
 
 
@@ -64,7 +66,8 @@ def test_runs_that_are_there_are_taken(made):
 def test_pictures_and_numbers_are_saved(made, tmp_path):
     _, findings, _, _ = made
     findings.save(tmp_path, {"seed": 5})
-    for name in ("show-attend-tell", "show-attend-tell-hard"):
+    for model in ("", "-hard", "-transformer"):
+        name = f"show-attend-tell{model}"
         assert (tmp_path / f"{name}.svg").exists() and (tmp_path / f"{name}.png").exists()
 
 
