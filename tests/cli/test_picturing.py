@@ -90,6 +90,7 @@ def test_scores_stand_beside_that_of_the_source(regard, folder):
         "SSIM",
         "MSE",
         "PSNR of the source (noise)",
+        "MSE of the source (noise)",
     ]
 
 
