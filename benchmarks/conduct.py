@@ -25,6 +25,9 @@ Planned = list[tuple[Run, Path]]
 
 Told = TypeVar("Told")
 
+SEEDS = 9
+"""More than any plan has."""
+
 
 def arguments(parser: argparse.ArgumentParser, plans: Mapping[str, Plan]) -> argparse.Namespace:
     """Add what every such script takes, and read the command line."""
@@ -33,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser, plans: Mapping[str, Plan]) -> arg
     parser.add_argument("--threads", type=int, default=1, help="processor threads of a run")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="where run folders go")
     parser.add_argument("--out", type=Path, default=Path("docs/results"), help="where JSON goes")
-    parser.add_argument("--seeds", type=int, default=9, help="runs of one kind at most")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="runs of one kind at most")
     parser.add_argument("--only", default="", help="names of runs to train, joined by commas")
     parser.add_argument("--gather", action="store_true", help="only gather what is finished")
     parser.add_argument("--set", nargs="*", default=[], help="settings for every run")
@@ -123,8 +126,8 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
     """Return what every finished run has to tell: how it was made, how it learned, its scores."""
     metrics = read_json(place / runs.METRICS)
     settings = runs.read_config(place)["recipe"]
-    metrics["command"] = _without_places(metrics["command"], place)
-    settings["start"] = _without_places(settings.get("start", ""), place)
+    metrics["command"] = without_places(metrics["command"], place)
+    settings["start"] = without_places(settings.get("start", ""), place)
     scored = settings.get("validation", {}).get("metric", "accuracy")
     keys = ("step", "loss", "value", "accuracy", scored, "seconds")
     journal = [
@@ -141,8 +144,13 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
     }
 
 
-def _without_places(text: str, place: Path) -> str:
-    """Return a text that does not tell where data and runs lie, which is nobody's business."""
+def without_places(text: str, place: Path) -> str:
+    """Return a text that does not tell where data and runs lie, which is nobody's business.
+
+    Args:
+        text: A command, or a path.
+        place: The folder of the run that it is about.
+    """
     text = text.replace(os.environ.get("REGARD_DATA", "\0"), "$REGARD_DATA")
     return text.replace(f"{place.parent.parent}/", "runs/")
 
@@ -151,6 +159,8 @@ def _command(name: str, asked: argparse.Namespace, names: set[str]) -> str:
     words = ["python", f"benchmarks/{Path(sys.argv[0]).name}", name, "--jobs", str(asked.jobs)]
     if getattr(asked, "eye", None):
         words += ["--eye", *map(str, asked.eye)]
+    if asked.seeds != SEEDS:
+        words += ["--seeds", str(asked.seeds)]
     if only := ",".join(run for run in asked.only.split(",") if run in names):
         words += ["--only", shlex.quote(only)]
     if asked.set:

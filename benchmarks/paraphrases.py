@@ -135,6 +135,7 @@ def measure_run(name: str, folder: Path, found: Paraphrases) -> dict[str, Any]:
     points, share = project(vectors["summary"][found.drawn()])
     places = nearest(_without_self(vectors["summary"]), 1)[:, 0]
     metrics = read_json(folder / runs.METRICS)
+    metrics["command"] = conduct.without_places(metrics["command"], folder)
     about = ("commit", "hardware", "torch", "regard", "command", "parameters", "seed", "training")
     return {
         "name": name,

@@ -6,7 +6,7 @@ from typing import Any
 from regard.visual import picture
 from regard.visual.scatter import grouped
 
-from .parts import changes, plain, table
+from .parts import changes, noted, plain, table
 
 DRAWN = ("sutskever2014", "bahdanau2015", "vaswani2017")
 """Rungs in the picture: a fixed context, attention, self-attention."""
@@ -31,7 +31,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "by the cosine of vectors; right is any other one of its group. No sentence of the "
             "test, German or English, was trained on.",
             "",
-            *([value["note"], ""] if value["note"] else []),
+            *noted(value),
             table(
                 ("vectors", "BLEU", "accuracy@1", "MRR", "fresh", "other words", "mean of states"),
                 _rows(value),

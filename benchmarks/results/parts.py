@@ -35,10 +35,20 @@ def score(run: dict[str, Any], name: str, *, digits: int = 1) -> str:
     return f"{found['value']:.{digits}f}{spread}"
 
 
+def noted(value: dict[str, Any]) -> list[str]:
+    """Return the paragraph that a result has to say of its runs, if it has one."""
+    return [value["note"], ""] if value.get("note") else []
+
+
 def spread(runs: Runs, name: str, *, digits: int = 1) -> str:
-    """Write the mean of a score ± its deviation over seeds; of a single run, half its interval."""
+    """Write the mean of a score ± its deviation over seeds; of a single run, half its interval.
+
+    A dash if it was not taken.
+    """
     if len(runs) == 1:
         return score(runs[0], name, digits=digits)
+    if any(name not in run["test"]["scores"] for run in runs):
+        return "–"
     found = [run["test"]["scores"][name]["value"] for run in runs]
     return f"{mean(found):.{digits}f} ± {stdev(found):.{digits}f}"
 

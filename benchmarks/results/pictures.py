@@ -11,7 +11,7 @@ from regard.visual import curves, picture
 from regard.visual.planes import planes
 from regard.visual.tiles import sheet
 
-from .parts import Runs, making, score, spread, table
+from .parts import Runs, making, noted, score, spread, table
 from .pixels import tile, tiles
 
 NUM_ROWS = 6
@@ -30,6 +30,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
         f"from these alone. Data: {_tell_data(runs)}. Errors are mean squared errors of a value, "
         "where black is 0 and white is 1; ± is half the 95 % interval.",
         "",
+        *noted(value),
         *(_widths(plain, folder) if plain else []),
         *(_plane(plain, folder) if plain else []),
     ]
@@ -170,15 +171,8 @@ def tell_changes(runs: Runs, folder: Path, page: str) -> list[str]:
     for name in dict.fromkeys(run["name"] for run in runs):
         own = [run for run in runs if run["name"] == name]
         baseline = own[0]["test"]["scores"]["source_psnr"]["name"].partition("(")[2].rstrip(")")
-        scores = (
-            ("source_mse", 4),
-            ("mse", 4),
-            ("source_psnr", 2),
-            ("psnr", 2),
-            ("ssim", 3),
-        )
-        known = own[0]["test"]["scores"]
-        cells = [spread(own, key, digits=digits) if key in known else "" for key, digits in scores]
+        digits = {"source_mse": 4, "mse": 4, "source_psnr": 2, "psnr": 2, "ssim": 3}
+        cells = [spread(own, key, digits=num) for key, num in digits.items()]
         rows.append((name, own[0]["data"], baseline, *cells))
     head = ("model", "data", "baseline", "its error", "error", "its PSNR", "PSNR in dB", "SSIM")
     parts = [table(head, rows), ""]

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from .parts import table
+from .parts import noted, table
 
 
 def write(value: dict[str, Any], folder: Path) -> str:
@@ -37,7 +37,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "Exact: the whole caption is right. Pointing accuracy: of the words that name a thing "
             "by size, colour or shape, how many look most at a cell that the thing reaches into.",
             "",
-            *([value["note"], ""] if value["note"] else []),
+            *noted(value),
             *pictures,
             "## What should be seen",
             "",

@@ -6,7 +6,7 @@ from typing import Any
 
 from regard.visual import curves, picture
 
-from .parts import LEAST, Runs, changes, making, plain, score, table
+from .parts import LEAST, Runs, changes, making, noted, plain, score, table
 
 NUM_SAMPLES = 8
 """Test sentences that are shown with what every widest model makes of them."""
@@ -29,7 +29,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
         "from a distribution that is kept near a normal one. No test sentence is in the training "
         f"data. {changes(runs)}",
         "",
-        *([value["note"], ""] if value.get("note") else []),
+        *noted(value),
         _scores(runs),
         "",
         "Exact: the sentence comes back to the letter. Tokens: the share that is the likeliest "

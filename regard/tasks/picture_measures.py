@@ -114,8 +114,7 @@ def evaluate_pictures(
         base = found.base.numpy()
         for key, measure in (("psnr", psnr), ("mse", mse)):
             name = f"{results[key].name} of the source ({change})"
-            own = measure(base, right, name=name, num_bootstrap=num_bootstrap)
-            results[f"source_{key}"] = own
+            results[f"source_{key}"] = measure(base, right, name=name, num_bootstrap=num_bootstrap)
     each = found.psnr()
     return Evaluation(
         results=results,

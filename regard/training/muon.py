@@ -113,7 +113,7 @@ def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
         eps: Keeps a matrix of zeros from being divided by zero.
     """
     is_tall = matrices.shape[-2] > matrices.shape[-1]
-    # Sixteen bits are enough for it (Jordan et al. 2024), and several times as fast on a GPU.
+    # Sixteen bits are enough for it (Jordan et al. 2024), and what a GPU multiplies best.
     rounded = matrices.bfloat16() if matrices.is_cuda else matrices
     found: Tensor = rounded.mT if is_tall else rounded
     found = found / (found.norm(dim=(-2, -1), keepdim=True) + eps)

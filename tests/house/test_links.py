@@ -1,4 +1,4 @@
-"""Links between the pages of the documentation lead somewhere."""
+"""Links between the pages of the documentation lead somewhere, and none tells of a machine."""
 
 import re
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)[^)]*\)")
+MACHINE = re.compile(r"/(?:tmp|home|root|work|mnt|Users)/\S+")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
@@ -21,6 +22,14 @@ def test_links_of_the_documentation_resolve():
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")]
     faults = {page.name: links for page in pages if (links := broken_links(page))}
     assert faults == {}
+
+
+def test_nothing_tells_where_it_lay_on_a_machine():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.json")]
+    texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
+    assert {
+        name: found[0] for name, text in texts.items() if (found := MACHINE.findall(text))
+    } == {}
 
 
 @pytest.mark.parametrize(

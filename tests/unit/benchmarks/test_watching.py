@@ -199,7 +199,7 @@ def test_videos_have_a_page(tmp_path):
     }
     page = video.write(value, tmp_path)
     found = [row for row in rows(page) if row[0] == "next-frame"]
-    scores = ["", "28.0000 ± 0.0000", "28.00 ± 0.00", "28.00 ± 0.00", "28.000 ± 0.000"]
+    scores = ["–", "28.0000 ± 0.0000", "28.00 ± 0.00", "28.00 ± 0.00", "28.000 ± 0.000"]
     assert found == [["next-frame", "moving:9", "the last frame", *scores]]
     assert ["moving", "moving:9", "1", "0.25 M", "80.0 ± 1.0", "1.5"] in rows(page)
     assert ["what happens: hit", "81.2"] in rows(page)
