@@ -133,6 +133,7 @@ def _draw(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
     work = partial(_draw_part, name, frame)
     num_workers = _num_workers(len(arguments) // NUM_DRAWN_PER_WORKER)
     if name in KINDS and num_workers > 1:
+        logger.info("drawing %s pictures", f"{len(arguments):,}")
         pixels = np.concatenate([*_spread(work, _cut(arguments, DRAWN_CHUNK), num_workers)])
     else:
         pixels = work(arguments)  # arrays are there at once, and few pictures soon drawn
