@@ -110,7 +110,7 @@ def read_captions(path: str | Path, *, columns: Sequence[str] = ()) -> list[Exam
         )
     if missing:
         logger.warning(
-            "skipped %s in %s that do not exist (first: %s)",
+            "skipped %s in %s that cannot be found (first: %s)",
             _count(missing),
             file_name(path),
             placed[missing[0]],

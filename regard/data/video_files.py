@@ -52,7 +52,7 @@ def read_video_captions(path: str | Path, *, columns: Sequence[str] = ()) -> lis
         )
     if missing:
         logger.warning(
-            "skipped %s videos in %s that do not exist (first: %s)",
+            "skipped %s videos in %s that cannot be found (first: %s)",
             f"{len(missing):,}",
             file_name(path),
             missing[0],
