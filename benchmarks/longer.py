@@ -16,9 +16,9 @@ from typing import Any
 import conduct
 from side_by_side import Run
 
+from benchmarks.sentences import first_sentence
 from regard.core.files import read_json
 from regard.data.examples import Example
-from regard.data.sentences import first_sentence
 from regard.metrics.measures import METRICS
 from regard.tasks import reranking, runs
 from regard.tasks.evaluation import as_text

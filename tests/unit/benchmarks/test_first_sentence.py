@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.sentences import first_sentence
 from regard.core.files import read_json_lines
 from regard.data.lines import read_lines
-from regard.data.sentences import first_sentence
 
 SCITLDR = Path(os.environ.get("REGARD_DATA", "")) / "scitldr" / "test.jsonl.gz"
 
