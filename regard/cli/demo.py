@@ -56,7 +56,7 @@ def demo(
     from rich.console import Console
 
     from regard.core.files import write_text
-    from regard.core.log import logger
+    from regard.core.logging import logger
     from regard.studies.comparison import compare
     from regard.studies.page import comparison_page
     from regard.studies.parts import glance

@@ -23,7 +23,7 @@ def ladder(
     With a GPU in full size, else in a size for a laptop; settings hold for every rung. Finished
     rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.
     """
-    from regard.core.log import logger
+    from regard.core.logging import logger
     from regard.studies.comparison import compare
     from regard.studies.ladder import climb
     from regard.tasks.request import Request

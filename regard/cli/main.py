@@ -34,7 +34,7 @@ from regard.cli import (
     train,
 )
 from regard.core.errors import RegardError
-from regard.core.log import speak_through
+from regard.core.logging import speak_through
 
 
 class Verbs(TyperGroup):

@@ -31,7 +31,7 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
 ) -> None:
     """Train a model on pairs and score it on held-out ones."""
-    from regard.core.log import logger
+    from regard.core.logging import logger
     from regard.tasks.learning import train as learn
     from regard.tasks.request import Request
 

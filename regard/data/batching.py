@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.batches import Batch, change_values
 
 Sequences = list[list[int]]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from regard.core.errors import ConfigError, DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.core.tables import near, one_of
 from regard.data.examples import Example, Numbered
 

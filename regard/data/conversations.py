@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from typing import Any
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.dialogue import TURNS, clean_turn, write_context
 from regard.data.examples import Example
 from regard.data.loading import Parts, sizes

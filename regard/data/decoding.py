@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.downloads import cache_folder
 from regard.data.framing import RESAMPLING, Frame, Pixels, read_files, to_pixels
 from regard.data.image_cache import Decoded, ImageCache

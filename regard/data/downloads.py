@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 from regard.core.errors import DataError
 from regard.core.files import replacing, sha256, write_text
-from regard.core.log import logger
+from regard.core.logging import logger
 
 BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.tokenizers import Tokenizer
 
 TOKENIZER = "{}.tokenizer.json"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.downloads import cache_folder
 from regard.data.recordings import RECORDINGS, split_recording
 from regard.data.sound_cache import Heard, SoundCache

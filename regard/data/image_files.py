@@ -9,7 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.examples import Example
 from regard.data.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.opening import find_archive, is_there, members

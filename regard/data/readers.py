@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import write_text
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.columns import (
     SOURCE,
     SOURCES,

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 
 
 def tell_skipped(what: str, reasons: Collection[str], *, num_kept: int, num_asked: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.examples import Example
 from regard.data.label_folders import pair_with_labels
 from regard.data.lines import STANDARD_INPUT, file_name, read_lines

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.fields import TOKENIZER, TextField
 from regard.data.tokenizers import Tokenizer
 from regard.exchange.layout import Layout, misfits_of, rename

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.metrics.captions import TOKENIZER, caption_words
 from regard.metrics.resampling import ratio
 from regard.metrics.result import Result, check_references

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.core.tables import pick
 from regard.metrics.resampling import ratio
 from regard.metrics.result import Result, check_references

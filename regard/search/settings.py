@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.core.config import at_least, from_dict, override, to_dict, within
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 
 ONLY_DRAWING = ("top_k", "top_p", "min_p", "seed")
 """Settings that need a temperature above 0."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.device import find_device
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.phrasebook import split_words
 from regard.metrics.accuracy import accuracy
 from regard.metrics.grouping import Group, by_length, by_position, by_tag

@@ -7,7 +7,7 @@ from pathlib import Path
 from regard.core.config import to_dict
 from regard.core.device import find_device
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.core.tables import pick
 from regard.tasks import runs
 from regard.tasks.cookbook import load_recipe

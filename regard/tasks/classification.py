@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.audio import AudioConfig, AudioField
 from regard.data.batches import Values, change_values
 from regard.data.batching import limit_lengths

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.batches import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.corruption import CorruptedBatches, Corruption

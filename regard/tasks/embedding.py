@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.core.config import within
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.core.tables import pick
 from regard.data.batches import Values, change_values
 from regard.data.batching import BatchConfig

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.device import seed_everything
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.batches import change_values
 from regard.data.examples import Example
 from regard.data.labelled import read_labelled, split_source

@@ -14,7 +14,7 @@ from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError, DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.examples import Example
 from regard.data.streams import StreamField, group_by_length
 from regard.data.tokenizers import Tokenizer

@@ -9,7 +9,7 @@ from regard.core.config import to_dict
 from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.readers import write_examples
 from regard.data.splitting import Splits
 from regard.tasks import runs

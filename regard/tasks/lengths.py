@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.models.build import ModelConfig
 from regard.models.encoders import max_tokens
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812
 from regard.attention.record import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.masked_batches import MaskedBatch, MaskedBatches

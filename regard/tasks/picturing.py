@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.augmentation import augment_pairs
 from regard.data.examples import Example
 from regard.data.image_forms import bring_to

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.batches import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
 from regard.data.columns import split_columns

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.core.errors import RegardError
 from regard.core.files import write_text
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.fields import Text
 from regard.tasks.embedding import embed, project
 from regard.tasks.evaluation import as_text

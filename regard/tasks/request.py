@@ -7,7 +7,7 @@ from pathlib import Path
 from regard.core.config import from_dict, override
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.image_files import names_images, read_pairs_or_folder
 from regard.data.lines import STANDARD_INPUT
 from regard.data.sound_files import names_sounds

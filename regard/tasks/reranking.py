@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.data.columns import split_columns
 from regard.data.dialogue import SPEAKERS
 from regard.data.examples import Example

@@ -13,7 +13,7 @@ import torch
 
 from regard.core.device import find_device, num_cores
 from regard.core.errors import RegardError
-from regard.core.log import logger, speak_through
+from regard.core.logging import logger, speak_through
 from regard.tasks.learning import train
 from regard.tasks.report import write_report
 from regard.tasks.request import Request

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from regard.core.files import append_json_line, read_json_lines, write_text
-from regard.core.log import is_first_process, logger
+from regard.core.logging import is_first_process, logger
 
 NOTEWORTHY_WAITING = 0.05
 """Share of the time that training may wait for data before a person hears of it."""

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.core.tables import near
 from regard.training.muon import Muon
 

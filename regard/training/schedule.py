@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ import pytest
 
 import regard as package
 from regard.core.errors import DataError
-from regard.core.log import logger
+from regard.core.logging import logger
 
 VERBS = (
     "train",

@@ -4,7 +4,7 @@ import logging
 import pytest
 
 from regard.core.files import read_json_lines
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.training.journal import BarDisplay, Journal, LineDisplay, describe, find_display
 
 

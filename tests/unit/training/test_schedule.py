@@ -4,7 +4,7 @@ import math
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.core.log import logger
+from regard.core.logging import logger
 from regard.training.schedule import (
     SCHEDULES,
     ConstantConfig,

@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from regard.core.log import is_first_process, logger, speak_through
+from regard.core.logging import is_first_process, logger, speak_through
 
 
 class Listener(logging.Handler):
