@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
 
-from regard.attention.heads import SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
 from regard.models.convolutions import GatedConvolution, widen

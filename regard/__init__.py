@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from regard.attention.record import record as record
+    from regard.attention.recording import record as record
     from regard.core.errors import RegardError as RegardError
     from regard.data.examples import Example as Example
     from regard.data.readers import read_examples as read_examples
@@ -39,7 +39,7 @@ _HOMES = {
     "load_recipe": "regard.tasks.cookbook",
     "predict": "regard.tasks.runs",
     "read_examples": "regard.data.readers",
-    "record": "regard.attention.record",
+    "record": "regard.attention.recording",
     "train": "regard.tasks.learning",
 }
 __all__ = sorted(_HOMES)

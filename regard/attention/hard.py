@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.attention.attend import mix, weigh
-from regard.attention.reach import GlobalAttention, Prepared
 from regard.attention.scores import DotScore, Score
+from regard.attention.spans import GlobalAttention, Prepared
 
 
 class Choice(NamedTuple):

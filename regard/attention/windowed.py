@@ -5,8 +5,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.attention.attend import attend
-from regard.attention.heads import Heads, Places, SelfAttention
 from regard.attention.masks import window
+from regard.attention.multihead import Heads, Places, SelfAttention
 
 
 class WindowedAttention(SelfAttention):

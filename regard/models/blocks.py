@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor, nn
 
-from regard.attention.heads import Heads, MultiHeadAttention, SelfAttention
 from regard.attention.masks import recent
+from regard.attention.multihead import Heads, MultiHeadAttention, SelfAttention
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.data.audio import AudioField
 from regard.data.batches import Batch
 from regard.data.examples import Example

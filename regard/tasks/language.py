@@ -10,7 +10,7 @@ from zlib import crc32
 import torch
 from torch import Tensor
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError, DataError

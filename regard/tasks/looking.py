@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.attend import Attention
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.models.classifier import Classifier
 from regard.models.interfaces import TokenEncoder
 from regard.models.poolings import AlignedPooling, FirstPooling

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.attend import Attention
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.rollout import rollout
 from regard.data.examples import Example
 from regard.data.labels import LabelledBatch

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.logging import logger

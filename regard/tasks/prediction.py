@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.attention.record import Maps
+from regard.attention.recording import Maps
 
 COPYING = "copying"
 """What a map's weights are where tokens are copied: a row sums to the chance that its own is."""

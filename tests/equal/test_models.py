@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from regard.attention.positions import POSITIONS
-from regard.attention.reach import REACHES
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.scores import SCORES, DotScore
+from regard.attention.spans import REACHES
 from regard.models.bottlenecks import (
     PlainBottleneckConfig,
     RoundedBottleneckConfig,

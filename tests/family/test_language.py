@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from regard.attention.heads import MultiHeadAttention
+from regard.attention.multihead import MultiHeadAttention
 from regard.attention.positions import POSITIONS
 from regard.core.config import from_dict, to_dict
 from regard.models.language import (

@@ -6,10 +6,10 @@ import json
 import pytest
 import torch
 
-from regard.attention.heads import MultiHeadAttention
+from regard.attention.multihead import MultiHeadAttention
 from regard.attention.positions import POSITIONS
-from regard.attention.reach import REACHES
 from regard.attention.scores import SCORES
+from regard.attention.spans import REACHES
 from regard.core.config import from_dict, to_dict
 from regard.models.build import ModelConfig
 from regard.models.decoders import (

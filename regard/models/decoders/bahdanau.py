@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.attention.reach import GlobalAttention
+from regard.attention.spans import GlobalAttention
 from regard.models.decoders.parts import (
     AttentiveDecoderConfig,
     MaxoutReadout,

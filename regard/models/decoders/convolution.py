@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS
-from regard.attention.reach import GlobalAttention
 from regard.attention.scores import GeneralScore
+from regard.attention.spans import GlobalAttention
 from regard.core.tables import pick
 from regard.models.blocks import place
 from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution

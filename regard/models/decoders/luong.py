@@ -6,8 +6,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.reach import REACHES, ReachKind
 from regard.attention.scores import ScoreKind
+from regard.attention.spans import REACHES, ReachKind
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.models.decoders.parts import (

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from regard.attention.heads import Heads, Places, SelfAttention
 from regard.attention.masks import causal
+from regard.attention.multihead import Heads, Places, SelfAttention
 from regard.core.config import at_least
 from regard.models.blocks import (
     TransformerBlock,

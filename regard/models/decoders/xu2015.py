@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.hard import HardAttention
-from regard.attention.reach import GlobalAttention
+from regard.attention.spans import GlobalAttention
 from regard.core.config import at_least, within
 from regard.models.decoders.parts import AttentiveDecoderConfig, RecurrentDecoder
 from regard.models.decoders.rewards import Advantage

@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.attend import weigh
 from regard.attention.hard import HardAttention
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.scores import DotScore
 
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from regard.attention.heads import SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.rollout import class_row, last_layer, rollout
 
 

@@ -2,10 +2,10 @@ import pytest
 import torch
 
 from regard.attention import windowed
-from regard.attention.heads import SelfAttention
 from regard.attention.masks import window
+from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.windowed import WindowedAttention
 
 DIM, HEADS = 8, 4

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from benchmarks.flops import count_flops
-from regard.attention.heads import SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError
 from regard.models.classifier import Classifier, ClassifierConfig

@@ -3,7 +3,7 @@ import copy
 import pytest
 import torch
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import TransformerDecoderConfig

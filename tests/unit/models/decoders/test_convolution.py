@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 import torch
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.decoders import ConvolutionDecoder, ConvolutionDecoderConfig
 

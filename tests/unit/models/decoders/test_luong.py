@@ -3,8 +3,8 @@ from typing import get_args
 import pytest
 import torch
 
-from regard.attention.reach import REACHES, ReachKind
-from regard.attention.record import record
+from regard.attention.recording import record
+from regard.attention.spans import REACHES, ReachKind
 from regard.core.errors import ConfigError
 from regard.models.decoders import LuongDecoder, LuongDecoderConfig
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
 from regard.models.decoders import PrefixDecoderConfig

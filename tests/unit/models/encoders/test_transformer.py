@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention.positions import sinusoids
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.encoders import TransformerEncoder, TransformerEncoderConfig
 

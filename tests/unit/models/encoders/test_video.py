@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.encoders import (
     HybridEncoderConfig,

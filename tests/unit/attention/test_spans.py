@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from regard.attention.monotonic import choose_ahead, expect_ahead
-from regard.attention.reach import (
+from regard.attention.scores import DotScore
+from regard.attention.spans import (
     REACHES,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
     MonotonicAttention,
 )
-from regard.attention.scores import DotScore
 
 LENGTHS = [6, 3, 1]
 NUM_KEYS = 6

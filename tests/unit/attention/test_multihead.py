@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention.heads import MultiHeadAttention, SelfAttention, self_attention
 from regard.attention.masks import causal
+from regard.attention.multihead import MultiHeadAttention, SelfAttention, self_attention
 from regard.attention.positions import POSITIONS, sinusoids
 from regard.core.errors import ConfigError
 

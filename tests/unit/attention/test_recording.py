@@ -3,11 +3,11 @@ import torch
 from torch import nn
 
 from regard.attention.attend import weigh
-from regard.attention.heads import SelfAttention
+from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
-from regard.attention.reach import GlobalAttention
-from regard.attention.record import record
+from regard.attention.recording import record
 from regard.attention.scores import DotScore
+from regard.attention.spans import GlobalAttention
 
 
 class TwoLayers(nn.Module):
