@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile
 from regard.attention.multihead import SelfAttention
 from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
-from regard.models.convolutions import GatedConvolution, widen
+from regard.models.convolutional import GatedConvolution, widen
 from regard.tasks.runs import describe_making
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
-from regard.models.copying import CopyingConfig, NoCopyingConfig, PointerConfig, PointerDecoder
-from regard.models.ctc import CtcConfig, CtcHead, CtcHeadConfig, NoCtcConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -24,6 +22,13 @@ from regard.models.encoders import (
     build_encoder,
     check_unpooled,
 )
+from regard.models.heads.copying import (
+    CopyingConfig,
+    NoCopyingConfig,
+    PointerConfig,
+    PointerDecoder,
+)
+from regard.models.heads.ctc import CtcConfig, CtcHead, CtcHeadConfig, NoCtcConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Decoder, Encoder, TokenEncoder
 from regard.models.seq2seq import EncoderDecoder

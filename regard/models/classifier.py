@@ -19,9 +19,9 @@ from regard.models.encoders import (
     build_encoder,
     check_unpooled,
 )
+from regard.models.heads.pooling import POOLINGS, PoolingKind
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder
-from regard.models.poolings import POOLINGS, PoolingKind
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,11 +12,16 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.models.blocks import BlockConfig, TransformerBlock, TransformerBlocks, build_final_norm
 from regard.models.encoders.video import place_cells
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import FeedForwardKind
+from regard.models.transformer import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+)
 
 ImageShape = tuple[int, int, int]
 """Channels, rows and columns."""

@@ -18,7 +18,7 @@ from regard.models.encoders import (
 )
 from regard.models.encoders.rnn import reading_order
 from regard.models.interfaces import Encoder
-from regard.models.recurrence import run_packed
+from regard.models.recurrent import run_packed
 
 Found = dict[str, list[Tensor]]
 """What passed through parts of a model, by the name of the part, in the order of the calls."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from regard.models.ctc import CtcHead
+from regard.models.heads.ctc import CtcHead
 from regard.models.interfaces import Decoder, Encoder, Memory, Output, State
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.models.interfaces import Memory, State
-from regard.models.language import LanguageModel
+from regard.models.language_model import LanguageModel
 from regard.models.seq2seq import EncoderDecoder
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.models.language import LanguageModel, next_log_probs
+from regard.models.language_model import LanguageModel, next_log_probs
 
 NUM_ROWS = 32
 """Pieces that a text is cut into where its state is carried on and time is short."""

@@ -32,7 +32,7 @@ from regard.data.sources import (
 from regard.data.video import VideoConfig
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
-from regard.models.poolings import AlignedPooling
+from regard.models.heads.pooling import AlignedPooling
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation

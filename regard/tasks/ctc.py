@@ -7,7 +7,7 @@ from regard.core.errors import ConfigError
 from regard.data.batches import Batch
 from regard.data.tokenizers import Tokenizer
 from regard.models.build import ModelConfig
-from regard.models.ctc import labelling_loss
+from regard.models.heads.ctc import labelling_loss
 from regard.models.interfaces import Memory, Output
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.ctc import CtcScorer, JointScorer, best_path

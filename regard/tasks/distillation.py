@@ -12,7 +12,7 @@ from regard.core.errors import ConfigError
 from regard.core.files import read_json
 from regard.data.masked_batches import MaskedBatch
 from regard.data.tokenizers import Tokenizer
-from regard.models.masked import MaskedModel
+from regard.models.masked_lm import MaskedModel
 from regard.tasks.recipe import DistillationConfig, MaskedRecipe, to_recipe
 from regard.training.checkpoint import load_weights
 from regard.training.loss import Loss

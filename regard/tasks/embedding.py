@@ -21,11 +21,11 @@ from regard.data.labels import LabelledBatches
 from regard.data.sources import SourceField
 from regard.models.encoders import max_tokens
 from regard.models.ensemble import EnsembleEncoder
+from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.models.interfaces import Encoder, Memory
-from regard.models.language import LanguageReader
+from regard.models.language_model import LanguageReader
 from regard.models.layer_states import layer_states
 from regard.models.pca import Pca
-from regard.models.poolings import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.tasks.classification import ClassificationTask, parse_source
 from regard.tasks.evaluation import as_text
 from regard.tasks.language import LanguageTask

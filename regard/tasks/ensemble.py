@@ -11,8 +11,8 @@ from regard.data.fields import TOKENIZER
 from regard.data.images import IMAGE
 from regard.data.sources import SourceConfig, source_files
 from regard.data.tokenizers import TokenizerConfig
-from regard.models.ctc import NoCtcConfig
 from regard.models.ensemble import Ensemble
+from regard.models.heads.ctc import NoCtcConfig
 from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
 

@@ -28,7 +28,7 @@ from regard.data.sources import (
 )
 from regard.metrics.pointing import box_region, pointing_accuracy
 from regard.metrics.regions import box_accuracy, mean_box_iou, parse_box
-from regard.models.regions import Grounder, Grounding, cell_shares
+from regard.models.heads.regions import Grounder, Grounding, cell_shares
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation

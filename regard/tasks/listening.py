@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.data.audio import AudioField
 from regard.data.batches import Batch
-from regard.models.ctc import align, num_needed
+from regard.models.heads.ctc import align, num_needed
 from regard.models.interfaces import Memory
 from regard.tasks.prediction import AttentionMap, Recording
 from regard.visual.spectrogram import Hearing

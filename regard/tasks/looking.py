@@ -8,8 +8,8 @@ from torch import Tensor
 from regard.attention.attend import Attention
 from regard.attention.recording import record
 from regard.models.classifier import Classifier
+from regard.models.heads.pooling import AlignedPooling, FirstPooling
 from regard.models.interfaces import TokenEncoder
-from regard.models.poolings import AlignedPooling, FirstPooling
 
 SALIENCY = "gradient x input"
 """What stands in for attention: how much each word's vector moves the label's logit."""

@@ -21,7 +21,7 @@ from regard.data.masking import MASKINGS
 from regard.data.packing import PACKINGS
 from regard.data.tokenizers import Tokenizer, with_mask
 from regard.data.vocabularies import train_tokenizer
-from regard.models.masked import MaskedModel
+from regard.models.masked_lm import MaskedModel
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.distillation import Teacher

@@ -27,8 +27,8 @@ from regard.models.encoders import (
     check_reads,
     max_tokens,
 )
-from regard.models.language import LanguageModelConfig, TransformerLanguageConfig
-from regard.models.masked import MaskedModelConfig
+from regard.models.language_model import LanguageModelConfig, TransformerLanguageConfig
+from regard.models.masked_lm import MaskedModelConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe

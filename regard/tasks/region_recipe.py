@@ -7,7 +7,7 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.data.images import ImageConfig
 from regard.data.sources import JoinedConfig
-from regard.models.regions import GrounderConfig, PatchLabellerConfig
+from regard.models.heads.regions import GrounderConfig, PatchLabellerConfig
 from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.data.fields import TextField
-from regard.models.masked import MaskedModel
+from regard.models.masked_lm import MaskedModel
 
 Asked = tuple[list[int], list[int]]
 """Token ids of a text, ends included, and the places in it that are asked about."""

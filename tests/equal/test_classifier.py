@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.poolings import POOLINGS
+from regard.models.heads.pooling import POOLINGS
 
 
 @pytest.fixture(params=POOLINGS)

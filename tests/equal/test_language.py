@@ -7,7 +7,7 @@ import torch
 
 from regard.attention.positions import POSITIONS
 from regard.models.interfaces import reorder
-from regard.models.language import (
+from regard.models.language_model import (
     RnnLanguageConfig,
     TransformerLanguageConfig,
     build_language_model,

@@ -17,7 +17,6 @@ from regard.models.bottlenecks import (
     VariationalBottleneckConfig,
 )
 from regard.models.build import ModelConfig
-from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -26,7 +25,7 @@ from regard.models.decoders import (
     PrefixDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.decoders.parts import RecurrentDecoderConfig
+from regard.models.decoders.recurrent import RecurrentDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     ENCODERS,
@@ -48,6 +47,7 @@ from regard.models.encoders import (
     VitEncoderConfig,
 )
 from regard.models.encoders.video import OVER_TIME
+from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.search.beam import beam_search

@@ -8,7 +8,7 @@ import torch
 from regard.attention.multihead import MultiHeadAttention
 from regard.attention.positions import POSITIONS
 from regard.core.config import from_dict, to_dict
-from regard.models.language import (
+from regard.models.language_model import (
     LANGUAGE_MODELS,
     RnnLanguageConfig,
     TransformerLanguageConfig,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from regard.models.decoders.bahdanau import BahdanauDecoder, BahdanauDecoderConfig
 from regard.models.decoders.cho import ChoDecoder, ChoDecoderConfig
-from regard.models.decoders.convolution import ConvolutionDecoder, ConvolutionDecoderConfig
+from regard.models.decoders.convolutional import ConvolutionDecoder, ConvolutionDecoderConfig
 from regard.models.decoders.luong import LuongDecoder, LuongDecoderConfig
-from regard.models.decoders.prefix import PrefixDecoder, PrefixDecoderConfig
+from regard.models.decoders.prefix_lm import PrefixDecoder, PrefixDecoderConfig
 from regard.models.decoders.sutskever import SutskeverDecoder, SutskeverDecoderConfig
 from regard.models.decoders.transformer import TransformerDecoder, TransformerDecoderConfig
 from regard.models.decoders.xu2015 import (

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.spans import GlobalAttention
-from regard.models.decoders.parts import (
+from regard.models.decoders.recurrent import (
     AttentiveDecoderConfig,
     MaxoutReadout,
     RecurrentDecoder,

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.models.decoders.parts import (
+from regard.models.decoders.recurrent import (
     MaxoutReadout,
     RecurrentDecoder,
     RecurrentDecoderConfig,

@@ -10,7 +10,7 @@ from regard.attention.scores import ScoreKind
 from regard.attention.spans import REACHES, ReachKind
 from regard.core.config import at_least
 from regard.core.tables import pick
-from regard.models.decoders.parts import (
+from regard.models.decoders.recurrent import (
     AttentiveDecoderConfig,
     FinalStateBridge,
     RecurrentDecoder,

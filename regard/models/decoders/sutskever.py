@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.models.decoders.parts import (
+from regard.models.decoders.recurrent import (
     FinalStateBridge,
     RecurrentDecoder,
     RecurrentDecoderConfig,

@@ -5,7 +5,8 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from regard.models.blocks import (
+from regard.models.interfaces import Decoder, Memory, State
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -13,7 +14,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Decoder, Memory, State
 
 
 @dataclass(frozen=True, kw_only=True)

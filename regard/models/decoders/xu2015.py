@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
 from regard.core.config import at_least, within
-from regard.models.decoders.parts import AttentiveDecoderConfig, RecurrentDecoder
-from regard.models.decoders.rewards import Advantage
+from regard.models.decoders.recurrent import AttentiveDecoderConfig, RecurrentDecoder
+from regard.models.decoders.reinforce import Advantage
 from regard.models.interfaces import (
     LayerStates,
     Memory,
@@ -21,7 +21,7 @@ from regard.models.interfaces import (
     masked_mean,
     repeat_rows,
 )
-from regard.models.recurrence import Cell, num_tensors
+from regard.models.recurrent import Cell, num_tensors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,16 @@ from torch import Tensor, nn
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import at_least
 from regard.core.tables import pick
-from regard.models.blocks import (
+from regard.models.encoders.bert import add_segments
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
+from regard.models.layers import NORMS, FeedForwardKind
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
     build_final_norm,
     place,
 )
-from regard.models.encoders.bert import add_segments
-from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.layers import NORMS, FeedForwardKind
 
 
 @dataclass(frozen=True, kw_only=True)

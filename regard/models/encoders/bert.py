@@ -7,7 +7,9 @@ from torch import Tensor, nn
 
 from regard.attention.positions import PositionKind
 from regard.core.config import at_least
-from regard.models.blocks import (
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
+from regard.models.layers import FeedForwardKind
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -16,8 +18,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.layers import FeedForwardKind
 
 
 @dataclass(frozen=True, kw_only=True)

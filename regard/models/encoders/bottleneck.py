@@ -14,15 +14,15 @@ from regard.models.bottlenecks import (
 )
 from regard.models.encoders.albert import AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoderConfig
-from regard.models.encoders.convolution import ConvolutionEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoderConfig
+from regard.models.encoders.embedding import TokensEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoderConfig
-from regard.models.encoders.joined import JoinedEncoderConfig
-from regard.models.encoders.listener import ListenerEncoderConfig
+from regard.models.encoders.pyramidal_lstm import ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoderConfig
-from regard.models.encoders.speech import SpeechEncoderConfig
-from regard.models.encoders.tokens import TokensEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoderConfig
+from regard.models.encoders.text_image import JoinedEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoderConfig

@@ -6,16 +6,16 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions
-from regard.models.blocks import (
+from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
+from regard.models.interfaces import Encoder, Memory
+from regard.models.layers import FeedForwardKind
+from regard.models.transformer import (
     BlockConfig,
     TransformerBlock,
     TransformerBlocks,
     build_final_norm,
     place,
 )
-from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
-from regard.models.interfaces import Encoder, Memory
-from regard.models.layers import FeedForwardKind
 
 
 @dataclass(frozen=True, kw_only=True)

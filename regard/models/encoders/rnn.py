@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.core.config import at_least, within
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_max, masked_mean
-from regard.models.recurrence import SEQUENCES, Cell, num_tensors, run_packed
+from regard.models.recurrent import SEQUENCES, Cell, num_tensors, run_packed
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,15 +7,15 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import at_least
-from regard.models.blocks import (
+from regard.models.encoders.bert import segment
+from regard.models.interfaces import Memory, TokenEncoder
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
     build_final_norm,
     build_positions,
 )
-from regard.models.encoders.bert import segment
-from regard.models.interfaces import Memory, TokenEncoder
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ from torch.nn.functional import pad
 from regard.attention.positions import Positions
 from regard.attention.windowed import WindowedAttention
 from regard.core.config import at_least
-from regard.models.blocks import (
+from regard.models.interfaces import Memory, TokenEncoder, masked_mean
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -18,7 +19,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,15 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, Positions, sinusoids
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.models.blocks import (
+from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.interfaces import Encoder, Memory
+from regard.models.transformer import (
     BlockConfig,
     TransformerBlock,
     TransformerBlocks,
     build_final_norm,
 )
-from regard.models.encoders.eyes import EYES, EyeConfig
-from regard.models.encoders.resnet import ResnetEncoderConfig
-from regard.models.interfaces import Encoder, Memory
 
 VideoShape = tuple[int, int, int, int]
 """Frames, channels, rows and columns."""

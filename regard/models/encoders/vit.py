@@ -9,15 +9,15 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, LearnedPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.models.blocks import (
+from regard.models.interfaces import Encoder, Memory
+from regard.models.layers import FeedForwardKind
+from regard.models.transformer import (
     BlockConfig,
     TransformerBlock,
     TransformerBlocks,
     build_final_norm,
     place,
 )
-from regard.models.interfaces import Encoder, Memory
-from regard.models.layers import FeedForwardKind
 
 
 @dataclass(frozen=True, kw_only=True)

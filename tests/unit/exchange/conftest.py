@@ -12,7 +12,7 @@ from regard.data.vocabularies import train_tokenizer
 from regard.exchange.layouts import LAYOUTS
 from regard.exchange.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
-from regard.models.masked import MaskedModelConfig
+from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks.masked import MaskedTask
 from regard.tasks.recipe import MaskedDataConfig, MaskedRecipe
 

@@ -12,10 +12,10 @@ from regard.exchange import exporting
 from regard.exchange.exporting import export_run, find_layout
 from regard.exchange.importing import import_folder
 from regard.models.build import ModelConfig
-from regard.models.copying import PointerConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig
-from regard.models.masked import MaskedModelConfig
+from regard.models.heads.copying import PointerConfig
+from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks.masked import MaskedTask
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import (

@@ -4,8 +4,6 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
-from regard.models.copying import PointerConfig
-from regard.models.ctc import CtcHeadConfig
 from regard.models.decoders import (
     DECODERS,
     BahdanauDecoderConfig,
@@ -22,6 +20,8 @@ from regard.models.encoders import (
     BottleneckEncoderConfig,
     RnnEncoderConfig,
 )
+from regard.models.heads.copying import PointerConfig
+from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}

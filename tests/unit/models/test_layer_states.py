@@ -11,7 +11,7 @@ from regard.models.encoders import (
     TransformerEncoderConfig,
     build_encoder,
 )
-from regard.models.language import (
+from regard.models.language_model import (
     LanguageReader,
     RnnLanguageConfig,
     TransformerLanguageConfig,

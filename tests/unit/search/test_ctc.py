@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import ctc_loss
 
 from regard.models.build import ModelConfig
-from regard.models.ctc import CtcHeadConfig
+from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.interfaces import Emissions
 from regard.search.beam import beam_search
 from regard.search.ctc import CtcScorer, JointScorer, best_path

@@ -9,9 +9,9 @@ from regard.data.audio import AudioConfig
 from regard.data.examples import Example
 from regard.data.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
-from regard.models.ctc import CtcHeadConfig, labelling_loss
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ListenerEncoderConfig
+from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.search.force import force
 from regard.search.settings import SearchConfig
 from regard.tasks.ctc import takes_best_path

@@ -8,10 +8,10 @@ from regard.data.fields import both_sides
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
 from regard.models.build import ModelConfig
-from regard.models.copying import PointerConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
 from regard.models.ensemble import Ensemble
+from regard.models.heads.copying import PointerConfig
 from regard.tasks.predictor import Predictor
 from regard.tasks.recipe import DataConfig, Recipe
 

@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.attend import Attention
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.poolings import POOLINGS
+from regard.models.heads.pooling import POOLINGS
 from regard.tasks.looking import SALIENCY, look
 
 LABELS = torch.tensor([0, 1, 2])

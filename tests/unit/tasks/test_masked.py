@@ -9,7 +9,7 @@ import torch
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.examples import Example
 from regard.models.encoders import RnnEncoderConfig
-from regard.models.masked import MaskedModelConfig
+from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks import runs
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.distillation import Teacher

@@ -8,7 +8,6 @@ from regard.core.config import explain
 from regard.core.errors import ConfigError
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
-from regard.models.copying import NoCopyingConfig
 from regard.models.encoders import (
     IMAGE_ENCODERS,
     JOINED_ENCODERS,
@@ -16,10 +15,11 @@ from regard.models.encoders import (
     VIDEO_ENCODERS,
     BottleneckEncoderConfig,
 )
+from regard.models.heads.copying import NoCopyingConfig
+from regard.models.heads.regions import Grounder, PatchLabeller
 from regard.models.image_to_image import ImageToImage
-from regard.models.language import build_language_model
-from regard.models.masked import MaskedModel
-from regard.models.regions import Grounder, PatchLabeller
+from regard.models.language_model import build_language_model
+from regard.models.masked_lm import MaskedModel
 from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,

@@ -6,13 +6,13 @@ import torch
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
-from regard.models.copying import PointerConfig
 from regard.models.decoders import (
     HardXuDecoder,
     HardXuDecoderConfig,
     SoftXuDecoder,
     SoftXuDecoderConfig,
 )
+from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import Memory
 from regard.training.checkpoint import load_weights, save_weights
 from regard.training.loss import log_probs_of

@@ -9,7 +9,7 @@ from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.core.config import at_least, within
 from regard.core.tables import pick
 from regard.models.interfaces import Decoder, LayerStates, Memory
-from regard.models.recurrence import Cell, Recurrence, num_tensors
+from regard.models.recurrent import Cell, Recurrence, num_tensors
 
 
 @dataclass(frozen=True, kw_only=True)

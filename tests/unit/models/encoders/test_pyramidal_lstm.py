@@ -3,7 +3,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.models.encoders import ListenerEncoder, ListenerEncoderConfig
-from regard.models.encoders.listener import join_pairs
+from regard.models.encoders.pyramidal_lstm import join_pairs
 
 
 def build_encoder(num_layers, num_mels=5):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution, widen
+from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])

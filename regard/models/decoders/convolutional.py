@@ -11,9 +11,9 @@ from regard.attention.positions import POSITIONS
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
 from regard.core.tables import pick
-from regard.models.blocks import place
-from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution
+from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
+from regard.models.transformer import place
 
 
 @dataclass(frozen=True, kw_only=True)

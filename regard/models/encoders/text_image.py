@@ -9,18 +9,18 @@ from torch import Tensor, nn
 from regard.attention.positions import Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.models.blocks import (
-    BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
-    build_final_norm,
-)
-from regard.models.encoders.convolution import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.eyes import EYES, EyeConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
+from regard.models.transformer import (
+    BlockConfig,
+    TransformerBlock,
+    TransformerBlocks,
+    build_final_norm,
+)
 
 JoinedSize = tuple[int, tuple[int, int, int]]
 """The number of tokens, and channels, rows and columns of the image."""

@@ -7,13 +7,13 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
-from regard.models.copying import CoverageAttention, PointerConfig
 from regard.models.decoders import PrefixDecoderConfig
 from regard.models.encoders import (
     SentencesEncoderConfig,
     TokensEncoderConfig,
     TransformerEncoderConfig,
 )
+from regard.models.heads.copying import CoverageAttention, PointerConfig
 from regard.models.interfaces import Memory
 from regard.training.checkpoint import save_weights
 

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import at_least
-from regard.models.blocks import (
+from regard.models.interfaces import Encoder, Memory, masked_mean
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -15,7 +16,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Encoder, Memory, masked_mean
 
 NUM_JOINED = 4
 """Frames that become one state: each of two convolutions leaves half of what it reads."""

@@ -6,7 +6,7 @@ import torch
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.encoders import ResnetEncoderConfig, RnnEncoderConfig, VitEncoderConfig
-from regard.models.regions import (
+from regard.models.heads.regions import (
     Grounder,
     GrounderConfig,
     PatchLabeller,

@@ -3,7 +3,7 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
-from regard.models.language import (
+from regard.models.language_model import (
     LANGUAGE_MODELS,
     LanguageModelConfig,
     RnnLanguageConfig,

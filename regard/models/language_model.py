@@ -10,7 +10,10 @@ from torch import Tensor, nn
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.models.blocks import (
+from regard.models.init import InitConfig, initialise
+from regard.models.interfaces import Encoder, Memory, Output, State
+from regard.models.recurrent import Cell, Recurrence, num_tensors
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -18,9 +21,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.init import InitConfig, initialise
-from regard.models.interfaces import Encoder, Memory, Output, State
-from regard.models.recurrence import Cell, Recurrence, num_tensors
 
 
 class LanguageModel(nn.Module, ABC):

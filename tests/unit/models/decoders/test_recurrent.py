@@ -3,7 +3,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.models.decoders import DECODERS
-from regard.models.decoders.parts import (
+from regard.models.decoders.recurrent import (
     FinalStateBridge,
     MaxoutReadout,
     RecurrentDecoderConfig,

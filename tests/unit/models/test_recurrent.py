@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.models.interfaces import map_tensors
-from regard.models.recurrence import BothWays, Recurrence, num_tensors, run_packed
+from regard.models.recurrent import BothWays, Recurrence, num_tensors, run_packed
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from regard.core.config import at_least, within
 from regard.models.interfaces import Encoder, Memory
-from regard.models.recurrence import BothWays
+from regard.models.recurrent import BothWays
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.models.build import ModelConfig, build_model
-from regard.models.ctc import CtcHead, CtcHeadConfig, align, labelling_loss
 from regard.models.encoders import ListenerEncoderConfig
+from regard.models.heads.ctc import CtcHead, CtcHeadConfig, align, labelling_loss
 from regard.models.interfaces import Emissions, Memory
 
 VOCAB, BLANK = 3, 3

@@ -9,7 +9,7 @@ from regard.models.encoders import (
     RnnEncoderConfig,
     TransformerEncoderConfig,
 )
-from regard.models.masked import MaskedModel, MaskedModelConfig, find_boundaries
+from regard.models.masked_lm import MaskedModel, MaskedModelConfig, find_boundaries
 
 SIZES = {"dim": 8, "num_heads": 2, "feed_forward_dim": 6, "max_length": 12, "dropout": 0.0}
 ENCODERS = {

@@ -11,7 +11,8 @@ from torch.nn.functional import cross_entropy
 from regard.attention.masks import causal
 from regard.attention.multihead import Heads, Places, SelfAttention
 from regard.core.config import at_least
-from regard.models.blocks import (
+from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
+from regard.models.transformer import (
     TransformerBlock,
     TransformerBlocks,
     TransformerConfig,
@@ -19,7 +20,6 @@ from regard.models.blocks import (
     build_positions,
     place,
 )
-from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
 
 
 @dataclass(frozen=True, kw_only=True)

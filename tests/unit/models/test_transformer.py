@@ -6,7 +6,7 @@ from torch import nn
 
 from regard.attention.positions import LearnedPositions, Positions, SinusoidalPositions, sinusoids
 from regard.core.errors import ConfigError
-from regard.models.blocks import (
+from regard.models.transformer import (
     TransformerBlock,
     TransformerConfig,
     build_final_norm,

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.models.blocks import place
-from regard.models.convolutions import HALF, ConvolutionConfig, GatedConvolution, widen
+from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
+from regard.models.transformer import place
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Parts on top of a memory or a decoder: pooling, copying, CTC, regions."""
