@@ -8,12 +8,12 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
-from regard.search.consensus import rank_by_consensus
-from regard.search.force import walk_along
+from regard.search.constraints import RuledScorer, build_rules
+from regard.search.forced import walk_along
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
-from regard.search.rules import RuledScorer, build_rules
-from regard.search.sample import sample
+from regard.search.mbr import rank_by_consensus
+from regard.search.sampling import sample
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 

@@ -14,7 +14,7 @@ from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.sources import JoinedField
 from regard.models.heads.copying import CopyAttention
-from regard.search.force import force, walk_along
+from regard.search.forced import force, walk_along
 from regard.tasks.ctc import build_scorer
 from regard.tasks.listening import CTC, listen
 from regard.tasks.prediction import (

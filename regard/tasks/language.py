@@ -26,7 +26,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
-from regard.search.stream import describe_context, foretell
+from regard.search.sliding_window import describe_context, foretell
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Prediction

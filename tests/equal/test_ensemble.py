@@ -6,7 +6,7 @@ import torch
 from regard.models.decoders import DECODERS
 from regard.models.ensemble import Ensemble
 from regard.search.beam import beam_search
-from regard.search.force import force
+from regard.search.forced import force
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.search import search

@@ -15,7 +15,7 @@ from regard.models.language_model import (
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.search.stream import carry, slide
+from regard.search.sliding_window import carry, slide
 
 VOCAB_SIZE, START, END = 11, 3, 3
 

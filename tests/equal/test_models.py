@@ -51,7 +51,7 @@ from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.search.beam import beam_search
-from regard.search.force import force
+from regard.search.forced import force
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.settings import SearchConfig

@@ -5,10 +5,10 @@ import torch
 
 from regard.models.decoders import DECODERS
 from regard.search.beam import beam_search
+from regard.search.constraints import NoRepeat, RepetitionPenalty
 from regard.search.distributions import MinP, Temperature, TopK, TopP
-from regard.search.force import force
+from regard.search.forced import force
 from regard.search.greedy import greedy
-from regard.search.rules import NoRepeat, RepetitionPenalty
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig

@@ -7,10 +7,10 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
-from regard.search.consensus import likenesses, rank_by_consensus
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
-from regard.search.sample import sample
+from regard.search.mbr import likenesses, rank_by_consensus
+from regard.search.sampling import sample
 from regard.search.search import rescore, search
 from regard.search.settings import SearchConfig
 

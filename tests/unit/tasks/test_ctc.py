@@ -12,7 +12,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ListenerEncoderConfig
 from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
-from regard.search.force import force
+from regard.search.forced import force
 from regard.search.settings import SearchConfig
 from regard.tasks.ctc import takes_best_path
 from regard.tasks.ensemble import assemble

@@ -5,7 +5,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.models.interfaces import State, reorder
-from regard.search.rules import (
+from regard.search.constraints import (
     ForcedPrefix,
     MinLength,
     NoRepeat,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.models.interfaces import State
-from regard.search.sample import sample
+from regard.search.sampling import sample
 from regard.search.settings import SearchConfig
 
 START, END = 9, 3

@@ -2,7 +2,7 @@ import torch
 
 from regard.models.build import ModelConfig
 from regard.models.encoders import RnnEncoderConfig
-from regard.search.force import force
+from regard.search.forced import force
 
 
 def test_every_token_gets_its_log_probability(build, sentences):
