@@ -7,11 +7,11 @@ from torch import nn
 
 from regard.core.files import read_json_lines
 from regard.training.checkpoint import read_weights
-from regard.training.journal import LineDisplay
+from regard.training.logs import LineDisplay
 from regard.training.loop import Trainer, Validation
-from regard.training.loss import cross_entropy
-from regard.training.optim import AdamConfig
-from regard.training.schedule import PlateauConfig
+from regard.training.losses import cross_entropy
+from regard.training.optimizers import AdamConfig
+from regard.training.schedules import PlateauConfig
 from regard.training.settings import TrainConfig
 
 NUM_CLASSES, WIDTH = 3, 4

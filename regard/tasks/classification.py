@@ -45,7 +45,7 @@ from regard.tasks.recipe import ClassificationRecipe
 from regard.tasks.starting import take_encoder
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy
+from regard.training.losses import Loss, cross_entropy
 
 LABELS = "labels.json"
 

@@ -18,7 +18,7 @@ from regard.models.bottlenecks import (
 from regard.models.encoders.bottleneck import remember
 from regard.search.settings import SearchConfig
 from regard.tasks.codes import tell_bound
-from regard.training.loss import log_probs_of
+from regard.training.losses import log_probs_of
 
 if TYPE_CHECKING:
     from regard.tasks.autoencoding import AutoencodingTask

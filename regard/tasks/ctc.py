@@ -15,7 +15,7 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import ModelScorer, Scorer
 from regard.search.search import rescore
 from regard.search.settings import SearchConfig
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 
 def check_ctc(model: ModelConfig, search: SearchConfig) -> None:

@@ -15,7 +15,7 @@ from regard.data.tokenizers import Tokenizer
 from regard.models.masked_lm import MaskedModel
 from regard.tasks.recipe import DistillationConfig, MaskedRecipe, to_recipe
 from regard.training.checkpoint import load_weights
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 
 class Teacher:

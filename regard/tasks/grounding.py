@@ -39,7 +39,7 @@ from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.training.boxes import box_distance, generalised_iou
 from regard.training.loop import Validation
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 MEASURES = {"iou": mean_box_iou, "accuracy": box_accuracy}
 LEAST = 1e-9

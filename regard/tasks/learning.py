@@ -19,7 +19,7 @@ from regard.tasks.request import Request
 from regard.tasks.rewarding import find_objective
 from regard.tasks.table import TASKS
 from regard.tasks.task import Task
-from regard.training.journal import Display
+from regard.training.logs import Display
 from regard.training.loop import Summary, Trainer
 
 

@@ -41,7 +41,7 @@ from regard.tasks.starting import as_run_of
 from regard.tasks.task import Task
 from regard.tasks.telling import Asked, tell
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy
+from regard.training.losses import Loss, cross_entropy
 
 TOKENIZER = "tokenizer.json"
 

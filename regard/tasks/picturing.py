@@ -49,7 +49,7 @@ from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_pictur
 from regard.tasks.task import Task
 from regard.training.densities import gaussian
 from regard.training.loop import Validation
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 
 class PicturingTask(Task[PicturingRecipe]):

@@ -44,7 +44,7 @@ from regard.tasks.preparing import Parts, learn_parts, take_parts
 from regard.tasks.recipe import Recipe
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy, log_probs_of, sum_term
+from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
 
 
 class Predictor(Task[Recipe]):

@@ -16,8 +16,8 @@ from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import as_text
 from regard.tasks.predictor import Predictor
 from regard.tasks.task import Task
-from regard.training.loss import Loss, log_probs_of
-from regard.training.optim import set_training
+from regard.training.losses import Loss, log_probs_of
+from regard.training.optimizers import set_training
 
 
 def find_objective(task: Task[Any], examples: Sequence[Example]) -> Callable[[Any], Loss]:

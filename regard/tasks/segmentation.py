@@ -30,7 +30,7 @@ from regard.tasks.region_measures import evaluate_regions, validate_regions
 from regard.tasks.starting import find_image_encoder, find_image_field
 from regard.tasks.task import Task
 from regard.training.loop import Validation
-from regard.training.loss import Loss, cross_entropy
+from regard.training.losses import Loss, cross_entropy
 
 LABELS = "labels.json"
 MEASURES = {"iou": mean_iou, "accuracy": cell_accuracy}

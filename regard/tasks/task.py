@@ -20,7 +20,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Picture, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseRecipe)
 

@@ -17,8 +17,8 @@ from regard.core.logging import logger, speak_through
 from regard.tasks.learning import train
 from regard.tasks.report import write_report
 from regard.tasks.request import Request
-from regard.training.interrupts import Interrupts
-from regard.training.journal import Display, LineDisplay
+from regard.training.logs import Display, LineDisplay
+from regard.training.signals import Interrupts
 
 INTERRUPTED = 130
 """Exit code of a process whose training was stopped from outside."""

@@ -5,7 +5,7 @@ import math
 from torch import Tensor
 
 from regard.core.shapes import check
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 
 
 def gaussian(drawn: Tensor, right: Tensor, *, deviation: float) -> Loss:

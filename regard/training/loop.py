@@ -24,14 +24,14 @@ from regard.training.checkpoint import (
     save_training,
     save_weights,
 )
-from regard.training.interrupts import Interrupts
-from regard.training.journal import Display, Journal, find_display
-from regard.training.loss import Loss
+from regard.training.logs import Display, Journal, find_display
+from regard.training.losses import Loss
 from regard.training.meter import Meter
-from regard.training.optim import build_optimizer, freeze, set_training
+from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.prefetch import prefetch
-from regard.training.schedule import build_schedule, is_better
+from regard.training.schedules import build_schedule, is_better
 from regard.training.settings import TrainConfig
+from regard.training.signals import Interrupts
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from regard.core.config import at_least, within
 from regard.core.device import Precision
 from regard.core.errors import ConfigError
-from regard.training.optim import AdamConfig, OptimizerConfig
-from regard.training.schedule import ConstantConfig, ScheduleConfig
+from regard.training.optimizers import AdamConfig, OptimizerConfig
+from regard.training.schedules import ConstantConfig, ScheduleConfig
 
 
 @dataclass(frozen=True, kw_only=True)

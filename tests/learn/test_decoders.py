@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 from regard.data.synthetic import copy
 from regard.models.decoders import HardXuDecoder, HardXuDecoderConfig
 from regard.models.interfaces import Memory
-from regard.training.loss import log_probs_of
+from regard.training.losses import log_probs_of
 
 pytestmark = pytest.mark.learn
 SHORT = partial(copy, max_length=4)

@@ -27,7 +27,8 @@ from regard.models.decoders import (
 from regard.models.encoders import RnnEncoderConfig
 from regard.models.init import InitConfig
 from regard.search.settings import SearchConfig
-from regard.training import optim, schedule
+from regard.training import optimizers as optim
+from regard.training import schedules as schedule
 from regard.training.settings import TrainConfig
 
 

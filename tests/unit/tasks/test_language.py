@@ -12,7 +12,7 @@ from regard.tasks.cookbook import load_recipe
 from regard.tasks.language import LanguageTask
 from regard.tasks.reading import read_text_side, read_texts
 from regard.tasks.recipe import BaseDataConfig
-from regard.training.loss import cross_entropy
+from regard.training.losses import cross_entropy
 
 TEXT = "the cat sat on the mat\n\nthe dog sat on the cat\n" * 8
 SIZES = {

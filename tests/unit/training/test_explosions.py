@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import RegardError
-from regard.training.loss import Loss
+from regard.training.losses import Loss
 from tests.training_bench import SHORT, Bench
 
 

@@ -8,8 +8,8 @@ from torch import nn
 
 from regard.core.errors import DataError
 from regard.training import loop
-from regard.training.optim import SgdConfig
-from regard.training.schedule import InverseTimeConfig
+from regard.training.optimizers import SgdConfig
+from regard.training.schedules import InverseTimeConfig
 from regard.training.settings import TrainConfig
 from tests.training_bench import CAREFUL, SHORT, Batches, Bench, assert_same_weights, build_model
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.training.checkpoint import load_training, save_training
 from regard.training.muon import Muon, orthogonalise
-from regard.training.optim import MuonConfig, build_optimizer, split_hidden
+from regard.training.optimizers import MuonConfig, build_optimizer, split_hidden
 
 
 class Small(nn.Module):

@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-from regard.training.optim import AdamConfig, SgdConfig
+from regard.training.optimizers import AdamConfig, SgdConfig
 from regard.training.settings import TrainConfig
 from tests.training_bench import NUM_CLASSES, WIDTH, Bench, assert_same_weights
 

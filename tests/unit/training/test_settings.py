@@ -4,7 +4,7 @@ import pytest
 
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError
-from regard.training.optim import SgdConfig
+from regard.training.optimizers import SgdConfig
 from regard.training.settings import TrainConfig
 from tests.training_bench import CAREFUL
 

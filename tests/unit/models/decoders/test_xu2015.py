@@ -15,7 +15,7 @@ from regard.models.decoders import (
 from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import Memory
 from regard.training.checkpoint import load_weights, save_weights
-from regard.training.loss import log_probs_of
+from regard.training.losses import log_probs_of
 
 LENGTHS = [5, 2, 4]
 SIZES = {"embedding_dim": 3, "dim": 6, "attention_dim": 2}

@@ -5,7 +5,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.training.schedule import (
+from regard.training.schedules import (
     SCHEDULES,
     ConstantConfig,
     CosineConfig,

@@ -2,7 +2,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from regard.training.loss import cross_entropy, log_probs_of, sum_term
+from regard.training.losses import cross_entropy, log_probs_of, sum_term
 
 LOGITS = torch.tensor([[[2.0, 0.0, -1.0], [0.5, 0.5, 0.5], [9.0, -9.0, 0.0]]])
 LABELS = torch.tensor([[0, 2, 1]])

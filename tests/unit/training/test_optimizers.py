@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError
-from regard.training.optim import (
+from regard.training.optimizers import (
     OPTIMIZERS,
     AdagradConfig,
     AdamConfig,

@@ -5,7 +5,7 @@ import pytest
 
 from regard.core.files import read_json_lines
 from regard.core.logging import logger
-from regard.training.journal import BarDisplay, Journal, LineDisplay, describe, find_display
+from regard.training.logs import BarDisplay, Journal, LineDisplay, describe, find_display
 
 
 class Screen:

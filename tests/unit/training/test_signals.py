@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from regard.training.interrupts import Interrupts
+from regard.training.signals import Interrupts
 
 
 def send(number):
