@@ -21,7 +21,7 @@ from regard.data.examples import Example
 from regard.data.readers import read_examples, write_examples
 from regard.data.splitting import Splits
 from regard.metrics.grouping import by_length
-from regard.metrics.text import bleu
+from regard.metrics.text.bleu import bleu
 from regard.studies.comparison import compare
 from regard.studies.ladder import FULL
 from regard.studies.page import comparison_page

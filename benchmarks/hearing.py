@@ -26,7 +26,7 @@ from regard.core.files import read_json
 from regard.data.datasets import find_data
 from regard.data.examples import Example
 from regard.data.hearing import open_sound
-from regard.metrics.edits import align
+from regard.metrics.text.edits import align
 from regard.tasks import runs
 from regard.tasks.listening import listen_through
 from regard.tasks.streaming import join, transcribe

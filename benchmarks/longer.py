@@ -19,7 +19,7 @@ from side_by_side import Run
 from benchmarks.sentences import first_sentence
 from regard.core.files import read_json
 from regard.data.examples import Example
-from regard.metrics.measures import METRICS
+from regard.metrics.table import METRICS
 from regard.tasks import reranking, runs
 from regard.tasks.evaluation import as_text
 from regard.tasks.measuring import measure

@@ -23,8 +23,8 @@ from regard.data.datasets import find_data
 from regard.data.examples import Example
 from regard.data.readers import write_examples
 from regard.data.splitting import Splits, drop_overlap, split_by_source
-from regard.metrics.bags import BagOfWords, shared_words
-from regard.metrics.vectors import Array, cosines, nearest, retrieve
+from regard.metrics.representation.tfidf import BagOfWords, shared_words
+from regard.metrics.representation.vectors import Array, cosines, nearest, retrieve
 from regard.studies.ladder import FULL, LAPTOP
 from regard.tasks import runs
 from regard.tasks.embedding import embed, project

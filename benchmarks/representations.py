@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from results.pixels import to_text
 from torch import Tensor
 
-from regard.metrics.pictures import mse
-from regard.metrics.roc import roc_curve
+from regard.metrics.representation.roc import roc_curve
+from regard.metrics.vision.images import mse
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders import BottleneckEncoder
 from regard.studies import jpeg

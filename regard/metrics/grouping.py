@@ -9,10 +9,10 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.accuracy import accuracy
 from regard.metrics.result import Measure, Result, check_references
-from regard.metrics.text import bleu
-from regard.metrics.units import UNITS, Unit
+from regard.metrics.text.accuracy import accuracy
+from regard.metrics.text.bleu import bleu
+from regard.metrics.text.units import UNITS, Unit
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from sacrebleu.metrics.chrf import CHRF
 from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.metrics.resampling import SEED, draws, interval_of
+from regard.metrics.bootstrap import SEED, draws, interval_of
 from regard.metrics.result import check_references
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
-"""The metrics whose differences can be tested, as `regard.metrics.text` measures them."""
+"""The metrics whose differences can be tested, as `regard.metrics.text.bleu` measures them."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from regard.metrics.representation.roc import (
+    auc,
+    auc_difference,
+    choose_threshold,
+    roc_curve,
+    share_beyond,
+)
 from regard.metrics.result import Result
-from regard.metrics.roc import auc, auc_difference, choose_threshold, roc_curve, share_beyond
 from regard.metrics.significance import Difference
 from regard.studies.subjects import Subject
 from regard.visual.detection import detection

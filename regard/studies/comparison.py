@@ -9,12 +9,12 @@ from typing import Any
 from regard.core.device import find_device
 from regard.core.logging import logger
 from regard.data.phrasebook import split_words
-from regard.metrics.accuracy import accuracy
 from regard.metrics.grouping import Group, by_length, by_position, by_tag
 from regard.metrics.result import Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
-from regard.metrics.text import bleu, chrf
-from regard.metrics.verbs import clause_verbs, misplaced_verbs
+from regard.metrics.text.accuracy import accuracy
+from regard.metrics.text.bleu import bleu, chrf
+from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
 from regard.studies.contenders import Contender, read_contenders
 from regard.studies.disagreement import Disagreement, find_disagreements
 from regard.tasks import runs

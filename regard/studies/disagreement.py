@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from regard.data.examples import Example
-from regard.metrics.text import chrf
+from regard.metrics.text.bleu import chrf
 
 
 @dataclass(frozen=True)

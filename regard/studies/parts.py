@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from regard.metrics.grouping import Group
-from regard.metrics.text import bleu
+from regard.metrics.text.bleu import bleu
 from regard.studies.comparison import Comparison, Standing
 from regard.studies.contenders import Contender
 from regard.visual.curves import Points

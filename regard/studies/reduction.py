@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.metrics.neighbours import neighbour_accuracy
-from regard.metrics.pictures import mse
+from regard.metrics.representation.neighbours import neighbour_accuracy
 from regard.metrics.result import Result
+from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
 from regard.studies.subjects import Subject
 from regard.tasks.picture_measures import to_bytes

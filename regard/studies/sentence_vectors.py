@@ -8,8 +8,8 @@ import numpy as np
 
 from regard.data.phrasebook.meanings import Turned, draw_turned
 from regard.data.readers import write_examples
-from regard.metrics.bags import BagOfWords
-from regard.metrics.vectors import Array, cosines, retrieve
+from regard.metrics.representation.tfidf import BagOfWords
+from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.studies.findings import Findings, Picture, Relation
 from regard.tasks import runs
 from regard.tasks.embedding import embed, project

@@ -17,7 +17,7 @@ from regard.data.fields import TextField
 from regard.data.pictures import split_reference
 from regard.data.splitting import Splits
 from regard.data.video import VideoField
-from regard.metrics.pictures import squared_errors
+from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.tasks import runs
 from regard.tasks.codes import check_autoencoder

@@ -10,7 +10,7 @@ from regard.data.examples import Example
 from regard.data.fields import texts_of
 from regard.data.image_files import names_images
 from regard.data.sound_files import names_sounds
-from regard.metrics.measures import ERROR_RATES
+from regard.metrics.table import ERROR_RATES
 
 WORD_LIMIT = 2_000
 """Up to so many distinct words, words themselves are the best pieces."""

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.data.examples import Example
-from regard.metrics.resampling import ratio
+from regard.metrics.bootstrap import ratio
 from regard.metrics.result import Result
-from regard.metrics.text import bleu
+from regard.metrics.text.bleu import bleu
 from regard.models.bottlenecks import (
     VariationalBottleneck,
     divergence_from_prior,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.fields import Text, TextField, texts_of
-from regard.metrics.alignment import alignment_error_rate, links_from_weights, merge_to_words
-from regard.metrics.edits import Edit, by_unit, edits
 from regard.metrics.grouping import Group, by_length, by_tag
-from regard.metrics.measures import METRICS
-from regard.metrics.perplexity import perplexity
 from regard.metrics.result import Result
-from regard.metrics.units import Unit
+from regard.metrics.table import METRICS
+from regard.metrics.text.alignment import alignment_error_rate, links_from_weights, merge_to_words
+from regard.metrics.text.edits import Edit, by_unit, edits
+from regard.metrics.text.perplexity import perplexity
+from regard.metrics.text.units import Unit
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.measuring import PERPLEXITY, measure, num_candidates

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.core.errors import DataError
-from regard.metrics.vectors import cosines, nearest
+from regard.metrics.representation.vectors import cosines, nearest
 from regard.tasks.embedding import embed, keep_readable_sources
 from regard.tasks.evaluation import as_text
 from regard.tasks.task import Task

@@ -26,8 +26,8 @@ from regard.data.sources import (
     load_source,
     read_pair,
 )
-from regard.metrics.pointing import box_region, pointing_accuracy
-from regard.metrics.regions import box_accuracy, mean_box_iou, parse_box
+from regard.metrics.vision.pointing import box_region, pointing_accuracy
+from regard.metrics.vision.regions import box_accuracy, mean_box_iou, parse_box
 from regard.models.heads.regions import Grounder, Grounding, cell_shares
 from regard.search.settings import SearchConfig
 from regard.tasks import reading

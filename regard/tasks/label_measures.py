@@ -8,9 +8,9 @@ from regard.core.errors import DataError
 from regard.data.examples import Example
 from regard.data.fields import TextField
 from regard.data.labelled import split_source
-from regard.metrics.accuracy import accuracy
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
+from regard.metrics.text.accuracy import accuracy
 from regard.tasks.evaluation import Evaluation
 
 if TYPE_CHECKING:

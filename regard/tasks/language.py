@@ -20,7 +20,7 @@ from regard.data.streams import StreamField, group_by_length
 from regard.data.tokenizers import Tokenizer
 from regard.data.vocabularies import train_tokenizer
 from regard.data.windows import WindowBatch, Windows
-from regard.metrics.perplexity import TextSize, perplexities
+from regard.metrics.text.perplexity import TextSize, perplexities
 from regard.models.language_model import LanguageModel, build_language_model, next_log_probs
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import LanguageScorer

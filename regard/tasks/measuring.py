@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from regard.core.config import within
 from regard.core.tables import pick
-from regard.metrics.accuracy import nbest_accuracy
-from regard.metrics.measures import ERROR_RATES, METRICS
 from regard.metrics.result import Result
+from regard.metrics.table import ERROR_RATES, METRICS
+from regard.metrics.text.accuracy import nbest_accuracy
 
 LOSS = "loss"
 """What is no metric of answers, but may decide which weights are best."""

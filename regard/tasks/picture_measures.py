@@ -10,8 +10,8 @@ from torch import Tensor
 
 from regard.data.examples import Example
 from regard.metrics.grouping import Group
-from regard.metrics.pictures import decibels, mse, psnr, ssim
 from regard.metrics.result import Result
+from regard.metrics.vision.images import decibels, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture
 from regard.training.densities import log_constant

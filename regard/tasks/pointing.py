@@ -8,9 +8,9 @@ from regard.data.pictures import split_reference
 from regard.data.scenes import find_scene, word_regions
 from regard.data.scenes.captions import caption
 from regard.data.scenes.drawing import SIZE
-from regard.metrics.alignment import merge_to_words
-from regard.metrics.pointing import Region, pointing_accuracy
 from regard.metrics.result import Result
+from regard.metrics.text.alignment import merge_to_words
+from regard.metrics.vision.pointing import Region, pointing_accuracy
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor

@@ -26,7 +26,7 @@ from regard.data.sources import (
     load_source,
 )
 from regard.data.tokenizers import Tokenizer
-from regard.metrics.perplexity import exp_or_infinity
+from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model
 from regard.models.interfaces import Memory

@@ -14,7 +14,7 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.fields import Text
-from regard.metrics.probes import LinearProbe, explained
+from regard.metrics.representation.probes import LinearProbe, explained
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.embedding import Reader, Vectors
 from regard.tasks.evaluation import as_text

@@ -16,7 +16,7 @@ from regard.data.sources import JoinedConfig, SourceConfig
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.video import VideoConfig
 from regard.data.word_noise import WordNoiseConfig
-from regard.metrics.measures import METRICS
+from regard.metrics.table import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
 from regard.models.decoders import SutskeverDecoderConfig

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.data.batches import Batch
 from regard.data.examples import Example
-from regard.metrics.rewards import REWARDS
+from regard.metrics.text.rewards import REWARDS
 from regard.models.interfaces import Memory
 from regard.search.hypothesis import Hypothesis
 from regard.search.settings import SearchConfig

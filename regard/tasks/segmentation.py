@@ -19,7 +19,7 @@ from regard.data.images import IMAGE, ImageField
 from regard.data.labelled import read_labelled
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.sources import describe_source
-from regard.metrics.regions import cell_accuracy, mean_iou, parse_cells
+from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
 from regard.models.heads.regions import PatchLabeller
 from regard.search.settings import SearchConfig
 from regard.tasks import reading

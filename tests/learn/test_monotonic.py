@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.data.readers import read_examples
-from regard.metrics.errors import per
+from regard.metrics.text.error_rates import per
 
 pytestmark = pytest.mark.learn
 

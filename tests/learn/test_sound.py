@@ -7,7 +7,7 @@ import pytest
 
 from regard.data.datasets import find_data
 from regard.data.hearing import open_sound
-from regard.metrics.edits import align
+from regard.metrics.text.edits import align
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 from regard.tasks.runs import load

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.metrics.text import chrf
+from regard.metrics.text.bleu import chrf
 
 pytestmark = pytest.mark.learn
 

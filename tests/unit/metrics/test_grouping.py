@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import ConfigError, DataError
 from regard.metrics.grouping import by_length, by_position, by_tag
-from regard.metrics.text import bleu, chrf
+from regard.metrics.text.bleu import bleu, chrf
 
 SOURCES = ["a b", "a b c d", "a b c d e f g", "a b c d"]
 HYPOTHESES = ["u v w x", "p q r s", "k l m n", "p q r t"]

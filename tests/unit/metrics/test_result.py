@@ -3,8 +3,8 @@ import json
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.measures import METRICS
 from regard.metrics.result import Result, check_references
+from regard.metrics.table import METRICS
 
 
 def test_text_shows_name_value_spread_and_signature():

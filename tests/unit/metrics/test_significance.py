@@ -6,7 +6,7 @@ from sacrebleu.significance import PairedTest
 
 from regard.core.errors import ConfigError, DataError
 from regard.metrics.significance import PAIRED, paired_bootstrap, paired_bootstrap_of_runs
-from regard.metrics.text import bleu, chrf
+from regard.metrics.text.bleu import bleu, chrf
 
 MEASURES = {"bleu": (bleu, BLEU), "chrf": (chrf, CHRF)}
 

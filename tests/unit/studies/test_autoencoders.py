@@ -8,7 +8,7 @@ import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.next_frame import FirstFrames
-from regard.metrics.pictures import squared_errors
+from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.studies.anomalies import HELD_OUT, detect, find_threshold
 from regard.studies.compression import PRIOR, Compressor

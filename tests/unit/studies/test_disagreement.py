@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.examples import Example
-from regard.metrics.text import chrf
+from regard.metrics.text.bleu import chrf
 from regard.studies.disagreement import find_disagreements
 
 EXAMPLES = [

@@ -10,7 +10,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.data import scenes
 from regard.data.examples import Example
 from regard.data.scenes import draw, load_scenes
-from regard.metrics.regions import box_iou, parse_box
+from regard.metrics.vision.regions import box_iou, parse_box
 from regard.models.heads.regions import cell_places
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.grounding import GroundingTask

@@ -6,7 +6,7 @@ import torch
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
 from regard.data.texts import to_lines
-from regard.metrics.perplexity import TextSize
+from regard.metrics.text.perplexity import TextSize
 from regard.search.settings import SearchConfig
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.language import LanguageTask

@@ -10,7 +10,7 @@ from PIL import Image
 from regard.core.errors import ConfigError, DataError
 from regard.data.examples import Example
 from regard.data.scenes import draw
-from regard.metrics.pictures import decibels
+from regard.metrics.vision.images import decibels
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.codes import Autoencoder
 from regard.tasks.cookbook import load_recipe

@@ -10,7 +10,7 @@ from regard.data.scenes import draw, find_scene
 from regard.data.scenes.captions import caption, caption_words
 from regard.data.tokenizers import TokenizerConfig
 from regard.data.vocabularies import train_tokenizer
-from regard.metrics.pointing import box_region
+from regard.metrics.vision.pointing import box_region
 from regard.tasks.pointing import measure_pointing
 from regard.tasks.prediction import AttentionMap, cell_names
 

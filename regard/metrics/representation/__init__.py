@@ -1,0 +1,1 @@
+"""Metrics of vectors: probes, neighbours, ROC."""

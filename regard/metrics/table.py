@@ -1,0 +1,40 @@
+"""Every measure of hypotheses against references, by the name a recipe uses."""
+
+from regard.metrics.result import Measure
+from regard.metrics.text.accuracy import accuracy, word_errors
+from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, ter
+from regard.metrics.text.diversity import distinct1, distinct2
+from regard.metrics.text.error_rates import cer, per, wer
+from regard.metrics.text.lecture_bleu import lecture_bleu
+from regard.metrics.text.rouge import rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4
+from regard.metrics.vision.cider import cider
+
+METRICS: dict[str, Measure] = {
+    "bleu": bleu,
+    "bleu_char": bleu_char,
+    "bleu_ja": bleu_ja,
+    "bleu1": bleu1,
+    "bleu2": bleu2,
+    "bleu3": bleu3,
+    "bleu4": bleu4,
+    "cider": cider,
+    "chrf": chrf,
+    "ter": ter,
+    "lecture_bleu": lecture_bleu,
+    "accuracy": accuracy,
+    "word_errors": word_errors,
+    "wer": wer,
+    "cer": cer,
+    "per": per,
+    "rouge": rouge_l,
+    "rouge1": rouge1,
+    "rouge2": rouge2,
+    "rougeL": rouge_l,
+    "rouge_char": rouge_char,
+    "distinct1": distinct1,
+    "distinct2": distinct2,
+}
+
+ERROR_RATES: frozenset[str] = frozenset({"ter", "wer", "cer", "per", "word_errors"})
+"""Those of which less is better."""

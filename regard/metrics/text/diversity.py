@@ -1,0 +1,81 @@
+"""How varied the answers are, whatever is right."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result, check_references
+from regard.metrics.text.units import ngrams
+
+
+def distinct1(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure the share of different words among all words of the hypotheses, in percent.
+
+    Li et al. 2016.
+
+    Args:
+        hypotheses: One sentence each, words separated by blanks.
+        references: Not looked at.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    return _distinct(hypotheses, references, n=1, num_bootstrap=num_bootstrap)
+
+
+def distinct2(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure the share of different pairs of words among all pairs, in percent.
+
+    Li et al. 2016, who divide by the number of words instead.
+
+    Args:
+        hypotheses: One sentence each, words separated by blanks.
+        references: Not looked at.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    return _distinct(hypotheses, references, n=2, num_bootstrap=num_bootstrap)
+
+
+def _distinct(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, n: int, num_bootstrap: int
+) -> Result:
+    check_references(hypotheses, references)
+    counts = [ngrams(hypothesis.split(), n) for hypothesis in hypotheses]
+    num_holders = Counter(ngram for count in counts for ngram in count)
+    num_own = np.array([sum(num_holders[ngram] == 1 for ngram in count) for count in counts])
+    lengths = np.array([count.total() for count in counts])
+    drawn = "|interval:pseudo-values" if num_bootstrap else ""
+    return ratio(
+        f"distinct-{n}",
+        _pulls(len(num_holders), num_own, lengths).tolist(),
+        [1] * len(counts),
+        signature=f"average:corpus|case:mixed|tok:blanks{drawn}",
+        num_bootstrap=num_bootstrap,
+        scale=1,
+        detail={"different": len(num_holders), "count": int(lengths.sum())},
+    )
+
+
+def _pulls(num_different: int, num_own: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
+    """Return each sentence's pull on the share, which is their mean: Tukey's pseudo-values.
+
+    A sample in which a sentence stands twice has fewer different n-grams than any fresh text, so
+    its own share says nothing. How far the share falls without a sentence can be drawn instead.
+
+    Args:
+        num_different: Different n-grams of all sentences.
+        num_own: For each sentence how many of them no other sentence has.
+        lengths: For each sentence the number of its n-grams.
+    """
+    total = lengths.sum()
+    share = 100 * num_different / max(total, 1)
+    rest = 100 * (num_different - num_own) / np.maximum(total - lengths, 1)
+    # Without the only sentence that has n-grams there is no share to compare with.
+    rest = np.where(lengths < total, rest, share)
+    return np.asarray(share + (len(lengths) - 1) * (rest.mean() - rest))

@@ -1,0 +1,168 @@
+"""ROUGE: how much of a summary is in its reference, and the other way round."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from regard.core.logging import logger
+from regard.core.tables import pick
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result, check_references
+from regard.metrics.text.units import ngrams
+
+TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
+    "latin": lambda text: re.findall(r"[a-z0-9]+", text.lower()),
+    "blanks": lambda text: text.lower().split(),
+    "char": lambda text: list("".join(text.lower().split())),
+}
+"""How words are cut: runs of a-z and 0-9 as the package rouge-score does, what stands between
+blanks, or single characters. The first cuts at every other letter (an umlaut, say) and sees
+nothing of other scripts: the last two are for them.
+"""
+
+
+class Overlap(NamedTuple):
+    """What two texts share."""
+
+    f1: float
+    precision: float
+    recall: float
+
+
+Compare = Callable[[list[str], list[str]], Overlap]
+"""Words of a hypothesis and of a reference → what they share."""
+
+
+@dataclass(frozen=True)
+class Rouge:
+    """Measures the F1 of what texts share in percent, as the mean over sentences; no stemming.
+
+    Lin 2004. Each text is one sequence, whatever its sentences.
+    """
+
+    name: str
+    """What papers call it."""
+    compare: Compare
+    """What is shared: runs of words, or the longest subsequence."""
+
+    def __call__(
+        self,
+        hypotheses: Sequence[str],
+        references: Sequence[Sequence[str]],
+        *,
+        tokenize: str = "latin",
+        num_bootstrap: int = 0,
+    ) -> Result:
+        """Measure hypotheses against references.
+
+        Args:
+            hypotheses: One text each.
+            references: For each hypothesis its references; the best counts.
+            tokenize: How words are cut, one of `TOKENIZERS`.
+            num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        """
+        scores = _compare(hypotheses, references, tokenize=tokenize, compare=self.compare)
+        return _mean(self.name, scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
+
+
+def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest subsequence of both.
+
+    Hyyrö 2004: one row of the usual table is one integer, a bit per unit of `first`, which is 0
+    where the row rises by one. So a row costs a few operations, not one per unit.
+
+    Args:
+        first: Any units.
+        second: Units of the same kind.
+    """
+    places: dict[str, int] = {}
+    for position, unit in enumerate(first):
+        places[unit] = places.get(unit, 0) | 1 << position
+    every = row = (1 << len(first)) - 1
+    for unit in second:
+        matches = row & places.get(unit, 0)
+        row = ((row + matches) | (row - matches)) & every
+    return len(first) - row.bit_count()
+
+
+def _overlap(num_shared: int, num_written: int, num_right: int) -> Overlap:
+    if not num_shared:
+        return Overlap(0.0, 0.0, 0.0)
+    return Overlap(
+        f1=2 * num_shared / (num_written + num_right),
+        precision=num_shared / num_written,
+        recall=num_shared / num_right,
+    )
+
+
+def _of_order(n: int) -> Compare:
+    def compare(written: list[str], right: list[str]) -> Overlap:
+        ours, theirs = ngrams(written, n), ngrams(right, n)
+        return _overlap((ours & theirs).total(), ours.total(), theirs.total())
+
+    return compare
+
+
+def _in_order(written: list[str], right: list[str]) -> Overlap:
+    return _overlap(longest_common(written, right), len(written), len(right))
+
+
+rouge1 = Rouge("ROUGE-1", _of_order(1))
+"""Shared words (section 2)."""
+
+rouge2 = Rouge("ROUGE-2", _of_order(2))
+"""Shared pairs of words (section 2)."""
+
+rouge_l = Rouge("ROUGE-L", _in_order)
+"""The longest shared subsequence (section 3.1)."""
+
+
+def rouge_char(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure ROUGE-L over characters, for scripts other than the Latin one.
+
+    Args:
+        hypotheses: One text each.
+        references: For each hypothesis its references; the best counts.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    return rouge_l(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
+
+
+def _compare(
+    hypotheses: Sequence[str],
+    references: Sequence[Sequence[str]],
+    *,
+    tokenize: str,
+    compare: Compare,
+) -> list[Overlap]:
+    """Return what each hypothesis shares with its best reference."""
+    check_references(hypotheses, references)
+    cut = pick(TOKENIZERS, tokenize, "tokenize")
+    answers = [[cut(text) for text in texts] for texts in references]
+    if not any(words for texts in answers for words in texts):
+        logger.warning(
+            "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
+            "Other scripts are measured by `rouge_char`.",
+            tokenize,
+        )
+    return [
+        max(compare(cut(hypothesis), right) for right in texts)
+        for hypothesis, texts in zip(hypotheses, answers, strict=True)
+    ]
+
+
+def _mean(name: str, scores: list[Overlap], *, tokenize: str, num_bootstrap: int) -> Result:
+    return ratio(
+        name,
+        [score.f1 for score in scores],
+        [1] * len(scores),
+        signature=f"score:f1|average:sentences|refs:best|case:lc|tok:{tokenize}|stem:no",
+        num_bootstrap=num_bootstrap,
+        detail={
+            "precision": 100 * sum(score.precision for score in scores) / len(scores),
+            "recall": 100 * sum(score.recall for score in scores) / len(scores),
+        },
+    )

@@ -1,0 +1,1 @@
+"""Metrics of captions, images, boxes and pointing."""

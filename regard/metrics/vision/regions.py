@@ -1,0 +1,216 @@
+"""Regions of a picture against regions: boxes and labelled cells, by how much of them is shared.
+
+Boxes and cells come as text, as models answer with them: a box as `0.1 0.2 0.5 0.6`, its left,
+upper, right and lower edge; cells as a letter each, row by row, rows apart by blanks.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from regard.core.config import at_least
+from regard.core.errors import DataError
+from regard.metrics.bootstrap import SEED, draws, interval_of, ratio
+from regard.metrics.result import Result, check_references
+
+Numbers = NDArray[np.float64]
+Cells = NDArray[np.str_]
+
+
+def parse_box(text: str) -> tuple[float, float, float, float]:
+    """Read a box: left, upper, right and lower edge."""
+    try:
+        left, upper, right, lower = map(float, text.split())
+    except ValueError:
+        raise DataError(
+            f"A box must be four numbers, left, upper, right and lower edge, but is '{text}'."
+        ) from None
+    if not (left <= right and upper <= lower):
+        raise DataError(
+            f"A box must have its left edge first and its upper edge second, but is '{text}'."
+        )
+    return left, upper, right, lower
+
+
+def parse_cells(text: str) -> Cells:
+    """Read labelled cells, one letter each: (rows, columns)."""
+    rows = text.split()
+    if not rows or any(len(row) != len(rows[0]) for row in rows):
+        raise DataError(
+            "Cells must be rows of equally many letters, apart by blanks, but are "
+            f"{[len(row) for row in rows]} letters long."
+        )
+    return np.array([list(row) for row in rows])
+
+
+def box_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
+    """Return what two boxes share by what they cover together, 0 to 1 (Jaccard 1912).
+
+    Args:
+        predicted: (..., 4), left, upper, right and lower edges.
+        right: (..., 4), likewise.
+    """
+    one, other = np.asarray(predicted, float), np.asarray(right, float)
+    low, high = np.maximum(one[..., :2], other[..., :2]), np.minimum(one[..., 2:], other[..., 2:])
+    shared = np.clip(high - low, 0, None).prod(-1)
+    together = _area(one) + _area(other) - shared
+    found: Numbers = np.where(together > 0, shared / np.where(together > 0, together, 1), 0.0)
+    return found
+
+
+def mask_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
+    """Return how many pixels two masks share by how many they cover together, 0 to 1.
+
+    Args:
+        predicted: (..., Y, X), bool.
+        right: (..., Y, X), bool. Two that are empty share nothing.
+    """
+    one, other = np.asarray(predicted, bool), np.asarray(right, bool)
+    shared, together = (one & other).sum((-2, -1)), (one | other).sum((-2, -1))
+    found: Numbers = shared / np.maximum(together, 1)
+    return found
+
+
+def mean_box_iou(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure what predicted boxes share with the right ones, in percent, on average.
+
+    Args:
+        hypotheses: One box each.
+        references: For each of them the right box; of several, the one that it shares most with.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    shares = _best_shares(hypotheses, references)
+    return ratio(
+        "box IoU",
+        shares,
+        [1] * len(shares),
+        signature="unit:box|average:example",
+        num_bootstrap=num_bootstrap,
+        detail={"count": len(shares)},
+    )
+
+
+def box_accuracy(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure how many boxes share at least half with the right ones, in percent: accuracy@0.5.
+
+    Args:
+        hypotheses: One box each.
+        references: For each of them the right box; of several, the one that it shares most with.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    hits = [share >= 0.5 for share in _best_shares(hypotheses, references)]
+    return ratio(
+        "accuracy@0.5",
+        hits,
+        [1] * len(hits),
+        signature="unit:box|hit:IoU>=0.5",
+        num_bootstrap=num_bootstrap,
+        detail={"right": sum(hits), "count": len(hits)},
+    )
+
+
+def cell_accuracy(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure how many cells have the right label, in percent.
+
+    Args:
+        hypotheses: Labelled cells.
+        references: For each of them the right ones; the first counts.
+        num_bootstrap: Number of resamples behind the confidence interval, drawn picture by
+            picture; 0 means no interval.
+    """
+    pairs = _read_pairs(hypotheses, references)
+    hits = [float((guess == truth).sum()) for guess, truth in pairs]
+    wholes = [truth.size for _, truth in pairs]
+    return ratio(
+        "patch accuracy",
+        hits,
+        wholes,
+        signature="unit:patch|average:corpus",
+        num_bootstrap=num_bootstrap,
+        detail={"right": sum(hits), "count": sum(wholes)},
+    )
+
+
+def mean_iou(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
+) -> Result:
+    """Measure what predicted regions share with the right ones, in percent: the mean over labels.
+
+    Everingham et al. 2010: for each label, cells that have it on both sides by cells that have it
+    on either side, counted over all pictures. Its detail tells each label's share.
+
+    Args:
+        hypotheses: Labelled cells.
+        references: For each of them the right ones; the first counts.
+        num_bootstrap: Number of resamples behind the confidence interval, drawn picture by
+            picture; 0 means no interval.
+    """
+    at_least("num_bootstrap", num_bootstrap, 0)
+    pairs = _read_pairs(hypotheses, references)
+    names = sorted({str(name) for pair in pairs for cells in pair for name in np.unique(cells)})
+    # For each picture and label: cells on both sides, cells on either side.
+    counts = np.array(
+        [
+            [((g == name) & (t == name)).sum(), ((g == name) | (t == name)).sum()]
+            for g, t in pairs
+            for name in names
+        ],
+        dtype=float,
+    ).reshape(len(pairs), len(names), 2)
+    shares = _shares(counts.sum(0))
+    signature, interval = f"unit:patch|average:label|labels:{len(names)}", None
+    if num_bootstrap:
+        signature += f"|bs:{num_bootstrap}|seed:{SEED}"
+        drawn = (np.tensordot(times, counts, 1) for times in draws(len(pairs), num_bootstrap))
+        # A label that a sample has nothing of is left out of its mean.
+        interval = interval_of([100 * float(np.nanmean(_shares(sums))) for sums in drawn])
+    return Result(
+        name="mean IoU",
+        value=100 * float(shares.mean()),
+        signature=signature,
+        interval=interval,
+        detail={f"IoU {name}": 100 * float(s) for name, s in zip(names, shares, strict=True)},
+    )
+
+
+def _shares(counts: Numbers) -> Numbers:
+    """Return shared by together for each label, (labels, 2); nan for one that does not occur."""
+    shared, together = counts[:, 0], counts[:, 1]
+    found: Numbers = np.where(together > 0, shared / np.maximum(together, 1), np.nan)
+    return found
+
+
+def _best_shares(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    check_references(hypotheses, references)
+    return [
+        max(float(box_iou(parse_box(guess), parse_box(truth))) for truth in truths)
+        for guess, truths in zip(hypotheses, references, strict=True)
+    ]
+
+
+def _read_pairs(
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
+) -> list[tuple[Cells, Cells]]:
+    check_references(hypotheses, references)
+    pairs = []
+    for place, (guess, truths) in enumerate(zip(hypotheses, references, strict=True)):
+        predicted, right = parse_cells(guess), parse_cells(truths[0])
+        if predicted.shape != right.shape:
+            raise DataError(
+                f"`hypotheses[{place}]` must have as many rows and columns as its reference, "
+                f"{right.shape}, but has {predicted.shape}."
+            )
+        pairs.append((predicted, right))
+    return pairs
+
+
+def _area(boxes: Numbers) -> Numbers:
+    found: Numbers = (boxes[..., 2:] - boxes[..., :2]).prod(-1)
+    return found

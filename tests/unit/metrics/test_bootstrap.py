@@ -1,0 +1,88 @@
+import random
+
+import numpy as np
+import pytest
+
+from regard.core.errors import ConfigError
+from regard.metrics.bootstrap import SEED, draws, interval_of, ratio
+from regard.metrics.table import METRICS
+from regard.metrics.text.error_rates import wer
+
+NUM_SAMPLES = 80
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """Sentences of unequal length, a third of them right, some with two references."""
+    generator = random.Random(4)
+    texts = [" ".join(generator.choices("abcdefg", k=generator.randint(1, 9))) for _ in range(30)]
+    hypotheses = [
+        text if row % 3 == 0 else " ".join(c if generator.random() < 0.7 else "x" for c in text)
+        for row, text in enumerate(texts)
+    ]
+    return hypotheses, [[text, "b a d"][: 1 + row % 2] for row, text in enumerate(texts)]
+
+
+# CIDEr keeps how rare words are in the whole test set; its own test proves its interval.
+DRAWN_WHOLE = [name for name in METRICS if not name.startswith("distinct") and name != "cider"]
+
+
+@pytest.mark.parametrize("name", DRAWN_WHOLE)
+def test_interval_is_that_of_the_whole_measure_on_sentences_drawn_anew(name, answers):
+    hypotheses, references = answers
+    generator = np.random.default_rng(SEED)
+    samples = [generator.choice(len(hypotheses), len(hypotheses)) for _ in range(NUM_SAMPLES)]
+    wanted = interval_of(
+        [
+            METRICS[name](
+                [hypotheses[row] for row in rows], [references[row] for row in rows]
+            ).value
+            for rows in samples
+        ]
+    )
+    found = METRICS[name](hypotheses, references, num_bootstrap=NUM_SAMPLES)
+    assert found.interval == pytest.approx(wanted, abs=1e-9)
+    assert wanted[0] < found.value < wanted[1]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_names_its_resampling(name, answers):
+    assert "bs:40|seed:12345" in METRICS[name](*answers, num_bootstrap=40).signature
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_without_resampling_no_metric_has_an_interval(name, answers):
+    result = METRICS[name](*answers)
+    assert result.interval is None
+    assert "bs:" not in result.signature
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_resampling_leaves_the_value_as_it_is(name, answers):
+    assert METRICS[name](*answers, num_bootstrap=1).value == METRICS[name](*answers).value
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_refuses_negative_resamples(name, answers):
+    with pytest.raises(ConfigError, match="`num_bootstrap` must be at least 0, but is -1"):
+        METRICS[name](*answers, num_bootstrap=-1)
+
+
+def test_every_sample_is_as_large_as_the_test_set():
+    assert [drawn.sum() for drawn in draws(7, 5)] == [7] * 5
+
+
+def test_interval_leaves_out_one_fortieth_at_each_end():
+    assert interval_of(range(80)) == (2, 77)
+
+
+def test_interval_of_a_share_is_that_of_the_binomial():
+    hits = [True] * 300 + [False] * 700
+    low, high = ratio("x", hits, [1] * 1000, signature="s", num_bootstrap=1000).interval
+    spread = 1.96 * (0.3 * 0.7 / 1000) ** 0.5 * 100
+    assert (low, high) == pytest.approx((30 - spread, 30 + spread), abs=0.4)
+
+
+def test_sample_of_empty_references_alone_is_no_division_by_zero():
+    low, high = wer(["", "a"], [[""], ["b"]], num_bootstrap=80).interval
+    assert (low, high) == (0, 100)

@@ -1,0 +1,85 @@
+"""Pointing: the cell with the most weight lies on the thing or it does not."""
+
+import numpy as np
+import pytest
+
+from regard.core.errors import DataError
+from regard.metrics.vision.pointing import box_region, pointing_accuracy, to_cells
+
+
+def peak(row, column, rows=4, columns=4):
+    weights = np.full((rows, columns), 0.01)
+    weights[row, column] = 0.5
+    return weights
+
+
+def region(top, left, low, right, size=16):
+    mask = np.zeros((size, size), bool)
+    mask[top:low, left:right] = True
+    return mask
+
+
+THING = region(5, 9, 8, 12)
+"""Within row 1 and column 2 of a grid of 4 by 4."""
+
+
+def test_peak_on_the_thing_is_right_and_beside_it_is_wrong():
+    weights = [[peak(1, 2), peak(1, 1), peak(0, 0)], [peak(1, 2)]]
+    regions = [[THING, THING, None], [THING]]
+    found = pointing_accuracy(weights, regions)
+    assert found.value == pytest.approx(200 / 3)
+    assert found.detail == {"right": 2, "count": 3, "chance": 100 / 16}
+
+
+def test_weights_all_alike_are_right_by_chance():
+    whole = region(0, 0, 8, 16)
+    found = pointing_accuracy([[np.full((4, 4), 1 / 16)]], [[whole]])
+    assert found.value == found.detail["chance"] == 50
+
+
+def test_cells_are_those_that_hold_a_pixel_of_the_region():
+    generator = np.random.default_rng(0)
+    pixels = generator.random((12, 20)) < 0.05
+    for rows, columns in ((4, 5), (5, 3), (12, 20), (24, 40)):
+        expected = np.zeros((rows, columns), bool)
+        for y, x in zip(*np.nonzero(pixels), strict=True):
+            for row in range(rows):
+                for column in range(columns):
+                    is_down = row * 12 < (y + 1) * rows and (row + 1) * 12 > y * rows
+                    is_across = column * 20 < (x + 1) * columns and (column + 1) * 20 > x * columns
+                    expected[row, column] |= is_down and is_across
+        assert np.array_equal(to_cells(pixels, rows, columns), expected)
+
+
+def test_region_of_a_box_is_that_of_its_pixels():
+    box = np.array([3, 5, 9, 16]) / 16
+    assert np.array_equal(box_region(box, 4, 4), to_cells(region(5, 3, 16, 9), 4, 4))
+    assert np.array_equal(box_region(box, 16, 16), region(5, 3, 16, 9))
+
+
+def test_interval_is_drawn_sentence_by_sentence():
+    weights = [[peak(1, 2)] * 3, [peak(0, 0)], [peak(1, 2)]]
+    found = pointing_accuracy(weights, [[THING] * 3, [THING], [THING]], num_bootstrap=300)
+    assert found.value == 80
+    assert found.interval[0] < 80 <= found.interval[1] == 100
+    assert found.signature == ("unit:word|point:argmax|hit:cell-overlaps-region|bs:300|seed:12345")
+
+
+def test_sentence_with_words_missing_is_refused():
+    with pytest.raises(DataError, match="Sentence 0 must have a region.* 2 words, but has 1"):
+        pointing_accuracy([[peak(0, 0), peak(0, 0)]], [[THING]])
+
+
+def test_sentences_missing_are_refused():
+    with pytest.raises(DataError, match="equal length, but there are 1 and 0"):
+        pointing_accuracy([[peak(0, 0)]], [])
+
+
+def test_nothing_to_point_at_is_refused():
+    with pytest.raises(DataError, match="at least one region"):
+        pointing_accuracy([[peak(0, 0)]], [[None]])
+
+
+def test_weights_without_a_grid_are_refused():
+    with pytest.raises(DataError, match=r"on a grid.*\(16,\)"):
+        pointing_accuracy([[np.ones(16)]], [[THING]])
