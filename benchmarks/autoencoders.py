@@ -16,7 +16,7 @@ from side_by_side import Run
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks import runs
 from regard.tasks.codes import draw_codes, mix_codes
 

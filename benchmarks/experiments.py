@@ -16,10 +16,10 @@ from side_by_side import Run, train_all
 
 from benchmarks.joining import join_neighbours
 from regard.core.files import read_json, read_json_lines, write_json, write_text
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.readers import read_examples, write_examples
-from regard.data.splitting import Splits
+from regard.data.datasets.catalog import find_data
+from regard.data.example import Example
+from regard.data.splits import Splits
+from regard.data.text.readers import read_examples, write_examples
 from regard.metrics.grouping import by_length
 from regard.metrics.text.bleu import bleu
 from regard.studies.comparison import compare

@@ -18,9 +18,9 @@ from typing import Any
 import conduct
 from side_by_side import Run
 
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.splitting import Splits
+from regard.data.datasets.catalog import find_data
+from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.tasks import runs
 from regard.tasks.recipe import RECIPES, BaseDataConfig
 from regard.tasks.table import TASKS

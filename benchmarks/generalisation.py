@@ -16,11 +16,11 @@ from side_by_side import Run, train_all
 
 from regard.attention.positions import POSITIONS
 from regard.core.files import read_json, write_json
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.readers import write_examples
-from regard.data.splitting import Splits
-from regard.data.synthetic import longer
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.toys import longer
+from regard.data.example import Example
+from regard.data.splits import Splits
+from regard.data.text.readers import write_examples
 from regard.studies.ladder import LAPTOP
 from regard.tasks import runs
 

@@ -23,9 +23,9 @@ import numpy as np
 from side_by_side import Run
 
 from regard.core.files import read_json
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.hearing import open_sound
+from regard.data.audio.decoding import open_sound
+from regard.data.datasets.catalog import find_data
+from regard.data.example import Example
 from regard.metrics.text.edits import align
 from regard.tasks import runs
 from regard.tasks.listening import listen_through

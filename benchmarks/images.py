@@ -18,9 +18,9 @@ from flops import count_flops
 from side_by_side import Run
 
 from regard.core.files import read_json
-from regard.data.columns import as_source
-from regard.data.examples import Example
-from regard.data.readers import read_json_lines
+from regard.data.example import Example
+from regard.data.text.columns import as_source
+from regard.data.text.readers import read_json_lines
 from regard.metrics.significance import PAIRED, paired_bootstrap_of_runs
 from regard.tasks import runs
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 
 
 def join_neighbours(

@@ -18,7 +18,7 @@ from side_by_side import Run
 
 from benchmarks.sentences import first_sentence
 from regard.core.files import read_json
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.table import METRICS
 from regard.tasks import reranking, runs
 from regard.tasks.evaluation import as_text

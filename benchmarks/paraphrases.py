@@ -19,10 +19,10 @@ from experiments import TATOEBA
 from side_by_side import Run, train_all
 
 from regard.core.files import read_json, write_json
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.readers import write_examples
-from regard.data.splitting import Splits, drop_overlap, split_by_source
+from regard.data.datasets.catalog import find_data
+from regard.data.example import Example
+from regard.data.splits import Splits, drop_overlap, split_by_source
+from regard.data.text.readers import write_examples
 from regard.metrics.representation.tfidf import BagOfWords, shared_words
 from regard.metrics.representation.vectors import Array, cosines, nearest, retrieve
 from regard.studies.ladder import FULL, LAPTOP

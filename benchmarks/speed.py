@@ -14,9 +14,9 @@ from pathlib import Path
 from statistics import median
 
 from regard.core.files import read_json, read_json_lines, write_json
-from regard.data.datasets import find_data
-from regard.data.readers import write_examples
-from regard.data.splitting import Splits
+from regard.data.datasets.catalog import find_data
+from regard.data.splits import Splits
+from regard.data.text.readers import write_examples
 from regard.tasks import runs
 
 RECIPES = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")

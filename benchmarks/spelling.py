@@ -13,7 +13,7 @@ import conduct
 from side_by_side import Run
 
 from regard.core.files import read_json
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks import runs
 
 SEEDS = (1, 2, 3, 4, 5)

@@ -19,12 +19,12 @@ from results.seeing_questions import EYES
 from side_by_side import Run
 
 from regard.core.files import read_json
-from regard.data.columns import as_source
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.moving import DIRECTIONS
-from regard.data.readers import read_json_lines
-from regard.data.scenes.questions import guess_by_question
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.moving import DIRECTIONS
+from regard.data.datasets.synthetic.scenes.questions import guess_by_question
+from regard.data.example import Example
+from regard.data.text.columns import as_source
+from regard.data.text.readers import read_json_lines
 from regard.tasks import runs
 
 SEEDS = (1, 2)

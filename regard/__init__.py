@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from regard.attention.recording import record as record
     from regard.core.errors import RegardError as RegardError
-    from regard.data.examples import Example as Example
-    from regard.data.readers import read_examples as read_examples
+    from regard.data.example import Example as Example
+    from regard.data.text.readers import read_examples as read_examples
     from regard.search.settings import SearchConfig as SearchConfig
     from regard.tasks.cookbook import load_recipe as load_recipe
     from regard.tasks.evaluation import evaluate as evaluate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from regard.tasks.runs import predict as predict
 
 _HOMES = {
-    "Example": "regard.data.examples",
+    "Example": "regard.data.example",
     "Predictor": "regard.tasks.predictor",
     "Recipe": "regard.tasks.recipe",
     "RegardError": "regard.core.errors",
@@ -38,7 +38,7 @@ _HOMES = {
     "load": "regard.tasks.runs",
     "load_recipe": "regard.tasks.cookbook",
     "predict": "regard.tasks.runs",
-    "read_examples": "regard.data.readers",
+    "read_examples": "regard.data.text.readers",
     "record": "regard.attention.recording",
     "train": "regard.tasks.learning",
 }

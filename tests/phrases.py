@@ -1,8 +1,8 @@
 """Trees of the phrasebook in few words, for tests of what becomes of them."""
 
-from regard.data.phrasebook import write_example
-from regard.data.phrasebook.lexicon import load_lexicon
-from regard.data.phrasebook.trees import (
+from regard.data.datasets.synthetic.phrasebook import write_example
+from regard.data.datasets.synthetic.phrasebook.lexicon import load_lexicon
+from regard.data.datasets.synthetic.phrasebook.trees import (
     Clause,
     NounPhrase,
     PrepositionalPhrase,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.scenes import draw
+from regard.data.datasets.synthetic.scenes import draw
 from regard.visual import overlay, tiles
 from regard.visual.pixels import fit
 from regard.visual.tiles import Tile

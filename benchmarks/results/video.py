@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import write_text
-from regard.data.moving import draw_motion, find_motion
+from regard.data.datasets.synthetic.moving import draw_motion, find_motion
 from regard.visual import heatmap, overlay, tiles
 
 from .parts import Runs, changes, making, shrink, spread, table

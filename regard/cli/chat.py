@@ -11,7 +11,7 @@ import typer
 
 from regard.cli.options import Device, Rerank, RerankWeight, Run
 from regard.core.errors import DataError, RegardError
-from regard.data.dialogue import TURNS, clean_turn, write_context
+from regard.data.text.dialogue import TURNS, clean_turn, write_context
 
 if TYPE_CHECKING:
     from regard.search.settings import SearchConfig
@@ -172,7 +172,7 @@ def _check_log(path: Path) -> None:
 
 def _read_turns() -> Iterator[str]:
     """Read what a person says, cleaned; nothing is asked for again."""
-    from regard.data.lines import STANDARD_INPUT, read_lines
+    from regard.data.text.lines import STANDARD_INPUT, read_lines
 
     lines = _ask() if sys.stdin.isatty() else read_lines(STANDARD_INPUT)
     return filter(None, map(clean_turn, lines))

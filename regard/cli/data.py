@@ -12,7 +12,7 @@ app = typer.Typer(help="List, look at and fetch data sets.", no_args_is_help=Tru
 @app.command("list")
 def list_() -> None:
     """List the data sets that have a name."""
-    from regard.data.datasets import DATASETS
+    from regard.data.datasets.catalog import DATASETS
 
     width = max(map(len, DATASETS))
     for name, dataset in DATASETS.items():
@@ -26,9 +26,9 @@ def show(
     num: Annotated[int, typer.Option(help="How many pairs.")] = 10,
 ) -> None:
     """Print some pairs, with further references, alignment and tags where there are any."""
-    from regard.data.datasets import find_data
-    from regard.data.image_files import read_pairs_or_folder
-    from regard.data.splitting import Splits
+    from regard.data.datasets.catalog import find_data
+    from regard.data.image.files import read_pairs_or_folder
+    from regard.data.splits import Splits
 
     found = find_data(data, data2, read=read_pairs_or_folder)
     examples = found.train if isinstance(found, Splits) else found
@@ -52,8 +52,8 @@ def get(
 ) -> None:
     """Fetch a data set, if need be, and say what is in it."""
     from regard.core.errors import DataError
-    from regard.data.datasets import find_data
-    from regard.data.splitting import Splits
+    from regard.data.datasets.catalog import find_data
+    from regard.data.splits import Splits
 
     found = find_data(name)
     if not isinstance(found, Splits):

@@ -28,7 +28,7 @@ def neighbours(
     Of several queries, each row begins with its own. Equal lines count once, empty ones not.
     """
     from regard.core.config import at_least
-    from regard.data.readers import read_sources
+    from regard.data.text.readers import read_sources
     from regard.tasks.finding import find_neighbours
     from regard.tasks.reading import read_listed
     from regard.tasks.runs import load_one

@@ -36,7 +36,7 @@ def probe(
     from rich.table import Table
 
     from regard.core.errors import ConfigError
-    from regard.data.readers import read_examples
+    from regard.data.text.readers import read_examples
     from regard.tasks import runs
     from regard.tasks.probing import MEASURES
     from regard.tasks.probing import probe as measure

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
-from regard.data.batches import Batch, change_values
+from regard.data.batch import Batch, change_values
 
 Sequences = list[list[int]]
 Items = list[Any]

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from regard.data.examples import Example
+from regard.data.example import Example
 
 
 def pair_with_labels(root: Path, find: Callable[[Path], Iterable[Path]]) -> list[Example]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import near, one_of
-from regard.data.batches import Values, change_values
+from regard.data.batch import Values, change_values
 from regard.data.batching import BatchConfig, Batches, Field, Items
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
 from regard.exchange.layout import Layout, misfits_of, rename
 from regard.exchange.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import BertEncoderConfig, segment

@@ -11,8 +11,8 @@ from torch import Tensor
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json
 from regard.core.logging import logger
-from regard.data.fields import TOKENIZER, TextField
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.field import TOKENIZER, TextField
+from regard.data.text.tokenizers import Tokenizer
 from regard.exchange.layout import Layout, misfits_of, rename
 from regard.exchange.sentencepiece import build_unigram, read_pieces
 from regard.exchange.vocabularies import load_tokenizer, settle, write_tokenizer

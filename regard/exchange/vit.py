@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.core.files import read_json, write_json
 from regard.core.logging import logger
-from regard.data.images import ImageConfig, ImageField
+from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.exchange.layout import Layout, misfits_of, rename
 from regard.models.encoders import VitEncoderConfig

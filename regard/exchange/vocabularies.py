@@ -9,7 +9,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
 from regard.core.tables import one_of
-from regard.data.tokenizers import MASK, ROLES, Tokenizer
+from regard.data.text.tokenizers import MASK, ROLES, Tokenizer
 
 TOKENIZER = "tokenizer.json"
 SETTINGS = "tokenizer_config.json"

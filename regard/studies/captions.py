@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.scenes.captions import TOGETHER
-from regard.data.scenes.things import SHAPES
-from regard.data.splitting import Splits
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.scenes.captions import TOGETHER
+from regard.data.datasets.synthetic.scenes.things import SHAPES
+from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.studies.findings import Findings, Picture, Relation
 from regard.tasks import runs
 from regard.tasks.learning import train

@@ -12,12 +12,12 @@ from PIL import Image
 from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.code_files import HEAD_BYTES, read_codes, write_codes
-from regard.data.range_coder import Frequencies
 from regard.metrics.result import Result
 from regard.metrics.vision.images import psnr
 from regard.models.bottlenecks import RoundedBottleneck
 from regard.models.encoders import BottleneckEncoder
+from regard.studies.compression.code_files import HEAD_BYTES, read_codes, write_codes
+from regard.studies.compression.range_coder import Frequencies
 from regard.studies.subjects import Subject
 
 PRIOR = "code-counts.json"

@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
-from regard.data.examples import Example
-from regard.data.readers import read_examples
+from regard.data.example import Example
+from regard.data.text.readers import read_examples
 from regard.tasks import runs
 
 

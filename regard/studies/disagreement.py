@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.text.bleu import chrf
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.phrasebook.meanings import Turned, draw_turned
-from regard.data.readers import write_examples
+from regard.data.datasets.synthetic.phrasebook.meanings import Turned, draw_turned
+from regard.data.text.readers import write_examples
 from regard.metrics.representation.tfidf import BagOfWords
 from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.studies.findings import Findings, Picture, Relation

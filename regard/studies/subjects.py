@@ -12,11 +12,11 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, sha256, write_json
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.pictures import split_reference
-from regard.data.splitting import Splits
-from regard.data.video import VideoField
+from regard.data.example import Example
+from regard.data.image.builtin import split_reference
+from regard.data.splits import Splits
+from regard.data.text.field import TextField
+from regard.data.video.field import VideoField
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.tasks import runs

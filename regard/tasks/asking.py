@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks.base_recipe import BaseDataConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading import drop_unreadable

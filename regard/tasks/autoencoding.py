@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.data.batches import Batch
+from regard.data.batch import Batch
 from regard.data.batching import Batches, Items, Sequences
-from regard.data.examples import Example
-from regard.data.fields import Text, TextField
-from regard.data.tokenizers import with_mask
-from regard.data.word_noise import SpoiltBatches, WordNoise
+from regard.data.example import Example
+from regard.data.text.field import Text, TextField
+from regard.data.text.noise import SpoiltBatches, WordNoise
+from regard.data.text.tokenizers import with_mask
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder, remember
 from regard.search.settings import SearchConfig

@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from regard.data.examples import Example
-from regard.data.fields import texts_of
-from regard.data.image_files import names_images
-from regard.data.sound_files import names_sounds
+from regard.data.audio.files import names_sounds
+from regard.data.example import Example
+from regard.data.image.files import names_images
+from regard.data.text.field import texts_of
 from regard.metrics.table import ERROR_RATES
 
 WORD_LIMIT = 2_000

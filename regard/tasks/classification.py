@@ -12,15 +12,14 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.audio import AudioConfig, AudioField
-from regard.data.batches import Values, change_values
+from regard.data.audio.field import AudioConfig, AudioField
+from regard.data.batch import Values, change_values
 from regard.data.batching import limit_lengths
-from regard.data.examples import Example
-from regard.data.fields import Text, TextField
-from regard.data.images import ImageConfig
-from regard.data.labelled import as_source, split_source
+from regard.data.datasets.labelled import as_source, split_source
+from regard.data.example import Example
+from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
-from regard.data.sources import (
+from regard.data.modality import (
     JoinedConfig,
     SourceConfig,
     SourceField,
@@ -29,7 +28,8 @@ from regard.data.sources import (
     load_source,
     read_pair,
 )
-from regard.data.video import VideoConfig
+from regard.data.text.field import Text, TextField
+from regard.data.video.field import VideoConfig
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
 from regard.models.heads.pooling import AlignedPooling

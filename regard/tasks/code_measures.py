@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.bootstrap import ratio
 from regard.metrics.result import Result
 from regard.metrics.text.bleu import bleu

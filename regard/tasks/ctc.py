@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from regard.core.errors import ConfigError
-from regard.data.batches import Batch
-from regard.data.tokenizers import Tokenizer
+from regard.data.batch import Batch
+from regard.data.text.tokenizers import Tokenizer
 from regard.models.build import ModelConfig
 from regard.models.heads.ctc import labelling_loss
 from regard.models.interfaces import Memory, Output

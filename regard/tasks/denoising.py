@@ -12,13 +12,13 @@ from torch import Tensor
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.batches import Batch
+from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Sequences
-from regard.data.corruption import CorruptedBatches, Corruption
-from regard.data.examples import Example
-from regard.data.fields import Text, TextField
-from regard.data.packing import cut_windows
-from regard.data.sources import SourceField
+from regard.data.example import Example
+from regard.data.modality import SourceField
+from regard.data.text.corruption import CorruptedBatches, Corruption
+from regard.data.text.field import Text, TextField
+from regard.data.text.packing import cut_windows
 from regard.metrics.result import Result
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig

@@ -10,8 +10,8 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.data.masked_batches import MaskedBatch
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.masked_batches import MaskedBatch
+from regard.data.text.tokenizers import Tokenizer
 from regard.models.masked_lm import MaskedModel
 from regard.tasks.recipe import DistillationConfig, MaskedRecipe, to_recipe
 from regard.training.checkpoint import load_weights

@@ -13,12 +13,12 @@ from regard.core.config import within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.data.batches import Values, change_values
+from regard.data.batch import Values, change_values
 from regard.data.batching import BatchConfig
-from regard.data.examples import Example
-from regard.data.fields import TextField
+from regard.data.example import Example
 from regard.data.labels import LabelledBatches
-from regard.data.sources import SourceField
+from regard.data.modality import SourceField
+from regard.data.text.field import TextField
 from regard.models.encoders import max_tokens
 from regard.models.ensemble import EnsembleEncoder
 from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling

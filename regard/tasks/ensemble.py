@@ -7,10 +7,10 @@ from typing import Any
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.data.fields import TOKENIZER
-from regard.data.images import IMAGE
-from regard.data.sources import SourceConfig, source_files
-from regard.data.tokenizers import TokenizerConfig
+from regard.data.image.field import IMAGE
+from regard.data.modality import SourceConfig, source_files
+from regard.data.text.field import TOKENIZER
+from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.ensemble import Ensemble
 from regard.models.heads.ctc import NoCtcConfig
 from regard.tasks.predictor import Predictor

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.fields import Text, TextField, texts_of
+from regard.data.example import Example
+from regard.data.text.field import Text, TextField, texts_of
 from regard.metrics.grouping import Group, by_length, by_tag
 from regard.metrics.result import Result
 from regard.metrics.table import METRICS

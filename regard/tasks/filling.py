@@ -10,8 +10,8 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.fields import TextField
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import Tokenizer
 from regard.tasks.prediction import Prediction
 
 GAP = re.compile(r"<mask>|\[MASK\]|_{3,}")

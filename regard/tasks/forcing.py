@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.recording import record
-from regard.data.audio import AudioField
-from regard.data.batches import Batch
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.sources import JoinedField
+from regard.data.audio.field import AudioField
+from regard.data.batch import Batch
+from regard.data.example import Example
+from regard.data.modality import JoinedField
+from regard.data.text.field import TextField
 from regard.models.heads.copying import CopyAttention
 from regard.search.forced import force, walk_along
 from regard.tasks.ctc import build_scorer

@@ -15,11 +15,11 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.logging import logger
-from regard.data.batches import change_values
-from regard.data.examples import Example
-from regard.data.labelled import read_labelled, split_source
+from regard.data.batch import change_values
+from regard.data.datasets.labelled import read_labelled, split_source
+from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
-from regard.data.sources import (
+from regard.data.modality import (
     JoinedField,
     describe_source,
     learn_source,

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.labelled import split_source
+from regard.data.datasets.labelled import split_source
+from regard.data.example import Example
+from regard.data.text.field import TextField
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
 from regard.metrics.text.accuracy import accuracy

@@ -10,8 +10,8 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import logger
-from regard.data.readers import write_examples
-from regard.data.splitting import Splits
+from regard.data.splits import Splits
+from regard.data.text.readers import write_examples
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.recipe import BaseRecipe

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.data.audio import AudioField
-from regard.data.batches import Batch
+from regard.data.audio.field import AudioField
+from regard.data.batch import Batch
 from regard.models.heads.ctc import align, num_needed
 from regard.models.interfaces import Memory
 from regard.tasks.prediction import AttentionMap, Recording

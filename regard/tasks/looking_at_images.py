@@ -10,9 +10,9 @@ from torch import Tensor
 from regard.attention.attend import Attention
 from regard.attention.recording import record
 from regard.attention.rollout import rollout
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.data.labels import LabelledBatch
-from regard.data.sources import JoinedField
+from regard.data.modality import JoinedField
 from regard.models.classifier import Classifier
 from regard.models.encoders import JoinedEncoder, VideoEncoder, VitEncoder
 from regard.models.interfaces import Encoder, Memory, masked_mean

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from regard.data.audio import AudioField
-from regard.data.examples import Example
+from regard.data.audio.field import AudioField
+from regard.data.example import Example
 from regard.models.classifier import Classifier
 from regard.tasks.looking import SALIENCY
 from regard.tasks.prediction import AttentionMap, Recording

@@ -14,13 +14,13 @@ from regard.attention.recording import record
 from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.logging import logger
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.masked_batches import MaskedBatch, MaskedBatches
-from regard.data.masking import MASKINGS
-from regard.data.packing import PACKINGS
-from regard.data.tokenizers import Tokenizer, with_mask
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.text.field import TextField
+from regard.data.text.masked_batches import MaskedBatch, MaskedBatches
+from regard.data.text.masking import MASKINGS
+from regard.data.text.packing import PACKINGS
+from regard.data.text.tokenizers import Tokenizer, with_mask
+from regard.data.text.vocabulary import train_tokenizer
 from regard.models.masked_lm import MaskedModel
 from regard.search.settings import SearchConfig
 from regard.tasks import reading

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.masked_batches import MaskedBatch
+from regard.data.example import Example
+from regard.data.text.masked_batches import MaskedBatch
 from regard.metrics.result import Result
 from regard.tasks.evaluation import Evaluation
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.result import Result
 from regard.models.bottlenecks import (
     VariationalBottleneck,

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
-from regard.data.framing import Pixels
-from regard.data.images import IMAGE, ImageConfig, ImageField
-from regard.data.next_frame import FirstFrames
-from regard.data.video import VIDEO, VideoConfig
+from regard.data.example import Example
+from regard.data.image.field import IMAGE, ImageConfig, ImageField
+from regard.data.image.resize import Pixels
+from regard.data.video.field import VIDEO, VideoConfig
+from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.picturing_recipe import PicturingDataConfig, PicturingRecipe

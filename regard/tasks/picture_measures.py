@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.grouping import Group
 from regard.metrics.result import Result
 from regard.metrics.vision.images import decibels, mse, psnr, ssim

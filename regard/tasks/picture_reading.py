@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets import Reader
-from regard.data.examples import Example
-from regard.data.image_files import find_images, read_captions
-from regard.data.splitting import Splits
-from regard.data.video import VideoConfig
-from regard.data.video_files import find_videos, read_video_captions
+from regard.data.datasets.catalog import Reader
+from regard.data.example import Example
+from regard.data.image.files import find_images, read_captions
+from regard.data.splits import Splits
+from regard.data.video.field import VideoConfig
+from regard.data.video.files import find_videos, read_video_captions
 from regard.tasks import reading
 from regard.tasks.picturing_recipe import PicturingDataConfig
 

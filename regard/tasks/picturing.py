@@ -13,14 +13,14 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.augmentation import augment_pairs
-from regard.data.examples import Example
-from regard.data.image_forms import bring_to
-from regard.data.image_pairs import ImagePairs
-from regard.data.images import ImageField
+from regard.data.example import Example
+from regard.data.image.augment import augment_pairs
+from regard.data.image.field import ImageField
+from regard.data.image.noise import add_fixed_noise, add_noise
+from regard.data.image.pairs import ImagePairs
+from regard.data.image.variants import bring_to
 from regard.data.labels import LabelledBatch
-from regard.data.pixel_noise import add_fixed_noise, add_noise
-from regard.data.sources import describe_source
+from regard.data.modality import describe_source
 from regard.models.bottlenecks import restart_annealing
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.search.settings import SearchConfig

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
-from regard.data.augmentation import AugmentationConfig
-from regard.data.image_forms import name_change
-from regard.data.images import ImageConfig
-from regard.data.pixel_noise import PixelNoiseConfig
-from regard.data.video import VideoConfig
+from regard.data.image.augment import AugmentationConfig
+from regard.data.image.field import ImageConfig
+from regard.data.image.noise import PixelNoiseConfig
+from regard.data.image.variants import name_change
+from regard.data.video.field import VideoConfig
 from regard.models.encoders import check_reads
 from regard.models.image_to_image import ImageToImageConfig
 from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.data.examples import Example
-from regard.data.pictures import split_reference
-from regard.data.scenes import find_scene, word_regions
-from regard.data.scenes.captions import caption
-from regard.data.scenes.drawing import SIZE
+from regard.data.datasets.synthetic.scenes import find_scene, word_regions
+from regard.data.datasets.synthetic.scenes.captions import caption
+from regard.data.datasets.synthetic.scenes.drawing import SIZE
+from regard.data.example import Example
+from regard.data.image.builtin import split_reference
 from regard.metrics.result import Result
 from regard.metrics.text.alignment import merge_to_words
 from regard.metrics.vision.pointing import Region, pointing_accuracy

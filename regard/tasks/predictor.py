@@ -13,19 +13,19 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.batches import Batch, Values, change_values
+from regard.data.batch import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
-from regard.data.columns import split_columns
-from regard.data.examples import Example
-from regard.data.fields import TOKENIZER, Text, TextField, texts_of
-from regard.data.sources import (
+from regard.data.example import Example
+from regard.data.modality import (
     JOINED_COLUMNS,
     JoinedField,
     SourceField,
     describe_source,
     load_source,
 )
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.columns import split_columns
+from regard.data.text.field import TOKENIZER, Text, TextField, texts_of
+from regard.data.text.tokenizers import Tokenizer
 from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model

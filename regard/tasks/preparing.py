@@ -7,12 +7,12 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
-from regard.data.fields import TextField, both_sides, texts_of
-from regard.data.images import ImageConfig
-from regard.data.sources import SourceField, learn_source
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.image.field import ImageConfig
+from regard.data.modality import SourceField, learn_source
+from regard.data.text.field import TextField, both_sides, texts_of
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.models.seq2seq import EncoderDecoder
 from regard.tasks.recipe import DataConfig, Recipe
 from regard.tasks.starting import find_image_encoder, see_as

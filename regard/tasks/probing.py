@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.fields import Text
+from regard.data.text.field import Text
 from regard.metrics.representation.probes import LinearProbe, explained
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.embedding import Reader, Vectors

@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio import AudioConfig, keep_audible
-from regard.data.datasets import DATASETS, Reader, find_data
-from regard.data.examples import Example
-from regard.data.image_files import (
+from regard.data.audio.field import AudioConfig, keep_audible
+from regard.data.audio.files import find_sounds, read_sound_folder, read_transcripts
+from regard.data.datasets.catalog import DATASETS, Reader, find_data
+from regard.data.datasets.labelled import read_labelled
+from regard.data.datasets.texts import read_text, split_text
+from regard.data.example import Example
+from regard.data.image.field import ImageConfig, keep_readable
+from regard.data.image.files import (
     find_images,
     place_images,
     read_captions,
     read_image_folder,
     read_with_images,
 )
-from regard.data.images import ImageConfig, keep_readable
-from regard.data.labelled import read_labelled
-from regard.data.readers import read_examples, read_sources
-from regard.data.sound_files import find_sounds, read_sound_folder, read_transcripts
-from regard.data.sources import JOINED_COLUMNS, JoinedConfig, read_pair
-from regard.data.splitting import Splits, drop_overlap, merge_references, split_by_source
-from regard.data.texts import read_text, split_text
-from regard.data.video import VideoConfig, keep_readable_videos
-from regard.data.video_files import find_videos, read_video_captions, read_video_folder
+from regard.data.modality import JOINED_COLUMNS, JoinedConfig, read_pair
+from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
+from regard.data.text.readers import read_examples, read_sources
+from regard.data.video.field import VideoConfig, keep_readable_videos
+from regard.data.video.files import find_videos, read_video_captions, read_video_folder
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
 
 SideReader: TypeAlias = Callable[..., list[Example]]

@@ -6,16 +6,16 @@ from typing import Any, Literal
 from regard.core.config import at_least, from_dict, within
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.data.audio import AudioConfig
-from regard.data.columns import check_columns
-from regard.data.corruption import CorruptionConfig
-from regard.data.images import ImageConfig
-from regard.data.masking import MaskingConfig, TokenMaskingConfig
-from regard.data.packing import PackingKind
-from regard.data.sources import JoinedConfig, SourceConfig
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.video import VideoConfig
-from regard.data.word_noise import WordNoiseConfig
+from regard.data.audio.field import AudioConfig
+from regard.data.image.field import ImageConfig
+from regard.data.modality import JoinedConfig, SourceConfig
+from regard.data.text.columns import check_columns
+from regard.data.text.corruption import CorruptionConfig
+from regard.data.text.masking import MaskingConfig, TokenMaskingConfig
+from regard.data.text.noise import WordNoiseConfig
+from regard.data.text.packing import PackingKind
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.video.field import VideoConfig
 from regard.metrics.table import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.grouping import by_tag
 from regard.metrics.result import Measure
 from regard.tasks.evaluation import Evaluation, as_text

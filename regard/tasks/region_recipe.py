@@ -5,8 +5,8 @@ from typing import Literal
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.data.images import ImageConfig
-from regard.data.sources import JoinedConfig
+from regard.data.image.field import ImageConfig
+from regard.data.modality import JoinedConfig
 from regard.models.heads.regions import GrounderConfig, PatchLabellerConfig
 from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
 

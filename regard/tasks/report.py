@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.files import read_json, read_json_lines, write_text
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.grouping import Group
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation

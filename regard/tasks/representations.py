@@ -8,7 +8,7 @@ from typing import Any
 from regard.core.errors import RegardError
 from regard.core.files import write_text
 from regard.core.logging import logger
-from regard.data.fields import Text
+from regard.data.text.field import Text
 from regard.tasks.embedding import embed, project
 from regard.tasks.evaluation import as_text
 from regard.tasks.probing import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe

@@ -8,10 +8,10 @@ from regard.core.config import from_dict, override
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.logging import logger
-from regard.data.image_files import names_images, read_pairs_or_folder
-from regard.data.lines import STANDARD_INPUT
-from regard.data.sound_files import names_sounds
-from regard.data.splitting import Splits
+from regard.data.audio.files import names_sounds
+from regard.data.image.files import names_images, read_pairs_or_folder
+from regard.data.splits import Splits
+from regard.data.text.lines import STANDARD_INPUT
 from regard.tasks import runs
 from regard.tasks.choice import choose
 from regard.tasks.cookbook import load_recipe

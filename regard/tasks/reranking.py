@@ -8,10 +8,10 @@ from typing import Any
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.columns import split_columns
-from regard.data.dialogue import SPEAKERS
-from regard.data.examples import Example
-from regard.data.tokenizers import TokenizerConfig
+from regard.data.example import Example
+from regard.data.text.columns import split_columns
+from regard.data.text.dialogue import SPEAKERS
+from regard.data.text.tokenizers import TokenizerConfig
 from regard.search.settings import SearchConfig
 from regard.tasks import forcing
 from regard.tasks.evaluation import as_text

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.data.batches import Batch
-from regard.data.examples import Example
+from regard.data.batch import Batch
+from regard.data.example import Example
 from regard.metrics.text.rewards import REWARDS
 from regard.models.interfaces import Memory
 from regard.search.hypothesis import Hypothesis

@@ -14,11 +14,11 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.examples import Example
-from regard.data.images import IMAGE, ImageField
-from regard.data.labelled import read_labelled
+from regard.data.datasets.labelled import read_labelled
+from regard.data.example import Example
+from regard.data.image.field import IMAGE, ImageField
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
-from regard.data.sources import describe_source
+from regard.data.modality import describe_source
 from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
 from regard.models.heads.regions import PatchLabeller
 from regard.search.settings import SearchConfig

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.images import ImageConfig, ImageField
-from regard.data.sources import JoinedConfig, JoinedField, SourceField, read_pair
-from regard.data.tokenizers import Tokenizer
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.image.field import ImageConfig, ImageField
+from regard.data.modality import JoinedConfig, JoinedField, SourceField, read_pair
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.vocabulary import train_tokenizer
 from regard.models.encoders import (
     BottleneckEncoder,
     BottleneckEncoderConfig,

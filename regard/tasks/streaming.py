@@ -7,8 +7,8 @@ from typing import Any
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio import AudioField
-from regard.data.chunks import OVERLAP, Chunk, cut_at_pauses
+from regard.data.audio.field import AudioField
+from regard.data.audio.segment import OVERLAP, Chunk, cut_at_pauses
 from regard.data.skipping import tell_skipped
 from regard.search.settings import SearchConfig
 from regard.tasks.prediction import Prediction

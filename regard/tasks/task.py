@@ -12,8 +12,8 @@ from torch import nn
 
 from regard.core.device import find_dtype
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
-from regard.data.splitting import Splits
+from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.search.settings import SearchConfig, change_search
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import torch
 from torch import Tensor
 
-from regard.data.fields import TextField
+from regard.data.text.field import TextField
 from regard.models.masked_lm import MaskedModel
 
 Asked = tuple[list[int], list[int]]

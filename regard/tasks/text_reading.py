@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.image_files import names_images
-from regard.data.readers import read_examples
-from regard.data.sound_files import names_sounds
-from regard.data.splitting import Splits
-from regard.data.texts import read_text
+from regard.data.audio.files import names_sounds
+from regard.data.datasets.texts import read_text
+from regard.data.example import Example
+from regard.data.image.files import names_images
+from regard.data.splits import Splits
+from regard.data.text.readers import read_examples
 from regard.tasks import reading
 from regard.tasks.recipe import AutoencodingDataConfig
 

@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli import chat
 from regard.core.errors import DataError
-from regard.data.readers import read_examples
+from regard.data.text.readers import read_examples
 from regard.search.settings import SearchConfig
 from regard.tasks.predictor import Predictor
 from regard.tasks.reranking import rerank

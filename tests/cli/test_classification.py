@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.data.labelled import opinions
+from regard.data.datasets.labelled import opinions
 
 SMALL = (
     "model.encoder.dim=16",

@@ -1,4 +1,4 @@
-from regard.data.datasets import DATASETS
+from regard.data.datasets.catalog import DATASETS
 
 
 def test_every_data_set_is_listed(regard):

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from regard.cli import demo
-from regard.data.datasets import find_data
-from regard.data.splitting import Splits
+from regard.data.datasets.catalog import find_data
+from regard.data.splits import Splits
 from regard.tasks.together import learn
 
 SMALL_TRANSFORMER = (

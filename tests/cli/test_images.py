@@ -11,8 +11,8 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from regard.data.datasets import find_data
-from regard.data.images import open_image
+from regard.data.datasets.catalog import find_data
+from regard.data.image.field import open_image
 
 BRIEF = (
     "train.max_epochs=0",

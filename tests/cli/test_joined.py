@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.scenes import draw
+from regard.data.datasets.synthetic.scenes import draw
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

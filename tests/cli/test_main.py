@@ -81,7 +81,7 @@ def test_anything_else_keeps_its_traceback(regard, monkeypatch):
     def fail(*_, **__):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("regard.data.datasets.find_data", fail)
+    monkeypatch.setattr("regard.data.datasets.catalog.find_data", fail)
     with pytest.raises(ZeroDivisionError):
         regard("data", "show", "copy")
 
@@ -90,7 +90,7 @@ def test_interrupt_is_told_in_one_line(regard, monkeypatch):
     def interrupt(*_, **__):
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("regard.data.datasets.find_data", interrupt)
+    monkeypatch.setattr("regard.data.datasets.catalog.find_data", interrupt)
     # A shell that starts the tests in the background has them ignore the signal.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -113,5 +113,5 @@ def test_more_is_said_when_asked_for(regard, monkeypatch, words, is_said):
         logger.debug("in detail")
         raise DataError("Enough.")
 
-    monkeypatch.setattr("regard.data.datasets.find_data", speak)
+    monkeypatch.setattr("regard.data.datasets.catalog.find_data", speak)
     assert ("in detail" in regard(*words, "data", "show", "copy").err) == is_said

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.moving import draw_motion, motion
-from regard.data.scenes import draw
+from regard.data.datasets.synthetic.moving import draw_motion, motion
+from regard.data.datasets.synthetic.scenes import draw
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

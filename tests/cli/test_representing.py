@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.code_files import HEAD_BYTES
-from regard.data.images import open_image
+from regard.data.image.field import open_image
+from regard.studies.compression.code_files import HEAD_BYTES
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 from tests.small_autoencoder import recipe

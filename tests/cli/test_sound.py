@@ -5,8 +5,8 @@ import wave
 import numpy as np
 import pytest
 
-from regard.data.datasets import find_data
-from regard.data.hearing import open_sound
+from regard.data.audio.decoding import open_sound
+from regard.data.datasets.catalog import find_data
 
 TINY = (
     "data.source.num_mels=8",

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.datasets import find_data
-from regard.data.recordings import RECORDINGS
+from regard.data.audio.builtin import RECORDINGS
+from regard.data.datasets.catalog import find_data
 from regard.tasks.report import write_report
 from regard.tasks.runs import load
 

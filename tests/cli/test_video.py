@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from regard.data.moving import draw_motion, motion
+from regard.data.datasets.synthetic.moving import draw_motion, motion
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

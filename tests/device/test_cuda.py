@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from regard.data.batching import Batches
-from regard.data.examples import Example
-from regard.data.fields import both_sides
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.text.field import both_sides
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.search.settings import SearchConfig
 from regard.studies.ladder import LAPTOP
 from regard.tasks.cookbook import load_recipe

@@ -4,8 +4,8 @@ import time
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets import find_data
-from regard.data.readers import write_examples
+from regard.data.datasets.catalog import find_data
+from regard.data.text.readers import write_examples
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

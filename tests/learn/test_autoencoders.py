@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from regard.data.labelled import opinions
+from regard.data.datasets.labelled import opinions
 from regard.tasks.codes import draw_codes
 from regard.tasks.learning import train
 from regard.tasks.request import Request

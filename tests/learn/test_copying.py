@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from regard.data.examples import Example
+from regard.data.example import Example
 
 pytestmark = pytest.mark.learn
 

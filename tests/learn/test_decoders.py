@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import one_hot
 
-from regard.data.synthetic import copy
+from regard.data.datasets.synthetic.toys import copy
 from regard.models.decoders import HardXuDecoder, HardXuDecoderConfig
 from regard.models.interfaces import Memory
 from regard.training.losses import log_probs_of

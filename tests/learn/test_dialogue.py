@@ -7,8 +7,8 @@ from importlib.util import find_spec
 import pytest
 
 from regard.core.files import read_json_lines
-from regard.data.datasets import find_data
-from regard.data.readers import write_examples
+from regard.data.datasets.catalog import find_data
+from regard.data.text.readers import write_examples
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.request import Request

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from regard.data.examples import Example
-from regard.data.readers import write_examples
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.request import Request

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from regard.data.readers import read_examples
+from regard.data.text.readers import read_examples
 from regard.metrics.text.error_rates import per
 
 pytestmark = pytest.mark.learn

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.data.datasets import find_data
+from regard.data.datasets.catalog import find_data
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.cli.demo import MODELS
-from regard.data.readers import read_examples
+from regard.data.text.readers import read_examples
 from regard.tasks import runs
 from regard.tasks.evaluation import evaluate
 

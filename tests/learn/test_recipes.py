@@ -5,7 +5,7 @@ import random
 import pytest
 
 from regard.core.files import read_json_lines
-from regard.data.datasets import find_data
+from regard.data.datasets.catalog import find_data
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.request import Request

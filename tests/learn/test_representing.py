@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from regard.data.code_files import HEAD_BYTES
 from regard.studies.anomalies import detect
 from regard.studies.compression import Compressor
+from regard.studies.compression.code_files import HEAD_BYTES
 from regard.studies.jpeg import quality_at, rates
 from regard.studies.subjects import Subject
 from regard.tasks.learning import train

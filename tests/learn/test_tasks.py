@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from regard.data.synthetic import add, copy, dates, numbers, reverse, sort
+from regard.data.datasets.synthetic.toys import add, copy, dates, numbers, reverse, sort
 
 pytestmark = pytest.mark.learn
 CHARACTERS = ("data.source.kind=char", "data.target.kind=char")

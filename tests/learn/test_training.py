@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from regard.core.files import read_json_lines
-from regard.data.synthetic import copy, reverse
+from regard.data.datasets.synthetic.toys import copy, reverse
 from regard.tasks import runs
 
 pytestmark = pytest.mark.learn

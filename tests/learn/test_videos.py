@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.data.datasets import find_data
+from regard.data.datasets.catalog import find_data
 
 pytestmark = pytest.mark.learn
 

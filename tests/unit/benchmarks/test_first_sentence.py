@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.sentences import first_sentence
 from regard.core.files import read_json_lines
-from regard.data.lines import read_lines
+from regard.data.text.lines import read_lines
 
 SCITLDR = Path(os.environ.get("REGARD_DATA", "")) / "scitldr" / "test.jsonl.gz"
 

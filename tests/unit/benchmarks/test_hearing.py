@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.results.speech import write
 from regard.core.files import write_json
-from regard.data.datasets import DATASETS, find_data
-from regard.data.hearing import open_sound
+from regard.data.audio.decoding import open_sound
+from regard.data.datasets.catalog import DATASETS, find_data
 from regard.tasks.cookbook import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"

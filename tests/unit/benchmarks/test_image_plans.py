@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from regard.core.files import write_json
-from regard.data.datasets import DATASETS
-from regard.data.examples import Example
-from regard.data.readers import write_examples
+from regard.data.datasets.catalog import DATASETS
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.tasks import runs
 from regard.tasks.cookbook import load_recipe
 

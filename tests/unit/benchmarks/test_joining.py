@@ -2,7 +2,7 @@ import pytest
 
 from benchmarks.joining import join_neighbours
 from regard.core.errors import DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 
 CORPUS = [Example(f"a{i} b{i}", f"x{i} y{i} z{i}") for i in range(50)]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results.paraphrases import FIGURE, write
-from regard.data.examples import Example
+from regard.data.example import Example
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 PAIRS = [

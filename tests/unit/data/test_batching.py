@@ -5,9 +5,9 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.batching import BatchConfig, Batches, limit_lengths
-from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 
 TOKENIZER = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
 FIELDS = (TextField(TOKENIZER, has_start=False), TextField(TOKENIZER, has_start=True))

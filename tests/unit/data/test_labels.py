@@ -3,10 +3,10 @@ import torch
 
 from regard.core.errors import CheckpointError, DataError
 from regard.data.batching import BatchConfig
-from regard.data.fields import TextField
 from regard.data.labels import LabelField, LabelledBatches
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.phrasebook import generate
-from regard.data.phrasebook.meanings import draw_turned
+from regard.data.datasets.synthetic.phrasebook import generate
+from regard.data.datasets.synthetic.phrasebook.meanings import draw_turned
 
 
 @pytest.fixture(scope="module")

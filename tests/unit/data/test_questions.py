@@ -5,11 +5,24 @@ from collections import Counter
 
 import pytest
 
-from regard.data.datasets import find_data
-from regard.data.examples import Example
-from regard.data.scenes import find_scene
-from regard.data.scenes.questions import KINDS, Look, guess_by_question, questions
-from regard.data.scenes.things import COLOURS, SHAPES, Background, Scene, Thing, relation, scene
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.scenes import find_scene
+from regard.data.datasets.synthetic.scenes.questions import (
+    KINDS,
+    Look,
+    guess_by_question,
+    questions,
+)
+from regard.data.datasets.synthetic.scenes.things import (
+    COLOURS,
+    SHAPES,
+    Background,
+    Scene,
+    Thing,
+    relation,
+    scene,
+)
+from regard.data.example import Example
 
 SCENES = [scene(5, number) for number in range(400)]
 ASKED = [(found, question) for found in SCENES for question in questions(found)]

@@ -7,8 +7,8 @@ from safetensors.torch import load_file, save_file
 
 from regard.core.files import write_json
 from regard.data.batching import BatchConfig
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.exchange.layouts import LAYOUTS
 from regard.exchange.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig

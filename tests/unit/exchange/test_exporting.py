@@ -5,9 +5,9 @@ import torch
 
 from regard.core.errors import ExportError
 from regard.data.batching import BatchConfig
-from regard.data.fields import both_sides
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.text.field import both_sides
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.exchange import exporting
 from regard.exchange.exporting import export_run, find_layout
 from regard.exchange.importing import import_folder

@@ -3,7 +3,7 @@ import struct
 import pytest
 
 from regard.core.errors import CheckpointError
-from regard.data.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer
 from regard.exchange.sentencepiece import PieceModel, build_unigram, read_pieces
 
 CONTROL, UNKNOWN, BYTE = 3, 2, 6

@@ -5,7 +5,7 @@ import torch
 
 from regard.core.errors import ConfigError, ExportError
 from regard.core.files import write_json
-from regard.data.images import ImageConfig, ImageField
+from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.exchange.exporting import find_layout
 from regard.exchange.importing import import_folder

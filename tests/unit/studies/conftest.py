@@ -3,8 +3,8 @@ import shutil
 import pytest
 
 from regard.core.files import write_json
-from regard.data.examples import Example
-from regard.data.readers import write_examples
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.studies.comparison import compare
 from regard.tasks import runs
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.data.next_frame import FirstFrames
+from regard.data.video.next_frame import FirstFrames
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.studies.anomalies import HELD_OUT, detect, find_threshold

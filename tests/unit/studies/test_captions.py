@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data import scenes
+from regard.data.datasets.synthetic import scenes
 from regard.studies import captions
 from regard.studies.captions import EXACT, MODELS, POINTING, show_attend_tell
 from regard.tasks import runs

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.studies.comparison import compare
 
 

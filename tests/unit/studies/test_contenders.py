@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.studies.contenders import read_contenders
 from regard.tasks import runs
 

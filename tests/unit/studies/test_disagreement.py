@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.metrics.text.bleu import chrf
 from regard.studies.disagreement import find_disagreements
 

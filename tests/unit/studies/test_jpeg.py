@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets import find_data
-from regard.data.images import open_image
+from regard.data.datasets.catalog import find_data
+from regard.data.image.field import open_image
 from regard.studies.jpeg import draw, join, part, quality_at, rates
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from regard.data.readers import read_examples
+from regard.data.text.readers import read_examples
 from regard.studies import sentence_vectors as study
 from regard.studies.sentence_vectors import (
     BAG,

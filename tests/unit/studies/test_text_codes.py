@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.studies.anomalies import detect
 from regard.studies.compression import Compressor
 from regard.studies.reduction import reduce

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.images import ImageConfig
+from regard.data.image.field import ImageConfig
 from regard.tasks.asking import answer_readable
 from regard.tasks.recipe import ClassificationDataConfig, DataConfig
 

@@ -5,7 +5,7 @@ import torch
 from torch.distributions import Normal, kl_divergence
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.search.settings import SearchConfig
 from regard.tasks import runs
 from regard.tasks.autoencoding import AutoencodingTask

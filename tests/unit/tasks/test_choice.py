@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.models.build import build_model
 from regard.tasks.choice import SMALL_DATA, WORD_LIMIT, choose
 from regard.tasks.cookbook import load_recipe

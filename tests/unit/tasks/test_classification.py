@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
-from regard.data.labelled import opinions
-from regard.data.readers import write_examples
+from regard.data.datasets.labelled import opinions
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train

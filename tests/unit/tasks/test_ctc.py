@@ -5,9 +5,9 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from regard.core.errors import ConfigError
-from regard.data.audio import AudioConfig
-from regard.data.examples import Example
-from regard.data.tokenizers import TokenizerConfig
+from regard.data.audio.field import AudioConfig
+from regard.data.example import Example
+from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ListenerEncoderConfig

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks import runs
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.denoising import DenoisingTask

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data import scenes
-from regard.data.examples import Example
-from regard.data.labelled import opinions
-from regard.data.scenes import load_scenes
-from regard.data.texts import to_lines
+from regard.data.datasets.labelled import opinions
+from regard.data.datasets.synthetic import scenes
+from regard.data.datasets.synthetic.scenes import load_scenes
+from regard.data.datasets.texts import to_lines
+from regard.data.example import Example
 from regard.models.layer_states import layer_states
 from regard.tasks import runs
 from regard.tasks.autoencoding import AutoencodingTask

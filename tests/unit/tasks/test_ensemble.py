@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.core.errors import CheckpointError, ConfigError
-from regard.data.examples import Example
-from regard.data.texts import to_lines
+from regard.data.datasets.texts import to_lines
+from regard.data.example import Example
 from regard.models.ensemble import Ensemble
 from regard.search.settings import SearchConfig
 from regard.tasks import runs

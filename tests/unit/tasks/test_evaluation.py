@@ -7,10 +7,10 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import as_text, evaluate, measure_alignment, measure_perplexity
 from regard.tasks.predictor import AttentionMap, Prediction

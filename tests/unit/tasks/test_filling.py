@@ -3,8 +3,8 @@ import itertools
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.tasks.filling import check_gaps, fill, has_gaps, read_gaps
 
 

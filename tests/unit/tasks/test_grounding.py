@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data import scenes
-from regard.data.examples import Example
-from regard.data.scenes import draw, load_scenes
+from regard.data.datasets.synthetic import scenes
+from regard.data.datasets.synthetic.scenes import draw, load_scenes
+from regard.data.example import Example
 from regard.metrics.vision.regions import box_iou, parse_box
 from regard.models.heads.regions import cell_places
 from regard.tasks.cookbook import load_recipe

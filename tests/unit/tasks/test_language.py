@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
-from regard.data.texts import to_lines
+from regard.data.datasets.texts import to_lines
+from regard.data.example import Example
 from regard.metrics.text.perplexity import TextSize
 from regard.search.settings import SearchConfig
 from regard.tasks.cookbook import load_recipe

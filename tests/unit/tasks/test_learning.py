@@ -6,7 +6,7 @@ import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.training.checkpoint import read_weights

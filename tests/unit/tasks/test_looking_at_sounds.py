@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from regard.data.audio import AudioConfig
-from regard.data.datasets import find_data
+from regard.data.audio.field import AudioConfig
+from regard.data.datasets.catalog import find_data
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import ListenerEncoderConfig
 from regard.tasks.classification import ClassificationTask

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.models.encoders import RnnEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks import runs

@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
-from regard.data.scenes import draw
+from regard.data.datasets.synthetic.scenes import draw
+from regard.data.example import Example
 from regard.metrics.vision.images import decibels
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.codes import Autoencoder

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.examples import Example
-from regard.data.fields import TextField
-from regard.data.scenes import draw, find_scene
-from regard.data.scenes.captions import caption, caption_words
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.datasets.synthetic.scenes import draw, find_scene
+from regard.data.datasets.synthetic.scenes.captions import caption, caption_words
+from regard.data.example import Example
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.vision.pointing import box_region
 from regard.tasks.pointing import measure_pointing
 from regard.tasks.prediction import AttentionMap, cell_names

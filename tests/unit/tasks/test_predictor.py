@@ -6,8 +6,8 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
-from regard.data.examples import Example
-from regard.data.fields import both_sides
+from regard.data.example import Example
+from regard.data.text.field import both_sides
 from regard.search.settings import SearchConfig
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.predictor import Predictor

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.dialogue import write_context
-from regard.data.examples import Example
+from regard.data.example import Example
+from regard.data.text.dialogue import write_context
 from regard.search.settings import SearchConfig
 from regard.tasks.reranking import answering, last_turn, rerank
 

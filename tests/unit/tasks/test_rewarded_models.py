@@ -7,7 +7,7 @@ import torch
 
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.recipe import AutoencodingRecipe, DenoisingRecipe, Recipe
 from regard.tasks.rewarding import Rewarded

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.search.hypothesis import Hypothesis
 from regard.tasks import runs
 from regard.tasks.learning import train

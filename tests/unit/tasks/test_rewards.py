@@ -1,10 +1,10 @@
 import pytest
 import torch
 
-from regard.data.examples import Example
-from regard.data.fields import both_sides
-from regard.data.tokenizers import TokenizerConfig
-from regard.data.vocabularies import train_tokenizer
+from regard.data.example import Example
+from regard.data.text.field import both_sides
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.models.build import ModelConfig
 from regard.models.decoders import HardXuDecoderConfig, SoftXuDecoderConfig
 from regard.models.encoders import RnnEncoderConfig

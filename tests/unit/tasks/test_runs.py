@@ -6,7 +6,7 @@ import torch
 
 import regard
 from regard.core.errors import CheckpointError
-from regard.data.fields import TOKENIZER
+from regard.data.text.field import TOKENIZER
 from regard.tasks import runs
 from regard.tasks.learning import train
 

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data import scenes
-from regard.data.examples import Example
-from regard.data.readers import write_examples
-from regard.data.scenes import draw, load_scenes
+from regard.data.datasets.synthetic import scenes
+from regard.data.datasets.synthetic.scenes import draw, load_scenes
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train
 from regard.tasks.request import Request

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.datasets import find_data
-from regard.data.images import ImageConfig, ImageField
+from regard.data.datasets.catalog import find_data
+from regard.data.image.field import ImageConfig, ImageField
 from regard.models.encoders import BottleneckEncoderConfig, ResnetEncoderConfig
 from regard.models.generators import ConvolutionGeneratorConfig
 from regard.models.image_to_image import ImageToImageConfig

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.models.encoders import SentencesEncoderConfig
 from regard.models.ensemble import Ensemble
 from regard.tasks.cookbook import load_recipe

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio import AudioConfig
-from regard.data.chunks import Chunk
-from regard.data.datasets import find_data
-from regard.data.hearing import open_sound
-from regard.data.waves import read_file
+from regard.data.audio.decoding import open_sound
+from regard.data.audio.field import AudioConfig
+from regard.data.audio.segment import Chunk
+from regard.data.audio.wav import read_file
+from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ListenerEncoderConfig

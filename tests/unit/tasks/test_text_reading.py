@@ -1,8 +1,8 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.examples import Example
-from regard.data.readers import write_examples
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
 from regard.tasks import reading
 from regard.tasks.recipe import AutoencodingDataConfig
 from regard.tasks.text_reading import read_own_text_side, read_own_texts

@@ -5,7 +5,7 @@ import torch
 
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError, DataError
-from regard.data.examples import Example
+from regard.data.example import Example
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.predictor import Predictor
 from regard.tasks.reading import read_asked, read_labelled_texts, read_pairs

@@ -2,8 +2,8 @@ from random import Random
 
 import pytest
 
-from regard.data.phrasebook import generate
-from regard.data.phrasebook.grammar import Grammar
+from regard.data.datasets.synthetic.phrasebook import generate
+from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
 from tests.phrases import LEXICON
 
 

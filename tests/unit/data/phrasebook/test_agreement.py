@@ -1,6 +1,6 @@
 import pytest
 
-from regard.data.phrasebook.german import GermanWriter
+from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from tests.phrases import VERBS, clause, noun, say
 
 PARADIGM = [

@@ -1,6 +1,6 @@
-from regard.data.phrasebook import split_words, write_example
-from regard.data.phrasebook.english import write_english
-from regard.data.phrasebook.trees import Statement, Text, write_sentence
+from regard.data.datasets.synthetic.phrasebook import split_words, write_example
+from regard.data.datasets.synthetic.phrasebook.english import write_english
+from regard.data.datasets.synthetic.phrasebook.trees import Statement, Text, write_sentence
 from tests.phrases import LEXICON, clause, noun, to
 
 

@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.phrasebook import (
+from regard.data.datasets.synthetic.phrasebook import (
     MAX_WORDS,
     TAGS,
     generate,
@@ -12,10 +12,10 @@ from regard.data.phrasebook import (
     splits,
     write_example,
 )
-from regard.data.phrasebook.english import write_english
-from regard.data.phrasebook.german import GermanWriter
-from regard.data.phrasebook.grammar import Grammar
-from regard.data.phrasebook.trees import Statement, Text, write_sentence
+from regard.data.datasets.synthetic.phrasebook.english import write_english
+from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
+from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
+from regard.data.datasets.synthetic.phrasebook.trees import Statement, Text, write_sentence
 from tests.phrases import LEXICON, clause, noun
 
 

@@ -1,4 +1,9 @@
-from regard.data.phrasebook.trees import Clause, NounPair, PrepositionalPhrase, Statement
+from regard.data.datasets.synthetic.phrasebook.trees import (
+    Clause,
+    NounPair,
+    PrepositionalPhrase,
+    Statement,
+)
 from tests.phrases import LEXICON, PHRASES, VERBS, ask, at, clause, noun, pronoun, say, to, when
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.phrasebook import generate
+from regard.data.datasets.synthetic.phrasebook import generate
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
 
 REFERENCE = "Ich weiß, dass er das Buch liest."

@@ -1,0 +1,1 @@
+"""Audio: files, decoding, mel frames, cache and field."""

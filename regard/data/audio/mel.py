@@ -1,0 +1,100 @@
+"""Samples → frames of log-mel energies: how loud each band of frequencies is."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.core.errors import ConfigError
+from regard.data.audio.resample import resample
+from regard.data.audio.wav import Sound
+
+Spectrum = NDArray[np.float32]
+"""(F, M) log-mel energies."""
+
+FLOOR = 1e-6
+"""The least energy, so that silence has a logarithm; speech is a thousand times louder."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What every recording becomes before it is stacked."""
+
+    rate: int
+    num_mels: int
+    window: int
+    """Samples that a frame looks at."""
+    hop: int
+    """Samples from one frame to the next."""
+    max_seconds: float
+    """A longer recording is refused."""
+
+    @property
+    def num_bins(self) -> int:
+        """Samples that are transformed at once: the next power of two, the window in the middle."""
+        return 1 << (self.window - 1).bit_length()
+
+    def num_frames(self, num_samples: int) -> int:
+        """Return how many frames see all samples, one at least."""
+        return 1 + max(0, -(-(num_samples - self.window) // self.hop))
+
+
+def log_mel(sound: Sound, analysis: Analysis) -> Spectrum:
+    """Return the log-mel frames (F, M) of a recording at any rate.
+
+    Frame f sees `window` samples from sample f · `hop` on; beyond its end a recording is silent.
+    """
+    samples = torch.from_numpy(resample(sound.samples, sound.rate, analysis.rate))
+    num = analysis.num_frames(len(samples))
+    # torch puts the window in the middle of the bins.
+    before = (analysis.num_bins - analysis.window) // 2
+    length = (num - 1) * analysis.hop + analysis.num_bins
+    padded = torch.zeros(length)
+    kept = samples[: length - before]
+    padded[before : before + len(kept)] = kept
+    spectrum = torch.stft(
+        padded,
+        analysis.num_bins,
+        hop_length=analysis.hop,
+        win_length=analysis.window,
+        window=torch.hann_window(analysis.window),
+        center=False,
+        return_complex=True,
+    )
+    energies = spectrum.abs().square().T @ mel_filters(analysis)  # (F, M)
+    return energies.clamp(min=FLOOR).log().numpy()
+
+
+@lru_cache(maxsize=8)
+def mel_filters(analysis: Analysis) -> Tensor:
+    """Return how much each frequency counts in each band: triangles, evenly spaced in mel.
+
+    Returns:
+        A matrix of frequencies (half the bins and one) by mel bins.
+    """
+    frequencies = np.fft.rfftfreq(analysis.num_bins, 1 / analysis.rate)
+    edges = _to_hertz(np.linspace(0, _to_mel(analysis.rate / 2), analysis.num_mels + 2))
+    low, centre, high = edges[:-2], edges[1:-1], edges[2:]
+    rising = (frequencies[:, None] - low) / (centre - low)
+    falling = (high - frequencies[:, None]) / (high - centre)
+    filters = np.clip(np.minimum(rising, falling), 0, None)
+    if not filters.any(0).all():
+        raise ConfigError(
+            f"`num_mels` must leave a frequency to each band, but {analysis.num_mels} bands are "
+            f"too narrow for a window of {analysis.window} samples. Lower it, or raise "
+            "`window_ms`."
+        )
+    return torch.from_numpy(filters.astype(np.float32))
+
+
+def _to_mel(hertz: float) -> float:
+    """Return a frequency on the scale that people hear as even (O'Shaughnessy 1987)."""
+    return float(2595 * np.log10(1 + hertz / 700))
+
+
+def _to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
+    hertz: NDArray[np.float64] = 700 * (10 ** (mel / 2595) - 1)
+    return hertz

@@ -1,0 +1,268 @@
+"""Recordings in files: WAVE read by its chunks, any part of one alone, as one channel.
+
+The standard library's `wave` refuses 32-bit floats and extensible headers, which many programs
+write. What is no WAVE file is read by `soundfile`, where that is installed.
+"""
+
+import os
+import re
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.core.errors import DataError
+from regard.data.image.io import open_bytes
+
+Samples = NDArray[np.float32]
+"""One channel, from -1 to 1."""
+
+RATES = 1_000, 768_000
+"""Sampling rates that there are, in samples a second."""
+
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
+"""What the samples are; an extensible header says it in another place."""
+
+UNKNOWN_SIZE = 0xFFFFFFFF
+"""What programs write that cannot go back to the header: samples to the end of the file."""
+
+SILENCE = 1e-4
+"""Samples that differ by no more are silence: the noise of 16 bits is a third of it."""
+
+_SPAN = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Sound:
+    """A recording in memory."""
+
+    samples: Samples
+    rate: int
+    """Samples a second."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return len(self.samples) / self.rate
+
+
+class Recording(ABC):
+    """A recording in a file, which is read only as far as asked."""
+
+    rate: int
+    num_samples: int
+
+    def __init__(self, file: BinaryIO, reference: str) -> None:
+        self._file, self._reference = file, reference
+
+    @abstractmethod
+    def read(self, first: int = 0, num: int | None = None) -> Samples:
+        """Return some samples, or all from the first one on, the mean of their channels."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
+
+def open_recording(reference: str) -> Recording:
+    """Open a recording.
+
+    Args:
+        reference: A path, or a path through a `.zip` file to a member of it.
+    """
+    file = open_bytes(reference, what="a recording")
+    try:
+        first = file.read(4)
+        if not first:
+            raise DataError(f"{reference} is an empty file. Fetch it again.")
+        file.seek(0)
+        return (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
+    except BaseException:
+        file.close()
+        raise
+
+
+def split_span(reference: str) -> tuple[str, float, float] | None:
+    """Return file, begin and end of a part such as `a.wav#t=2.5,4`, None for whole recordings.
+
+    So parts are written in the web's media fragments; times are in seconds.
+    """
+    found = None if os.path.isfile(reference) else _SPAN.fullmatch(reference)
+    return (found[1], float(found[2]), float(found[3])) if found else None
+
+
+def read_file(reference: str, *, max_seconds: float) -> Sound:
+    """Read a recording, or a part of one, as one channel.
+
+    Args:
+        reference: A path, a path through a `.zip` file to a member of it, or either with a part.
+        max_seconds: A longer one is refused before it is read.
+    """
+    path, begin, end = split_span(reference) or (reference, 0.0, None)
+    with open_recording(path) as file:
+        first = round(begin * file.rate)
+        last = file.num_samples if end is None else min(round(end * file.rate), file.num_samples)
+        if last <= first:
+            raise DataError(f"{reference} holds no sound: it has no sample.")
+        if last - first > max_seconds * file.rate:
+            raise DataError(
+                f"{reference} has {(last - first) / file.rate:,.1f} seconds, but `max_seconds` "
+                f"allows {max_seconds:g}. Cut it, hear it with `--chunk`, or raise `max_seconds`."
+            )
+        return Sound(file.read(first, last - first), file.rate)
+
+
+def is_silent(samples: Samples) -> bool:
+    """Tell whether nothing can be heard, even if it is not quite zero."""
+    return bool(np.ptp(samples) <= SILENCE)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What a WAVE file's header says."""
+
+    kind: tuple[int, int]
+    """Format and bits of a sample."""
+    num_channels: int
+    rate: int
+    start: int = 0
+    """Where samples begin, in bytes."""
+    num_bytes: int = 0
+
+    @property
+    def stride(self) -> int:
+        """Bytes from one sample to the next of the same channel."""
+        return self.num_channels * self.kind[1] // 8
+
+
+class _WaveFile(Recording):
+    """A WAVE file (RIFF), of whole numbers in 8 to 32 bits or of floats."""
+
+    def __init__(self, file: BinaryIO, reference: str) -> None:
+        super().__init__(file, reference)
+        self._layout = _read_layout(file, reference)
+        self.rate = self._layout.rate
+        self.num_samples = self._layout.num_bytes // self._layout.stride
+
+    def read(self, first: int = 0, num: int | None = None) -> Samples:
+        layout = self._layout
+        most = max(self.num_samples - first, 0)
+        self._file.seek(layout.start + first * layout.stride)
+        data = self._file.read(layout.stride * (most if num is None else min(num, most)))
+        values = _DECODERS[layout.kind](data)
+        return _to_mono(values.reshape(-1, layout.num_channels), self._reference)
+
+
+class _OtherFile(Recording):
+    """A recording of another format, such as FLAC or Ogg."""
+
+    def __init__(self, file: BinaryIO, reference: str) -> None:
+        super().__init__(file, reference)
+        if find_spec("soundfile") is None:
+            raise DataError(
+                f"{reference} is not a WAVE file. To read FLAC, Ogg and others, install "
+                "`soundfile`: `pip install regard[sound]`."
+            )
+        try:
+            self._decoder: Any = import_module("soundfile").SoundFile(file)
+        except (RuntimeError, OSError) as error:
+            raise DataError(f"{reference} is not a recording, or damaged ({error}).") from None
+        self.rate = int(self._decoder.samplerate)
+        self.num_samples = int(self._decoder.frames)
+
+    def read(self, first: int = 0, num: int | None = None) -> Samples:
+        try:
+            self._decoder.seek(first)
+            values = self._decoder.read(-1 if num is None else num, dtype="float32", always_2d=True)
+        except (RuntimeError, OSError) as error:
+            raise DataError(f"{self._reference} is damaged ({error}).") from None
+        return _to_mono(values, self._reference)
+
+
+def _read_layout(file: BinaryIO, reference: str) -> _Layout:
+    """Go from chunk to chunk: a name of four letters, the size in bytes, what is in it."""
+    end = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if file.read(12)[8:] != b"WAVE":
+        raise DataError(f"{reference} is not a WAVE file, though it begins like one.")
+    layout: _Layout | None = None
+    while len(head := file.read(8)) == 8:
+        name, size = struct.unpack("<4sI", head)
+        if name == b"fmt ":
+            layout = _parse_format(file.read(size), reference)
+            file.seek(size % 2, os.SEEK_CUR)
+        elif name == b"data" and layout is not None:
+            return _find_samples(layout, file.tell(), size, end=end, reference=reference)
+        else:
+            file.seek(size + size % 2, os.SEEK_CUR)
+    missing = "samples" if layout else "format"
+    raise DataError(f"{reference} is a damaged WAVE file: it has no chunk with its {missing}.")
+
+
+def _parse_format(chunk: bytes, reference: str) -> _Layout:
+    if len(chunk) < 16:
+        raise DataError(f"{reference} is a damaged WAVE file: its format is cut off.")
+    form, num_channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
+    if form == EXTENSIBLE and len(chunk) >= 26:
+        (form,) = struct.unpack("<H", chunk[24:26])
+    if (form, bits) not in _DECODERS:
+        raise DataError(
+            f"{reference} has samples of format {form} in {bits} bits, but must have whole "
+            "numbers (1) in 8, 16, 24 or 32 bits, or floats (3) in 32 or 64. Convert it."
+        )
+    low, high = RATES
+    if not low <= rate <= high or not num_channels:
+        raise DataError(
+            f"{reference} says it has {rate:,} samples a second in {num_channels} channels, but "
+            f"must have {low:,} to {high:,} and one channel at least."
+        )
+    return _Layout((form, bits), num_channels, rate)
+
+
+def _find_samples(layout: _Layout, start: int, size: int, *, end: int, reference: str) -> _Layout:
+    left = end - start
+    if size > left and size != UNKNOWN_SIZE:
+        raise DataError(
+            f"{reference} is cut off: its header says {size:,} bytes of samples, but there are "
+            f"{left:,}. Fetch it again."
+        )
+    return _Layout(layout.kind, layout.num_channels, layout.rate, start, min(size, left))
+
+
+def _to_mono(values: NDArray[Any], reference: str) -> Samples:
+    """Return the mean of the channels of samples (L, C)."""
+    samples: Samples = values.mean(1).astype(np.float32)
+    if not np.isfinite(samples).all():
+        raise DataError(f"{reference} holds samples that are no finite numbers.")
+    return samples
+
+
+def _from_24_bits(data: bytes) -> NDArray[np.float64]:
+    padded = np.zeros((len(data) // 3, 4), np.uint8)
+    padded[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)  # the lowest byte comes first
+    return padded.view("<i4")[:, 0] / 2.0**31
+
+
+_DECODERS: dict[tuple[int, int], Callable[[bytes], NDArray[Any]]] = {
+    (PCM, 8): lambda data: np.frombuffer(data, np.uint8) / 128.0 - 1.0,
+    (PCM, 16): lambda data: np.frombuffer(data, "<i2") / 2.0**15,
+    (PCM, 24): _from_24_bits,
+    (PCM, 32): lambda data: np.frombuffer(data, "<i4") / 2.0**31,
+    (FLOAT, 32): lambda data: np.frombuffer(data, "<f4"),
+    (FLOAT, 64): lambda data: np.frombuffer(data, "<f8"),
+}
+"""Bytes → samples from -1 to 1, by format and bits."""

@@ -1,0 +1,1 @@
+"""Built-in data sets: their catalog and one module per family."""

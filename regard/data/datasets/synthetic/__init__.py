@@ -1,0 +1,1 @@
+"""Data sets that are generated: phrasebook, scenes, moving shapes, toys, tones."""

@@ -1,0 +1,345 @@
+"""Clauses and sentences, drawn at random.
+
+Every rule here serves one of two ends: that people could say the sentence, and that its English
+has one reading only. The second is why, for instance, nothing follows an object with a relative
+clause, and why the first of two joined verbs has no modal: English would not show where the
+clause or the modal ends, and German must.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+
+from regard.data.datasets.synthetic.phrasebook.lexicon import Lexicon, Modal, Verb
+from regard.data.datasets.synthetic.phrasebook.phrases import ANYONE, Phrases, kind_of
+from regard.data.datasets.synthetic.phrasebook.trees import (
+    Clause,
+    Nominal,
+    NounPair,
+    NounPhrase,
+    PrepositionalPhrase,
+    PronounPhrase,
+    Question,
+    Sentence,
+    Statement,
+    Subordinate,
+    Text,
+)
+
+ASKED = ("", "", "", "", "", "", "who", "whom", "what", "where", "when", "why")
+BEFORE_MAIN = ("if", "if", "when", "because", "although", "while")
+AFTER_MAIN = ("because", "because", "although", "when", "if", "before", "while")
+CIRCUMSTANTIAL = {"if", "when", "before", "while"}
+"""Conjunctions that tell the time themselves."""
+
+VERB_POOLS: dict[str, Callable[[Verb], bool]] = {
+    "any": lambda verb: True,
+    "main": lambda verb: verb.subject != ("weather",),
+    "deed": lambda verb: "pronoun" in verb.subject and not verb.is_stative,
+    "what": lambda verb: verb.object_case == "accusative" and not set(verb.object) <= set(ANYONE),
+    "where": lambda verb: verb.is_copula or verb.place != "",
+    "when": lambda verb: not verb.is_stative,
+}
+"""Which verbs a question word or a place in the sentence can have."""
+
+
+class Grammar:
+    """Draws sentences as trees."""
+
+    def __init__(self, lexicon: Lexicon, random: Random) -> None:
+        self._lexicon = lexicon
+        self._random = random
+        self._phrases = Phrases(lexicon, random)
+        self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
+
+    def draw(self) -> Sentence:
+        """Draw a sentence: most are short, some are long, a few are very long."""
+        is_past = self._chance(0.35)
+        lot = self._random.random()
+        if lot < 0.16:
+            return self._question(is_past)
+        if lot < 0.58:
+            return Text((Statement(self._main(is_past)),))
+        if lot < 0.8:
+            return Text((self._statement(is_past),))
+        return self._text(is_past)
+
+    def _chance(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def _text(self, is_past: bool) -> Text:
+        statements = [self._statement(is_past)]
+        connectives = []
+        for _ in range(self._random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4))):
+            connective = self._random.choice(("and", "and", "but", "so"))
+            connectives.append(connective)
+            # "so" takes the first place of its clause in German.
+            statements.append(self._statement(is_past, is_first_free=connective != "so"))
+        return Text(tuple(statements), tuple(connectives))
+
+    def _statement(self, is_past: bool, *, is_first_free: bool = True) -> Statement:
+        lot = self._random.random()
+        if lot < 0.3 and is_first_free:
+            before = self._adverbial(BEFORE_MAIN, is_past)
+            return Statement(self._main(is_past, is_first_free=False), before=before)
+        clause = self._main(is_past, is_first_free=is_first_free)
+        if clause.verb.place in {"goal", "journey"} and not clause.is_negated and lot < 0.6:
+            return Statement(clause, after=self._infinitive("in_order_to"))
+        if lot < 0.55 and self._can_go_on(clause):
+            also = self._verb("subject", is_past, kind_of(clause.subject))
+            if also is not clause.verb and not also.is_copula:
+                return Statement(clause, also=self._also(also, clause))
+        if lot < 0.85:
+            return Statement(clause, after=self._adverbial(AFTER_MAIN, is_past))
+        return Statement(clause)
+
+    def _can_go_on(self, clause: Clause) -> bool:
+        return not (
+            clause.modal
+            or clause.is_negated
+            or clause.complement
+            or clause.verb.is_copula
+            or clause.verb.subject == ("weather",)
+            or isinstance(clause.subject, NounPair)
+            or _has_relative(clause.object)
+        )
+
+    def _also(self, verb: Verb, clause: Clause) -> Clause:
+        also = self._clause(
+            verb, clause.subject, is_past=clause.is_past, is_small=True, has_negation=False
+        )
+        also.subject = None
+        return also
+
+    def _question(self, is_past: bool) -> Question:
+        asks = self._random.choice(ASKED)
+        if asks in {"who", "whom"}:
+            verb = self._verb("subject" if asks == "who" else "object", is_past, "person")
+        else:
+            verb = self._verb(asks if asks in VERB_POOLS else "any", is_past)
+        clause = self._clause(
+            verb,
+            None if asks == "who" else self._subject(verb, is_past),
+            is_past=is_past,
+            is_small=asks != "",
+            has_negation=False,
+            has_object=asks not in {"whom", "what"},
+        )
+        if asks == "where":
+            clause.place = clause.predicate = None
+        elif asks == "when":
+            clause.time = clause.frequency = None
+        return Question(clause, asks)
+
+    def _main(self, is_past: bool, *, is_first_free: bool = True) -> Clause:
+        if self._chance(0.14):
+            return self._report(is_past)
+        clause = self._full_clause(is_past, "any" if is_first_free else "main")
+        clause.has_time_first = clause.time is not None and is_first_free and self._chance(0.45)
+        return clause
+
+    def _report(self, is_past: bool) -> Clause:
+        verb = self._verb("complement", is_past)
+        subject = self._phrases.nominal(ANYONE)
+        clause = Clause(verb, subject.person, subject, is_past=is_past)
+        clause.is_negated = self._chance(0.15)
+        name = self._random.choice(verb.complements)
+        if name == "to":
+            clause.complement = self._infinitive(name)
+        else:
+            clause.complement = self._reported(name, is_past or self._chance(0.25))
+        return clause
+
+    def _reported(self, name: str, is_past: bool) -> Subordinate:
+        if name != "where":
+            conjunction = name if name == "why" else self._lexicon.conjunctions[name]
+            return Subordinate(conjunction, self._full_clause(is_past))
+        verb = self._verb(name, is_past)
+        subject = self._phrases.nominal(verb.subject, "known")
+        clause = self._clause(verb, subject, is_past=is_past, is_small=True, has_negation=False)
+        clause.place = clause.predicate = clause.frequency = None
+        return Subordinate(name, clause)
+
+    def _adverbial(self, names: tuple[str, ...], is_past: bool) -> Subordinate:
+        name = self._random.choice(names)
+        if is_past and name == "if":
+            name = "because"
+        is_plain = name in CIRCUMSTANTIAL
+        clause = self._full_clause(is_past, has_modal=not is_plain, has_negation=not is_plain)
+        if is_plain:
+            clause.time = clause.frequency = None
+        return Subordinate(self._lexicon.conjunctions[name], clause)
+
+    def _infinitive(self, name: str) -> Subordinate:
+        clause = self._clause(
+            self._verb("deed", is_past=False),
+            None,
+            is_past=False,
+            has_modal=False,
+            has_negation=False,
+            is_small=True,
+        )
+        clause.frequency = None
+        return Subordinate(self._lexicon.conjunctions[name], clause)
+
+    def _relative(self, phrase: NounPhrase, is_past: bool) -> Clause | None:
+        doing = self._verbs("subject", is_past, phrase.noun.kind)
+        done = self._verbs("object", is_past, phrase.noun.kind)
+        if not doing and not done:
+            return None
+        is_subject = bool(doing) and (not done or self._chance(0.5))
+        verb = self._random.choice(doing if is_subject else done)
+        clause = self._clause(
+            verb,
+            phrase if is_subject else self._phrases.nominal(verb.subject, "known"),
+            is_past=is_past,
+            is_small=True,
+            has_object=is_subject,
+        )
+        if is_subject:
+            clause.subject = None
+        # Time at its end could belong to the clause around it.
+        clause.time = None
+        return clause
+
+    def _full_clause(
+        self,
+        is_past: bool,
+        pool: str = "any",
+        *,
+        has_modal: bool = True,
+        has_negation: bool = True,
+    ) -> Clause:
+        verb = self._verb(pool, is_past)
+        subject = self._subject(verb, is_past)
+        return self._clause(
+            verb, subject, is_past=is_past, has_modal=has_modal, has_negation=has_negation
+        )
+
+    def _subject(self, verb: Verb, is_past: bool) -> Nominal:
+        determiners = "known" if verb.is_copula else "any"
+        return self._with_relative(self._phrases.nominal(verb.subject, determiners), is_past)
+
+    def _with_relative(self, nominal: Nominal, is_past: bool) -> Nominal:
+        if (
+            isinstance(nominal, NounPhrase)
+            and nominal.determiner
+            and nominal.determiner.is_open
+            and self._chance(0.15)
+        ):
+            return replace(nominal, relative=self._relative(nominal, is_past))
+        return nominal
+
+    def _clause(
+        self,
+        verb: Verb,
+        subject: Nominal | None,
+        *,
+        is_past: bool,
+        is_small: bool = False,
+        has_modal: bool = True,
+        has_negation: bool = True,
+        has_object: bool = True,
+    ) -> Clause:
+        """Draw all that goes with a verb; a small clause has no clauses inside."""
+        clause = Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
+        clause.is_negated = has_negation and self._chance(0.12)
+        if has_modal and self._chance(0.25):
+            clause.modal = self._modal(verb, is_past)
+        if verb.is_copula:
+            self._fill_copula(clause)
+            return clause
+        self._fill_objects(clause, has_object=has_object)
+        if not is_small and not clause.is_negated and clause.object and verb.place != "surface":
+            clause.object = self._with_relative(clause.object, is_past)
+        if not _has_relative(clause.object):
+            self._fill_circumstances(clause)
+        return clause
+
+    def _fill_copula(self, clause: Clause) -> None:
+        lot = self._random.random()
+        if lot < 0.2 and _can_be_profession(clause.subject):
+            clause.predicate = self._phrases.profession(clause.person in {"we", "they"})
+        elif lot < 0.4 and kind_of(clause.subject) in {*ANYONE, "animal"}:
+            clause.place = self._phrases.place("rest")
+        else:
+            clause.predicate = self._phrases.quality(clause.subject)
+            if not clause.is_negated and self._chance(0.15):
+                clause.frequency = self._phrases.frequency()
+
+    def _fill_objects(self, clause: Clause, *, has_object: bool) -> None:
+        verb, subject = clause.verb, clause.subject
+        if verb.has_recipient:
+            clause.recipient = self._phrases.nominal(ANYONE, "known", beside=subject)
+        if verb.object and has_object:
+            determiners = "plain" if clause.is_negated else "any"
+            if _says_her(clause.recipient):
+                determiners = "known"
+            clause.object = self._phrases.nominal(verb.object, determiners, beside=subject)
+        if verb.preposition:
+            nominal = self._phrases.nominal(verb.about, "plain", beside=subject)
+            clause.about = PrepositionalPhrase(verb.preposition, nominal, is_goal=True)
+
+    def _fill_circumstances(self, clause: Clause) -> None:
+        verb = clause.verb
+        if verb.place and (verb.place != "rest" or verb.needs_place or self._chance(0.3)):
+            clause.place = self._phrases.place(verb.place)
+        if verb.manner and self._chance(0.2):
+            clause.manner = self._phrases.manner(self._random.choice(verb.manner), clause.subject)
+        if verb.is_stative:
+            return
+        if self._chance(0.4):
+            clause.time = self._phrases.time(clause.is_past)
+        elif not clause.is_negated and self._chance(0.12):
+            clause.frequency = self._phrases.frequency()
+
+    def _modal(self, verb: Verb, is_past: bool) -> Modal | None:
+        modals = self._lexicon.modals
+        names = tuple(modals)
+        if verb.is_copula:
+            names = ("will", "should", "would_like", "want")
+        elif "pronoun" not in verb.subject or (verb.is_stative and not verb.needs_place):
+            names = ("will",)
+        names = tuple(name for name in names if modals[name].english_past or not is_past)
+        return modals[self._random.choice(names)] if names else None
+
+    def _verb(self, pool: str, is_past: bool, kind: str = "") -> Verb:
+        return self._random.choice(self._verbs(pool, is_past, kind))
+
+    def _verbs(self, pool: str, is_past: bool, kind: str) -> list[Verb]:
+        key = pool, kind, is_past
+        if key not in self._pools:
+            self._pools[key] = [
+                verb
+                for verb in self._lexicon.verbs.values()
+                if _belongs(verb, pool, kind) and (verb.english_past or not is_past)
+                # "To be" is one verb of many here, but not in life.
+                for _ in range(6 if verb.is_copula else 1)
+            ]
+        return self._pools[key]
+
+
+def _belongs(verb: Verb, pool: str, kind: str) -> bool:
+    if pool == "complement" or verb.complements:
+        return pool == "complement" and verb.complements != ()
+    if pool in {"subject", "object"}:
+        return kind in (verb.subject if pool == "subject" else verb.object)
+    return VERB_POOLS[pool](verb)
+
+
+def _has_relative(nominal: Nominal | None) -> bool:
+    return isinstance(nominal, NounPhrase) and nominal.relative is not None
+
+
+def _can_be_profession(subject: Nominal | None) -> bool:
+    """Whether the masculine noun is right for the subject."""
+    if isinstance(subject, PronounPhrase):
+        return subject.pronoun.name != "she"
+    if not isinstance(subject, NounPhrase):
+        return False
+    return kind_of(subject) in {*ANYONE} - {"profession"} and subject.noun.gender == "masculine"
+
+
+def _says_her(nominal: Nominal | None) -> bool:
+    """Whether a noun without article after it would read as hers: "I give her books"."""
+    return isinstance(nominal, PronounPhrase) and nominal.pronoun.name == "she"

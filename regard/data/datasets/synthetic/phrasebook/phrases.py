@@ -1,0 +1,172 @@
+"""Noun phrases, places, times and manners, drawn at random."""
+
+from random import Random
+
+from regard.data.datasets.synthetic.phrasebook.lexicon import (
+    Adjective,
+    Determiner,
+    FixedPhrase,
+    Lexicon,
+    Noun,
+)
+from regard.data.datasets.synthetic.phrasebook.trees import (
+    Nominal,
+    NounPair,
+    NounPhrase,
+    PrepositionalPhrase,
+    PronounPhrase,
+)
+
+ANYONE = ("person", "acquaintance", "profession", "relative", "name", "pronoun")
+BARE = {"name", "town", "language", "game"}
+NOBODYS = {"person", "place", "sight", "transport"}
+COLOURED = {"clothing", "vehicle", "thing"}
+
+PRONOUNS = ("I", "I", "I", "you", "you", "he", "she", "we", "they")
+SPEAKERS = {"I", "we"}
+POSSESSIVES = ("my", "your", "his", "her", "our", "their")
+NUMBERS = ("two", "three", "four", "five", "six", "ten")
+PLACE_DETERMINERS = ("the", "the", "the", "the", "the", "a", "this")
+
+
+class Phrases:
+    """Draws the parts of a clause that are no clauses themselves."""
+
+    def __init__(self, lexicon: Lexicon, random: Random) -> None:
+        self._lexicon = lexicon
+        self._random = random
+        self._pools: dict[tuple[str, ...], list[Noun]] = {}
+
+    def nominal(
+        self, kinds: tuple[str, ...], determiners: str = "any", *, beside: Nominal | None = None
+    ) -> Nominal:
+        """Draw a noun phrase or a pronoun.
+
+        Args:
+            kinds: The kinds of nouns to draw from.
+            determiners: "any"; "plain" leaves out numbers, "every" and pairs, which do not go
+                with "not"; "known" leaves only those of things already spoken of.
+            beside: Who takes part already and should not come in twice.
+        """
+        if kinds == ("weather",):
+            return PronounPhrase(self._lexicon.pronouns["it"])
+        if "pronoun" in kinds and self._chance(0.4):
+            return self._pronoun(beside)
+        nouns = self._nouns(kinds)
+        noun = self._random.choice(nouns)
+        while len(nouns) > 1 and isinstance(beside, NounPhrase) and noun is beside.noun:
+            noun = self._random.choice(nouns)
+        if determiners == "any" and self._chance(0.06):
+            other = self._random.choice(self._lexicon.nouns[noun.kind])
+            if other is not noun:
+                return NounPair(self._noun_phrase(noun, "plain"), self._noun_phrase(other, "plain"))
+        return self._noun_phrase(noun, determiners)
+
+    def place(self, way: str) -> PrepositionalPhrase | FixedPhrase:
+        """Draw a place, as a verb's `place` asks for it."""
+        if way in {"surface", "surface_rest"}:
+            noun = self._random.choice(self._lexicon.nouns["furniture"])
+            preposition = self._random.choice(self._lexicon.surfaces)
+            phrase = self._noun_phrase(noun, "plain")
+            return PrepositionalPhrase(preposition, phrase, is_goal=way == "surface")
+        if way in self._lexicon.phrases and self._chance(0.3):
+            return self._random.choice(self._lexicon.phrases[way])
+        if way == "rest":
+            noun = self._random.choice(self._nouns(("place", "room", "sight", "town")))
+            assert noun.at is not None
+            return PrepositionalPhrase(noun.at, self._place_phrase(noun))
+        noun = self._random.choice(
+            self._nouns(("town",) if way == "journey" else ("place", "sight"))
+        )
+        assert noun.to is not None
+        return PrepositionalPhrase(noun.to, self._place_phrase(noun), is_goal=True)
+
+    def manner(self, name: str, beside: Nominal | None) -> PrepositionalPhrase | FixedPhrase:
+        """Draw with whom, without whom, for whom or by what."""
+        if name == "by":
+            return self._random.choice(self._lexicon.phrases["by"])
+        nominal = self.nominal(ANYONE, "plain", beside=beside)
+        return PrepositionalPhrase(self._lexicon.prepositions[name], nominal)
+
+    def time(self, is_past: bool) -> FixedPhrase:
+        """Draw a time that fits the tense."""
+        own = "past_time" if is_past else "present_time"
+        return self._random.choice(self._lexicon.phrases[own if self._chance(0.5) else "time"])
+
+    def frequency(self) -> FixedPhrase:
+        """Draw how often."""
+        return self._random.choice(self._lexicon.phrases["frequency"])
+
+    def quality(self, subject: Nominal | None) -> Adjective:
+        """Draw an adjective that can be said of a subject."""
+        kind = kind_of(subject)
+        adjective = self._adjective("person" if kind in ANYONE else kind)
+        while isinstance(subject, NounPhrase) and adjective in subject.adjectives:
+            adjective = self._adjective("person" if kind in ANYONE else kind)
+        return adjective
+
+    def profession(self, is_plural: bool) -> NounPhrase:
+        """Draw what somebody is."""
+        noun = self._random.choice(self._lexicon.nouns["profession"])
+        article = None if is_plural else self._lexicon.determiners["a"]
+        adjectives = (self._adjective("profession"),) if self._chance(0.35) else ()
+        return NounPhrase(noun, article, is_plural, adjectives)
+
+    def _chance(self, probability: float) -> bool:
+        return self._random.random() < probability
+
+    def _pronoun(self, beside: Nominal | None) -> PronounPhrase:
+        name = self._random.choice(PRONOUNS)
+        if isinstance(beside, PronounPhrase):
+            other = beside.pronoun.name
+            while name == other or {name, other} <= SPEAKERS:
+                name = self._random.choice(PRONOUNS)
+        return PronounPhrase(self._lexicon.pronouns[name])
+
+    def _noun_phrase(self, noun: Noun, determiners: str) -> NounPhrase:
+        if noun.kind in BARE:
+            return NounPhrase(noun)
+        is_plural = noun.english_plural != "" and self._chance(0.25)
+        determiner = self._determiner(noun, is_plural, determiners)
+        adjectives: tuple[Adjective, ...] = ()
+        if self._chance(0.25):
+            adjectives = (self._adjective(noun.kind),)
+            if noun.kind in COLOURED and self._chance(0.3):
+                adjectives += (self._adjective("colour"),)
+        return NounPhrase(noun, determiner, is_plural, adjectives)
+
+    def _determiner(self, noun: Noun, is_plural: bool, determiners: str) -> Determiner | None:
+        table = self._lexicon.determiners
+        lot = self._random.random()
+        if noun.kind == "relative" or (lot < 0.16 and noun.kind not in NOBODYS):
+            return table[self._random.choice(POSSESSIVES)]
+        if lot < 0.5 or determiners == "known":
+            return table["this" if lot > 0.44 and noun.english_plural else "the"]
+        if noun.english_plural == "":
+            return None
+        if not is_plural:
+            return table["every" if determiners == "any" and lot > 0.96 else "a"]
+        if determiners == "plain" or lot < 0.65:
+            return None
+        return table["many" if lot < 0.78 else self._random.choice(NUMBERS)]
+
+    def _place_phrase(self, noun: Noun) -> NounPhrase:
+        if noun.kind in BARE:
+            return NounPhrase(noun)
+        determiner = self._lexicon.determiners[self._random.choice(PLACE_DETERMINERS)]
+        adjectives = (self._adjective(noun.kind),) if self._chance(0.25) else ()
+        return NounPhrase(noun, determiner, adjectives=adjectives)
+
+    def _adjective(self, kind: str) -> Adjective:
+        return self._random.choice(self._lexicon.adjectives[kind])
+
+    def _nouns(self, kinds: tuple[str, ...]) -> list[Noun]:
+        if kinds not in self._pools:
+            self._pools[kinds] = [n for kind in kinds for n in self._lexicon.nouns.get(kind, ())]
+        return self._pools[kinds]
+
+
+def kind_of(nominal: Nominal | None) -> str:
+    """Return the kind of a noun phrase, or "pronoun"."""
+    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
+    return phrase.noun.kind if isinstance(phrase, NounPhrase) else "pronoun"

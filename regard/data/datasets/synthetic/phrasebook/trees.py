@@ -1,0 +1,191 @@
+"""Sentences before they are in any language: what is said, and about whom.
+
+A tree is written once in English and once in German. Each word remembers the nodes it speaks
+for, its marks; words of the two sides with a mark in common are translations of each other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from regard.data.datasets.synthetic.phrasebook.lexicon import (
+    Adjective,
+    Conjunction,
+    Determiner,
+    FixedPhrase,
+    Modal,
+    Noun,
+    Preposition,
+    Pronoun,
+    Verb,
+)
+from regard.data.example import Alignment
+
+Mark = tuple[object, str]
+"""A node of the tree and the part of it that is meant."""
+
+Marks = tuple[Mark, ...]
+
+
+class Word(NamedTuple):
+    """A word of a sentence and what it speaks for."""
+
+    text: str
+    marks: Marks = ()
+
+
+# Nodes are told apart by identity: two equal noun phrases of a sentence are still two.
+@dataclass(frozen=True, slots=True, eq=False)
+class PronounPhrase:
+    """A personal pronoun."""
+
+    pronoun: Pronoun
+
+    @property
+    def person(self) -> str:
+        """The pronoun that verbs agree with."""
+        return "he" if self.pronoun.name in {"she", "it"} else self.pronoun.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NounPhrase:
+    """A noun with what belongs to it."""
+
+    noun: Noun
+    determiner: Determiner | None = None
+    is_plural: bool = False
+    adjectives: tuple[Adjective, ...] = ()
+    relative: "Clause | None" = None
+    """A clause without its subject, or without its object if it has a subject."""
+
+    @property
+    def person(self) -> str:
+        """The pronoun that verbs agree with."""
+        return "they" if self.is_plural else "he"
+
+    @property
+    def is_human(self) -> bool:
+        """Whether one asks "who" and not "what"."""
+        return self.noun.kind in {"person", "acquaintance", "profession", "relative", "name"}
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether the listener knows which one is meant."""
+        if self.determiner is None:
+            return self.noun.is_proper
+        return self.determiner.name != "a" and self.determiner.adjectives != "strong"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NounPair:
+    """Two noun phrases joined by "and"."""
+
+    first: NounPhrase
+    second: NounPhrase
+
+    person = "they"
+
+
+Nominal = PronounPhrase | NounPhrase | NounPair
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrepositionalPhrase:
+    """A preposition with its noun phrase."""
+
+    preposition: Preposition
+    nominal: Nominal
+    is_goal: bool = False
+    """Whether it says whither, not where: the same preposition, but the accusative."""
+
+
+@dataclass(slots=True, eq=False)
+class Clause:
+    """A verb with all that depends on it; word order is not its business.
+
+    It is filled step by step while it is drawn, so it alone can be changed.
+    """
+
+    verb: Verb
+    person: str
+    """The pronoun the verb agrees with."""
+    subject: Nominal | None = None
+    """None where it is asked for, is a relative pronoun, or was said before."""
+    is_past: bool = False
+    modal: Modal | None = None
+    is_negated: bool = False
+    recipient: Nominal | None = None
+    object: Nominal | None = None
+    about: PrepositionalPhrase | None = None
+    predicate: Adjective | NounPhrase | None = None
+    manner: PrepositionalPhrase | FixedPhrase | None = None
+    place: PrepositionalPhrase | FixedPhrase | None = None
+    time: FixedPhrase | None = None
+    frequency: FixedPhrase | None = None
+    has_time_first: bool = False
+    complement: "Subordinate | None" = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subordinate:
+    """A clause that depends on another one."""
+
+    conjunction: Conjunction | str
+    """Or the question word of an indirect question: "where", "why"."""
+    clause: Clause
+
+    @property
+    def is_infinitive(self) -> bool:
+        """Whether it has "to" and no subject."""
+        return not isinstance(self.conjunction, str) and self.conjunction.name.endswith("to")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A main clause with the clauses around it."""
+
+    clause: Clause
+    before: Subordinate | None = None
+    after: Subordinate | None = None
+    also: Clause | None = None
+    """What the same subject does as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A question; `asks` is who, whom, what, where, when, why, or empty for yes and no."""
+
+    clause: Clause
+    asks: str = ""
+    after: Subordinate | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Text:
+    """Statements joined by "and", "but" or "so" to one sentence."""
+
+    statements: tuple[Statement, ...]
+    connectives: tuple[str, ...] = ()
+
+
+Sentence = Question | Text
+
+
+def write_sentence(words: Sequence[Word]) -> str:
+    """Join words to a text: capital first, no blank before punctuation."""
+    text = " ".join(word.text for word in words)
+    for mark in ".,?":
+        text = text.replace(f" {mark}", mark)
+    return text[0].upper() + text[1:]
+
+
+def align(english: Sequence[Word], german: Sequence[Word]) -> Alignment:
+    """Link the positions of words that speak for the same part of the tree."""
+    places: dict[Mark, list[int]] = {}
+    for i, word in enumerate(english):
+        for mark in word.marks:
+            places.setdefault(mark, []).append(i)
+    links = {
+        (i, j) for j, word in enumerate(german) for mark in word.marks for i in places.get(mark, ())
+    }
+    return tuple(sorted(links))

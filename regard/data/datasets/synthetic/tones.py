@@ -1,0 +1,154 @@
+"""Strings of tones, made on the spot: recordings that need no download.
+
+A recording hangs on its seed and its number alone; its reference is `tones/SEED/NUMBER`, and that
+of a single tone `tone/SEED/NUMBER`. It belongs to the training, the validation or the test part by
+its words, so that no seed and no size ever moves it; a single tone by its number.
+"""
+
+import re
+from collections.abc import Callable
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.core.errors import DataError
+from regard.data.audio.wav import Sound
+from regard.data.datasets.loading import with_sizes
+from regard.data.datasets.synthetic.scenes import part_of
+from regard.data.example import Example
+from regard.data.splits import Splits
+
+Wave = NDArray[np.float64]
+
+RATE = 8_000
+"""Wave a second of what is made here."""
+
+NUM_TRAIN, NUM_HELD_OUT = 3_000, 300
+LENGTHS = 3, 7
+"""Tones of a string, at the least and at the most."""
+
+NOISE = 0.003
+"""How loud the background is, against tones of 0.1 to 0.6."""
+
+
+def play_tones(argument: str) -> Sound:
+    """Play the string of tones `SEED/NUMBER`."""
+    generator, words = _words("tones", argument)
+    return _play(words, generator)
+
+
+def play_tone(argument: str) -> Sound:
+    """Play the single tone `SEED/NUMBER`."""
+    generator, words = _words("tone", argument)
+    return _play(words, generator)
+
+
+def load_tones(argument: str, seed: int) -> Splits:
+    """Return strings of tones with their words, or single tones with their names.
+
+    Args:
+        argument: Nothing for strings, `single` for single tones; and a number of training examples,
+            as in `500` or `single,500`.
+        seed: Other tones.
+    """
+    found = re.fullmatch(r"(single)?,?([1-9]\d{0,6})?", argument, re.ASCII)
+    if found is None or argument in (",", "single,") or argument.startswith(","):
+        raise DataError(
+            "What follows 'tones:' must be 'single', a number of training examples, or both, as in "
+            f"'tones:single,500', but is '{argument}'."
+        )
+    kind = "tone" if found[1] else "tones"
+    wanted = {"train": int(found[2] or NUM_TRAIN), "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
+    parts: dict[str, list[Example]] = {part: [] for part in wanted}
+    for number in count():
+        if all(len(parts[part]) == num for part, num in wanted.items()):
+            break
+        _, words = _words(kind, f"{seed}/{number}")
+        text, reference = " ".join(words), f"{kind}/{seed}/{number}"
+        part = part_of(reference if found[1] else text)
+        if len(parts[part]) < wanted[part]:
+            parts[part].append(Example(reference, text, tags=(f"{len(words)} tones",)))
+    shared = "recording" if found[1] else "string"
+    sides = parts["train"], parts["valid"], parts["test"]
+    return with_sizes(sides, f"tones of seed {seed}, no {shared} is shared")
+
+
+def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
+    """Return the words of a recording, and the chance that goes on to play them."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", argument, re.ASCII)
+    if found is None:
+        raise DataError(
+            f"A recording must look like '{kind}/SEED/NUMBER', but is '{kind}/{argument}'."
+        )
+    generator = np.random.default_rng([int(found[1]), int(found[2]), len(kind)])
+    low, high = LENGTHS if kind == "tones" else (1, 1)
+    names = list(TONES)
+    chosen = generator.integers(len(names), size=generator.integers(low, high + 1))
+    return generator, [names[row] for row in chosen]
+
+
+def _play(words: list[str], generator: np.random.Generator) -> Sound:
+    """Play words one after the other, a pause before, between and after them."""
+    parts = [_pause(generator, most=0.6)]
+    for word in words:
+        num = int(RATE * generator.uniform(0.1, 0.2))
+        tone = TONES[word](np.arange(num) / RATE, generator)
+        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
+        parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
+    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
+    samples = samples + NOISE * generator.standard_normal(len(samples))
+    return Sound(samples.astype(np.float32), RATE)
+
+
+def _pause(generator: np.random.Generator, most: float = 0.12) -> Wave:
+    """Return silence, now and then a long one: who has heard none takes it for a tone."""
+    return np.zeros(int(RATE * (0.03 + (most - 0.03) * generator.uniform() ** 2)))
+
+
+def _glide(first: float, last: float) -> Callable[[Wave, np.random.Generator], Wave]:
+    """Return a tone that goes from about one frequency to another, evenly to the ear."""
+
+    def play(times: Wave, generator: np.random.Generator) -> Wave:
+        shift = generator.uniform(0.9, 1.1)
+        share = times / times[-1]
+        frequencies = shift * first * (last / first) ** share
+        return _sine(frequencies, generator)
+
+    return play
+
+
+def _warble(times: Wave, generator: np.random.Generator) -> Wave:
+    speed = generator.uniform(25, 35)
+    return _sine(
+        1000 * generator.uniform(0.9, 1.1) * 1.4 ** np.sin(2 * np.pi * speed * times), generator
+    )
+
+
+def _buzz(times: Wave, generator: np.random.Generator) -> Wave:
+    """Return a low tone with all its harmonics, as of a bee."""
+    frequency = generator.uniform(90, 130)
+    wave: Wave = 2 * ((times * frequency + generator.uniform()) % 1) - 1
+    return wave
+
+
+def _hiss(times: Wave, generator: np.random.Generator) -> Wave:
+    return np.clip(generator.standard_normal(len(times)) / 3, -1, 1)
+
+
+def _sine(frequencies: Wave, generator: np.random.Generator) -> Wave:
+    wave: Wave = np.sin(2 * np.pi * (np.cumsum(frequencies) / RATE + generator.uniform()))
+    return wave
+
+
+TONES: dict[str, Callable[[Wave, np.random.Generator], Wave]] = {
+    "low": _glide(300, 300),
+    "middle": _glide(900, 900),
+    "high": _glide(2500, 2500),
+    "rising": _glide(400, 2000),
+    "falling": _glide(2000, 400),
+    "warble": _warble,
+    "buzz": _buzz,
+    "hiss": _hiss,
+}
+"""What can be heard, by its word."""

@@ -1,0 +1,77 @@
+"""easy-VQA: short questions about small images of one shape each (Zhou 2019)."""
+
+import json
+import random
+from importlib.util import find_spec
+from pathlib import Path
+
+from regard.core.errors import DataError
+from regard.data.datasets.loading import check_argument, with_sizes
+from regard.data.datasets.synthetic.scenes.questions import guess_by_question
+from regard.data.example import Example
+from regard.data.splits import Splits
+from regard.data.text.lines import read_bytes
+
+NUM_VALID_IMAGES = 400
+"""Training images whose questions are held out to validate."""
+
+COLOURS = frozenset(("black", "blue", "brown", "gray", "green", "red", "teal", "yellow"))
+SHAPES = frozenset(("circle", "rectangle", "triangle"))
+
+
+def load_easy_vqa(argument: str, seed: int) -> Splits:
+    """Return the questions in their official split; a source is a question and an image.
+
+    Some training images with all their questions are held out to validate. A question is tagged
+    with what it asks for, and with `negated` where it asks what is not there.
+    """
+    check_argument(argument, "easy-vqa")
+    folder = _find_data()
+    learned, test = (_read_side(folder, side) for side in ("train", "test"))
+    images = list(dict.fromkeys(example.source[1] for example in learned))
+    random.Random(seed).shuffle(images)
+    held_out = set(images[:NUM_VALID_IMAGES])
+    train = [example for example in learned if example.source[1] not in held_out]
+    valid = [example for example in learned if example.source[1] in held_out]
+    guessed = guess_by_question(train, test)
+    return with_sizes(
+        (train, valid, test),
+        f"easy-VQA, official test set, validation held out by image with seed {seed}, "
+        f"{guessed:.1f} % guessed right by the question alone",
+    )
+
+
+def _find_data() -> Path:
+    package = find_spec("easy_vqa")
+    if package is None or not package.submodule_search_locations:
+        raise DataError(
+            "The data set 'easy-vqa' needs a package. Install it: `pip install regard[data]`."
+        )
+    return Path(package.submodule_search_locations[0]) / "data"
+
+
+def _read_side(folder: Path, side: str) -> list[Example]:
+    path = folder / side / "questions.json"
+    try:
+        rows = json.loads(read_bytes(path))
+        return [
+            Example(
+                (text, f"{folder / side}/images/{int(number)}.png"),
+                answer,
+                tags=_tags(text, answer),
+            )
+            for text, answer, number in rows
+        ]
+    except (ValueError, TypeError):
+        raise DataError(
+            f"{path} must be a list of questions, each with an answer and the number of its "
+            "image, but is not. Install the package `easy-vqa` again."
+        ) from None
+
+
+def _tags(text: str, answer: str) -> tuple[str, ...]:
+    if answer in COLOURS:
+        return ("colour",)
+    if answer in SHAPES:
+        return ("shape",)
+    return ("yes or no", "negated") if " not " in f" {text} " or " no " in text else ("yes or no",)

@@ -1,0 +1,1 @@
+"""Images: files, decoding, cache, field and augmentation."""

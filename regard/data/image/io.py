@@ -1,0 +1,145 @@
+"""A reference → an upright image of 8 bits: from a file, an archive or a data set."""
+
+import io
+import warnings
+import zipfile
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from regard.core.errors import DataError
+from regard.data.image.builtin import PICTURES, split_reference, to_image
+
+MAX_PIXELS = 50_000_000
+"""Pixels that an image has at most, unless somebody says otherwise."""
+
+_WHITES: dict[str, tuple[float, ...]] = {
+    **dict.fromkeys(("I;16", "I;16L", "I;16B", "I;16N"), (2**16 - 1,)),
+    "I": (2**16 - 1, 2**31 - 1),
+    "F": (1.0, 2**8 - 1, 2**16 - 1),
+}
+"""What white is in the deep modes of Pillow: the first that no pixel exceeds."""
+
+
+def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """Open an image, upright, as 8 bits grey (mode L) or colour (mode RGB).
+
+    What is see-through lies on white, what is animated shows its first frame, and deeper pixels
+    are scaled down to 8 bits. A file's content says what it is, not its name.
+
+    Args:
+        reference: A path, a path through a `.zip` file to a member of it, or a numbered picture
+            of a data set such as `fashion-mnist/train/17`.
+        max_pixels: Width times height at most; a larger image is refused before it is decoded.
+    """
+    if found := split_reference(reference):
+        name, argument = found
+        return to_image(PICTURES[name]([argument])[0])
+    with open_bytes(reference) as file, warnings.catch_warnings():
+        # Pillow warns of large images, which have their limit here, and of odd metadata.
+        warnings.simplefilter("ignore")
+        try:
+            image: Image.Image = Image.open(file)
+            _check_size(reference, image.size, max_pixels)
+            image.load()
+            return to_8_bits(ImageOps.exif_transpose(image))
+        except (DataError, MemoryError):
+            raise
+        except Image.DecompressionBombError:
+            most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+            raise DataError(
+                f"{reference} has over {most / 1e6:,.1f} megapixels, but `max_pixels` allows "
+                f"{min(max_pixels, most) / 1e6:,.1f}. Make the image smaller."
+            ) from None
+        except UnidentifiedImageError:
+            raise DataError(f"{reference} is not an image, or of an unknown format.") from None
+        # What a damaged file makes the many decoders raise is no closed list.
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise DataError(f"{reference} is a damaged image ({reason}).") from None
+
+
+def find_archive(reference: str) -> tuple[str, str] | None:
+    """Return the `.zip` file in the middle of a reference and the member, where there is one."""
+    parts = reference.replace("\\", "/").split("/")
+    for place, part in enumerate(parts[:-1], start=1):
+        if part.lower().endswith(".zip") and Path(archive := "/".join(parts[:place])).is_file():
+            return archive, "/".join(parts[place:])
+    return None
+
+
+def members(archive: str) -> list[str]:
+    """Return the names of what a `.zip` file holds."""
+    return _archive(archive).namelist()
+
+
+def is_there(reference: str) -> bool:
+    """Tell whether there is something under a reference, image or not."""
+    if found := find_archive(reference):
+        return found[1] in _archive(found[0]).NameToInfo
+    return split_reference(reference) is not None or Path(reference).is_file()
+
+
+def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
+    width, height = size
+    if width * height > max_pixels:
+        raise DataError(
+            f"{reference} has {width:,} × {height:,} pixels, {width * height / 1e6:,.1f} "
+            f"megapixels, but `max_pixels` allows {max_pixels / 1e6:,.1f}. "
+            "Make the image smaller, or raise `max_pixels`."
+        )
+
+
+def open_bytes(reference: str, *, what: str = "an image") -> BinaryIO:
+    """Open a file, or a member of a `.zip` file; `what` it should be, an error says."""
+    try:
+        if found := find_archive(reference):
+            archive, member = found
+            return io.BytesIO(_archive(archive).read(member))
+        return cast(BinaryIO, Path(reference).open("rb"))
+    except FileNotFoundError:
+        raise DataError(f"{reference} does not exist.") from None
+    except KeyError:
+        raise DataError(f"{reference} does not exist: the archive has no such member.") from None
+    except IsADirectoryError:
+        raise DataError(f"{reference} is a folder, not {what}.") from None
+    # An archive may be damaged, locked by a password or packed in a way that Python cannot unpack.
+    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{reference} cannot be read: {reason}.") from None
+
+
+def _archive(path: str) -> zipfile.ZipFile:
+    found = Path(path).stat()
+    try:
+        return _open_archive(path, (found.st_size, found.st_mtime_ns))
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{path} is a damaged archive ({error}).") from None
+
+
+@lru_cache(maxsize=4)
+def _open_archive(path: str, changed: tuple[int, int]) -> zipfile.ZipFile:
+    """Open an archive once for all its members, and again when the file has changed."""
+    return zipfile.ZipFile(path)
+
+
+def to_8_bits(image: Image.Image) -> Image.Image:
+    """Turn an image of any mode into one of 8 bits, grey or in colour, on white."""
+    if image.mode in _WHITES:
+        return _scale(image)
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    return image.convert("L" if image.mode in ("1", "L") else "RGB")
+
+
+def _scale(image: Image.Image) -> Image.Image:
+    """Bring deep grey pixels to 8 bits, of 16 by dividing by 257; clipping would leave white."""
+    pixels = np.nan_to_num(np.asarray(image, np.float64), posinf=0.0, neginf=0.0)
+    most = float(pixels.max())
+    white = next((white for white in _WHITES[image.mode] if most <= white), most)
+    return Image.fromarray(np.clip(pixels * (255 / white), 0, 255).round().astype(np.uint8))

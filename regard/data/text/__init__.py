@@ -1,0 +1,1 @@
+"""Text: files, tokenizers, fields, masking and corruption."""

@@ -1,0 +1,278 @@
+"""Pair files, TSV, CSV and JSON lines → examples, and back."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from regard.core.errors import ConfigError, DataError
+from regard.core.files import write_text
+from regard.core.logging import logger
+from regard.data.example import Alignment, Example, Numbered
+from regard.data.text.columns import (
+    SOURCE,
+    SOURCES,
+    as_source,
+    as_story,
+    check_columns,
+    one_line,
+    read_csv_columns,
+    read_rows,
+    read_tsv_columns,
+)
+from regard.data.text.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
+from regard.data.text.lines import STANDARD_INPUT as STANDARD_INPUT
+from regard.data.text.lines import file_name, read_lines
+
+Format = Callable[[str, list[str]], Numbered]
+"""A file's name and its lines → examples with the number of their line."""
+
+
+def read_examples(
+    path: str | Path,
+    second: str | Path | None = None,
+    *,
+    formats: Mapping[str, Format] | None = None,
+    columns: Sequence[str] = (),
+) -> list[Example]:
+    """Read all pairs of a file, or of two files of which line n belongs to line n.
+
+    A name ending in `.csv` or `.jsonl` says the format, with or without `.gz`; any other file is
+    taken as TSV. `-` is standard input: JSON lines if it starts with `{`, else TSV. Pairs with an
+    empty side are skipped and counted in a warning.
+
+    Args:
+        path: The file of pairs, or the source side where there is a second file.
+        second: The target side.
+        formats: How each kind of file is read, by the end of its name; as `FORMATS` if not given.
+        columns: What stands in each column of a TSV or CSV file: `source`, `target` or `-`
+            (neither). Several sources become a tuple, of which some may be empty; several targets
+            are one target and further references. `sources` are as many columns as the others
+            leave over, the empty ones left out. In JSON lines, several sources say that a list
+            of texts stays one. Without any, the first two columns are source and target.
+    """
+    if columns:
+        check_columns(columns)
+        if second is not None:
+            raise ConfigError(
+                f"`columns` are those of one file, but there are two: {path} and {second}. "
+                "Leave `columns` out, or put the files side by side: `paste SOURCES TARGETS`."
+            )
+        formats = _by_columns(columns)
+    name, lines = file_name(path), list(read_lines(path))
+    if not lines:
+        raise DataError(f"{name} is empty.")
+    if second is None:
+        numbered = _find_format(path, lines, formats or FORMATS)(name, lines)
+    else:
+        numbered = _read_aligned((name, lines), (file_name(second), read_lines(second)))
+    # Context may be missing; where columns are not named, a tuple is a pair that needs both.
+    return _keep_usable(name, numbered, enough=any if columns else all)
+
+
+def read_sources(path: str | Path) -> Iterator[str]:
+    """Read sentences to predict from: one line in, one sentence out, empty lines kept.
+
+    Args:
+        path: A text file, plain or `.gz`, or `-` for standard input.
+    """
+    return read_lines(path)
+
+
+def write_examples(path: Path, examples: Iterable[Example]) -> None:
+    """Write examples as JSON lines with all they carry, so that `read_examples` restores them."""
+    write_text(path, "".join(_to_json(example) + "\n" for example in examples))
+
+
+def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
+    join: Callable[[list[str]], Any] = as_source if columns.count(SOURCE) > 1 else " ".join
+    if SOURCES in columns:
+        join = as_story
+    return {
+        ".csv": partial(read_csv_columns, columns=columns),
+        ".jsonl": partial(read_json_lines, join=join),
+        ".ndjson": partial(read_json_lines, join=join),
+        ".tsv": partial(read_tsv_columns, columns=columns),
+    }
+
+
+def _keep_usable(
+    name: str, numbered: Numbered, enough: Callable[[tuple[Any, ...]], bool]
+) -> list[Example]:
+    examples: list[Example] = []
+    skipped: list[int] = []
+    for number, example in numbered:
+        if enough(_as_tuple(example.source)) and example.target:
+            examples.append(example)
+        else:
+            skipped.append(number)
+    if not examples:
+        raise DataError(f"{name} holds no pair in which both sides have text.")
+    if skipped:
+        pairs = "1 pair" if len(skipped) == 1 else f"{len(skipped):,} pairs"
+        logger.warning(
+            "skipped %s with an empty side (first: %s, line %s)", pairs, name, f"{skipped[0]:,}"
+        )
+    return examples
+
+
+def _as_tuple(source: Any) -> tuple[Any, ...]:
+    return source if isinstance(source, tuple) else (source,)
+
+
+def _read_aligned(
+    source_side: tuple[str, list[str]], target_side: tuple[str, Iterator[str]]
+) -> Numbered:
+    (source_name, sources), (target_name, targets) = (
+        source_side,
+        (target_side[0], [*target_side[1]]),
+    )
+    if len(sources) != len(targets):
+        raise DataError(
+            f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
+            "Pair files must have equal length."
+        )
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
+        yield number, Example(source.strip(), target.strip())
+
+
+def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Format]) -> Format:
+    if str(path) == STANDARD_INPUT:
+        first = next((line for line in lines if line.strip()), "")
+        return formats[".jsonl" if first.lstrip().startswith("{") else ".tsv"]
+    return formats.get(Path(str(path).lower().removesuffix(".gz")).suffix, formats[".tsv"])
+
+
+def _read_tsv(name: str, lines: list[str]) -> Numbered:
+    without = [n for n, line in enumerate(lines, start=1) if line.strip() and "\t" not in line]
+    if without:
+        more = f" (nor have {len(without) - 1:,} more lines)" if len(without) > 1 else ""
+        raise DataError(
+            f"{name}, line {without[0]:,}, has no tab{more}. "
+            "A line holds the source, a tab and the target."
+        )
+    for number, line in enumerate(lines, start=1):
+        # Exports from Tatoeba name the authors in a third column.
+        source, target, *_ = [*line.split("\t"), ""]
+        yield number, Example(source.strip(), target.strip())
+
+
+def _read_csv(name: str, lines: list[str]) -> Numbered:
+    rows = read_rows(name, lines)
+    columns = _find_columns(name, [title.strip() for title in next(rows)[1]])
+    for number, row in rows:
+        if row and len(row) <= max(columns):
+            raise DataError(
+                f"{name}, line {number:,}, has no column {max(columns) + 1}: it has {len(row)}."
+            )
+        source, target = (one_line(row[column]) if row else "" for column in columns)
+        yield number, Example(source, target)
+
+
+def _find_columns(name: str, header: list[str]) -> tuple[int, int]:
+    for title, other in (("source", "target"), ("target", "source")):
+        if title in header and other not in header:
+            raise DataError(f"{name} has a column '{title}' but no column '{other}'.")
+    if "source" in header:
+        return header.index("source"), header.index("target")
+    if len(header) < 2:
+        raise DataError(
+            f"{name} has {len(header)} columns in its first line, but a pair needs two. "
+            "Separate the columns by commas and name them source,target."
+        )
+    logger.info("%s: taking '%s' as source and '%s' as target", name, *header[:2])
+    return 0, 1
+
+
+def read_json_lines(
+    name: str, lines: list[str], *, join: Callable[[list[str]], Any] = " ".join
+) -> Numbered:
+    """Read one object a line; `join` makes the source of its text or texts."""
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield number, _from_json(line, f"{name}, line {number:,},", join)
+
+
+def _from_json(line: str, place: str, join: Callable[[list[str]], Any]) -> Example:
+    try:
+        value = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"{place} is not valid JSON: {error.msg} at position {error.pos + 1}."
+        ) from None
+    except RecursionError:
+        raise DataError(f"{place} is not usable JSON: it is nested too deeply.") from None
+    if not isinstance(value, dict):
+        raise DataError(
+            f"{place} must be an object with `source` and `target`, but is {type(value).__name__}."
+        )
+    source_key, target_key = _find_keys(value, place)
+    target, *references = [*_texts(value[target_key], place, target_key), ""]
+    return Example(
+        source=join(_texts(value[source_key], place, source_key)),
+        target=target,
+        references=tuple(filter(None, references)),
+        alignment=_read_alignment(value.get("alignment"), place),
+        tags=tuple(_texts(value.get("tags", []), place, "tags")),
+    )
+
+
+def _find_keys(value: dict[str, Any], place: str) -> tuple[str, str]:
+    for pair in (("source", "target"), ("src", "tgt")):
+        missing = [key for key in pair if key not in value]
+        if len(missing) == 1:
+            raise DataError(f"{place} has no key `{missing[0]}`.")
+        if not missing:
+            return pair
+    if len(value) == 2:
+        source, target = value
+        return source, target
+    known = ", ".join(f"`{key}`" for key in value) or "none"
+    raise DataError(f"{place} has no keys `source` and `target`. Its keys are: {known}.")
+
+
+def _texts(value: Any, place: str, key: str) -> list[str]:
+    texts = value if isinstance(value, list) else [value]
+    for text in texts:
+        if not isinstance(text, str):
+            raise DataError(
+                f"{place} must have text or a list of texts as `{key}`, "
+                f"but has {json.dumps(text)[:80]}."
+            )
+        # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            raise DataError(f"{place} holds half a character (a lone surrogate) in `{key}`.")
+    return [one_line(text) for text in texts]
+
+
+def _read_alignment(value: Any, place: str) -> Alignment | None:
+    if value is None:
+        return None
+    try:
+        links = [link.split("-") for link in value.split()] if isinstance(value, str) else value
+        return tuple((int(source), int(target)) for source, target in links)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{place} must have links such as [[0, 0], [1, 2]] or '0-0 1-2' as `alignment`, "
+            f"but has {json.dumps(value)[:80]}."
+        ) from None
+
+
+def _to_json(example: Example) -> str:
+    value: dict[str, Any] = {"source": example.source, "target": example.target}
+    if example.references:
+        value["target"] = [example.target, *example.references]
+    if example.alignment is not None:
+        value["alignment"] = example.alignment
+    if example.tags:
+        value["tags"] = example.tags
+    return json.dumps(value, ensure_ascii=False)
+
+
+FORMATS: dict[str, Format] = {
+    ".csv": _read_csv,
+    ".jsonl": read_json_lines,
+    ".ndjson": read_json_lines,
+    ".tsv": _read_tsv,
+}

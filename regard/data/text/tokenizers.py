@@ -1,0 +1,232 @@
+"""Text ⇄ token ids: words, characters, bytes or learned pieces, on the `tokenizers` library.
+
+Every kind but `byte` marks a blank by `▁` on the piece that follows it, so that pieces put side
+by side give the text back with its spacing. Words and punctuation marks are never joined into
+one piece.
+"""
+
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import tokenizers as library
+from tokenizers import decoders, models
+
+from regard.core.config import at_least
+from regard.core.errors import CheckpointError, ConfigError
+from regard.core.files import write_text
+from regard.core.tables import one_of
+from regard.data.datasets.synthetic.phrasebook import split_words
+
+SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
+ROLES = {
+    "pad": ("<pad>", "[PAD]"),
+    "unk": ("<unk>", "[UNK]"),
+    # Some have no token that starts a sentence, and begin with padding.
+    "sos": ("<sos>", "[CLS]", "<s>", "<pad>"),
+    "eos": ("<eos>", "[SEP]", "</s>"),
+}
+"""What special tokens do, and how other houses spell them."""
+
+MASK = ("<mask>", "[MASK]")
+"""Spellings of the token that hides another."""
+
+UNKNOWN_SIGN = "⁇"
+"""What a reader sees in place of a token that stands for something unknown."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenizerConfig:
+    """How text is cut into tokens."""
+
+    kind: Literal["word", "blanks", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
+    """Words and marks, what stands between blanks, characters, bytes, or pieces of words learned in
+    one of three ways."""
+    vocab_size: int = 8000
+    """Number of tokens at most, the four special ones included; `byte` always has 260."""
+    min_frequency: int = 1
+    """How often a word, character or pair of pieces must occur to become a token; not used by
+    `byte` and `unigram`."""
+    is_lower_cased: bool = False
+    """Whether upper case is given up."""
+    extra_tokens: tuple[str, ...] = ()
+    """Further special tokens that no text is ever cut into, such as '<mask>'."""
+
+    def __post_init__(self) -> None:
+        at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
+        at_least("min_frequency", self.min_frequency, 1)
+
+
+def with_mask(config: TokenizerConfig) -> TokenizerConfig:
+    """Return settings whose tokeniser has a token that hides another."""
+    if any(spelling in config.extra_tokens for spelling in MASK):
+        return config
+    return replace(config, extra_tokens=(*config.extra_tokens, MASK[0]))
+
+
+class Tokenizer:
+    """Turns text into token ids and back.
+
+    Text is brought into Unicode form NFC, and every run of blanks becomes one blank (`byte` keeps
+    them all). What looks like a special token in a text is text.
+    """
+
+    pad: int
+    """Fills a batch up."""
+    unk: int
+    """Stands for what the vocabulary does not hold."""
+    sos: int
+    """Starts a sentence."""
+    eos: int
+    """Ends a sentence."""
+
+    def __init__(self, trained: library.Tokenizer) -> None:
+        self._trained = trained
+        # Not saved by the library: without it, the text "<eos>" would end a sentence.
+        self._trained.encode_special_tokens = True
+        ids = trained.get_vocab(with_added_tokens=True)
+        self._tokens = sorted(ids, key=lambda token: ids[token])
+        self.pad, self.unk, self.sos, self.eos = (_find(ids, ROLES[role]) for role in ROLES)
+        is_ours = self._tokens[: len(SPECIAL_TOKENS)] == SPECIAL_TOKENS
+        self._is_bytes = is_ours and isinstance(trained.decoder, decoders.ByteLevel)
+        # These two give up whole words, and with the word goes the blank before it.
+        gives_up_words = isinstance(trained.model, models.WordLevel | models.WordPiece)
+        self._unknown_sign = "▁" + UNKNOWN_SIGN if is_ours and gives_up_words else UNKNOWN_SIGN
+
+    @property
+    def mask(self) -> int:
+        """Hides another token."""
+        for index in (self._trained.token_to_id(spelling) for spelling in MASK):
+            if index is not None:
+                return index
+        raise ConfigError(
+            "The vocabulary has no token that hides another. "
+            "Give the tokenizer `extra_tokens` with '<mask>'."
+        )
+
+    def find(self, token: str) -> int:
+        """Return the id of a special token by its spelling."""
+        index = self._trained.token_to_id(token)
+        if index is None:
+            raise ConfigError(
+                f"The vocabulary has no token '{token}'. Give the tokenizer `extra_tokens` with it."
+            )
+        return index
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of token ids, special ones included."""
+        return len(self._tokens)
+
+    def encode(self, text: str) -> list[int]:
+        """Return the ids of a text, without start and end."""
+        return self._trained.encode(text, add_special_tokens=False).ids
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of many texts, much faster than one by one."""
+        encodings = self._trained.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ids; special tokens are left out, an unknown token shows as `⁇`."""
+        hidden = (self.pad, self.sos, self.eos)
+        pieces = [
+            self._unknown_sign if index == self.unk else self._tokens[index]
+            for index in ids
+            if index not in hidden
+        ]
+        assert self._trained.decoder is not None
+        return str(self._trained.decoder.decode(pieces))
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the pieces of a text as a person can read them."""
+        return [self.token(index) for index in self.encode(text)]
+
+    def token(self, index: int) -> str:
+        """Return one token as a person can read it; a byte beyond ASCII shows as `<C3>`."""
+        byte = index - len(SPECIAL_TOKENS)
+        if not self._is_bytes or not 0 <= byte < 256:
+            return self._tokens[index]
+        if chr(byte) == " ":
+            return "▁"
+        return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
+
+    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return how tokens are spelled, one after the other."""
+        return tuple(self.token(number) for number in ids)
+
+    def word_index(self, text: str) -> list[int]:
+        """Return for each piece of a text the word it belongs to, counted from 0.
+
+        Words are those of `split_words`, taken from the text in Unicode form NFC. A piece of
+        nothing but blanks belongs to the word that follows.
+        """
+        text = unicodedata.normalize("NFC", text)
+        ends = _word_ends(text)
+        offsets = self._trained.encode(text, add_special_tokens=False).offsets
+        return [_find_word(ends, text, span) for span in offsets]
+
+    def tokens_in_order(self) -> list[str]:
+        """Return the spelling of every token, by its id."""
+        return list(self._tokens)
+
+    def word_beginnings(self) -> list[bool]:
+        """Tell for each token id whether a word begins with it; a mark is a word by itself."""
+        if any(token.startswith("##") for token in self._tokens):
+            return [not token.startswith("##") for token in self._tokens]
+        return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return for each piece of a text in Unicode form NFC where it begins and ends."""
+        return list(self._trained.encode(text, add_special_tokens=False).offsets)
+
+    def unknown(self, text: str) -> list[str]:
+        """Return what of a text the vocabulary has never seen."""
+        text = unicodedata.normalize("NFC", text)
+        return [
+            text[start:end].strip()
+            for (start, end), index in zip(self.spans(text), self.encode(text), strict=True)
+            if index == self.unk
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write the tokenizer as one file in the library's own JSON format."""
+        write_text(path, self._trained.to_str(pretty=True) + "\n")
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        """Read what `save` wrote."""
+        try:
+            trained = library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
+        except Exception as error:  # The library raises nothing more precise.
+            raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
+        ids = trained.get_vocab(with_added_tokens=True)
+        for spellings in ROLES.values():
+            if not any(spelling in ids for spelling in spellings):
+                raise CheckpointError(
+                    f"{path} must hold a token spelled {one_of(spellings)}, but has none."
+                )
+        return cls(trained)
+
+
+def _find(ids: dict[str, int], spellings: Sequence[str]) -> int:
+    return next(ids[spelling] for spelling in spellings if spelling in ids)
+
+
+def _word_ends(text: str) -> list[int]:
+    ends: list[int] = []
+    for word in split_words(text):
+        ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
+    return ends
+
+
+def _find_word(ends: list[int], text: str, span: tuple[int, int]) -> int:
+    start, end = span
+    while start < end and text[start].isspace():
+        start += 1
+    return max(min(bisect_right(ends, start), len(ends) - 1), 0)

@@ -1,0 +1,1 @@
+"""Videos: files, frames and field."""

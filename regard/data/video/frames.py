@@ -1,0 +1,134 @@
+"""A reference → the frames of a video: a folder of them, an animated image, or a numbered one."""
+
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from regard.core.errors import DataError
+from regard.data.datasets.synthetic.moving import draw_motion, find_motion
+from regard.data.image.io import open_image, to_8_bits
+from regard.data.image.resize import Frame, Pixels, to_pixels
+
+SUFFIXES = frozenset((".gif", ".webp", ".png", ".apng"))
+"""What the names of animated images end in."""
+FRAME_SUFFIXES = frozenset((".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"))
+"""What the names of frames end in, where a folder holds other files, too."""
+
+MAX_FRAMES = 10_000
+"""Frames that a video may have; of more, somebody should choose a part."""
+
+
+def _draw_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
+    drawn = draw_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
+    if frame.channels == 3:
+        return np.ascontiguousarray(drawn.transpose(0, 3, 1, 2))  # (F, C, Y, X)
+    return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in drawn])
+
+
+VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _draw_moving}
+"""Where numbered videos come from, by the name that their references begin with."""
+
+
+def is_numbered(reference: str) -> bool:
+    """Tell whether a reference is a numbered video; a folder is found under `./moving/5`."""
+    name, _, argument = reference.partition("/")
+    return name in VIDEOS and argument[-1:].isdecimal()
+
+
+def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
+    """Read a video, evenly from its beginning to its end: (F, C, Y, X).
+
+    Args:
+        reference: A folder of frames with a number each, an animated GIF, WebP or PNG, or a
+            numbered video of a data set such as `moving/0/17`.
+        num_frames: How many frames are taken; some of a shorter video come more than once.
+        frame: What each becomes.
+    """
+    if is_numbered(reference):
+        return VIDEOS[reference.partition("/")[0]](reference, num_frames, frame)
+    place = Path(reference)
+    if place.is_dir():
+        return _read_folder(place, num_frames, frame)
+    if not place.exists():
+        raise DataError(f"{reference} does not exist.")
+    return _read_animation(place, num_frames, frame)
+
+
+def list_frames(folder: Path) -> list[Path]:
+    """Return the frames of a folder by the last number in their names, of which none may lack."""
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() not in FRAME_SUFFIXES or path.name.startswith("."):
+            continue
+        digits = re.findall(r"\d+", path.stem, re.ASCII)
+        if not digits:
+            raise DataError(
+                f"{path} has no number in its name. Frames must be numbered, as frame_001.png is."
+            )
+        if (number := int(digits[-1])) in found:
+            raise DataError(
+                f"{folder} has two frames of the number {number}: {found[number].name} and "
+                f"{path.name}. Leave one."
+            )
+        found[number] = path
+    if not found:
+        raise DataError(f"{folder} holds no frame, but a video needs at least two images.")
+    numbers = sorted(found)
+    for before, after in zip(numbers, numbers[1:], strict=False):
+        if after != before + 1:
+            raise DataError(
+                f"{folder} has no frame {before + 1}: {found[after].name} follows "
+                f"{found[before].name}. Number the frames without a gap."
+            )
+    return [found[number] for number in numbers]
+
+
+def choose_frames(num: int, wanted: int) -> list[int]:
+    """Return which of `num` frames stand for a video of `wanted`: the first, the last, evenly."""
+    return [int(place) for place in np.linspace(0, num - 1, wanted).round()]
+
+
+def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
+    paths = list_frames(folder)
+    _check_number(str(folder), len(paths))
+    chosen = choose_frames(len(paths), num_frames)
+    pixels = {
+        number: to_pixels(open_image(str(paths[number]), max_pixels=frame.max_pixels), frame)
+        for number in dict.fromkeys(chosen)
+    }
+    return np.stack([pixels[number] for number in chosen])
+
+
+def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
+    # The first frame says what is wrong with a file that is no image, or too large.
+    open_image(str(path), max_pixels=frame.max_pixels)
+    with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
+        num = getattr(image, "n_frames", 1)
+        _check_number(str(path), num)
+        chosen = choose_frames(num, num_frames)
+        pixels: dict[int, Pixels] = {}
+        try:
+            for number in dict.fromkeys(chosen):
+                image.seek(number)
+                pixels[number] = to_pixels(to_8_bits(image), frame)
+        # What a damaged file makes the decoders raise is no closed list.
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise DataError(f"{path} is a damaged video ({reason}).") from None
+    return np.stack([pixels[number] for number in chosen])
+
+
+def _check_number(reference: str, num: int) -> None:
+    if num < 2:
+        raise DataError(
+            f"{reference} has one frame, but a video needs at least two. Read it as an image: set "
+            "`data.source.kind` to 'image'."
+        )
+    if num > MAX_FRAMES:
+        raise DataError(
+            f"{reference} has {num:,} frames, but a video has {MAX_FRAMES:,} at most. Cut it."
+        )

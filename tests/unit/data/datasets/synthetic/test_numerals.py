@@ -1,0 +1,61 @@
+import random
+
+import pytest
+
+from regard.data.datasets.synthetic.numerals import MAX_DIGITS, SCALES, SMALL, TENS, spell
+
+
+def value(words):
+    """Read a number back: another road, from left to right and without digits."""
+    total, group = 0, 0
+    for word in words.replace("-", " ").split():
+        if word in SMALL:
+            group += SMALL.index(word)
+        elif word in TENS:
+            group += 10 * TENS.index(word)
+        elif word == "hundred":
+            group *= 100
+        elif word in SCALES:
+            total, group = total + group * 1000 ** SCALES.index(word), 0
+        else:
+            assert word == "and"
+    return total + group
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (0, "zero"),
+        (7, "seven"),
+        (13, "thirteen"),
+        (40, "forty"),
+        (99, "ninety-nine"),
+        (100, "one hundred"),
+        (123, "one hundred and twenty-three"),
+        (1_000, "one thousand"),
+        (1_005, "one thousand and five"),
+        (1_205, "one thousand two hundred and five"),
+        (20_100, "twenty thousand one hundred"),
+        (100_001, "one hundred thousand and one"),
+        (112_000, "one hundred and twelve thousand"),
+        (1_000_023, "one million and twenty-three"),
+        (1_023_000, "one million twenty-three thousand"),
+        (10**33, "one decillion"),
+    ],
+)
+def test_numbers_are_written_as_people_say_them(number, words):
+    assert spell(number) == words
+
+
+def test_no_two_numbers_are_written_alike():
+    assert len({spell(number) for number in range(20_000)}) == 20_000
+
+
+def test_small_numbers_are_read_back():
+    assert all(value(spell(number)) == number for number in range(20_000))
+
+
+def test_large_numbers_are_read_back():
+    draw = random.Random(0)
+    drawn = [draw.randrange(10 ** draw.randint(1, MAX_DIGITS)) for _ in range(500)]
+    assert all(value(spell(number)) == number for number in [*drawn, 10**MAX_DIGITS - 1])

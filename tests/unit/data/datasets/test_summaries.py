@@ -1,0 +1,105 @@
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from regard.core.errors import DataError
+from regard.data.datasets.catalog import find_data
+from regard.data.example import Example
+from regard.tasks.reading import read_pairs
+from regard.tasks.recipe import DataConfig
+
+DATA = os.environ.get("REGARD_DATA", "")
+
+
+def needs(name):
+    reason = f"REGARD_DATA has no folder {name}"
+    return pytest.mark.skipif(not (Path(DATA) / name).is_dir(), reason=reason)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """Keep each test away from the data of whoever runs it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("REGARD_DATA", str(tmp_path))
+
+
+@pytest.fixture
+def synopsis(tmp_path):
+    def write(**sides):
+        for side, pairs in sides.items():
+            write_gz(tmp_path / "synopsis" / f"{side}.tsv.gz", ["\t".join(pair) for pair in pairs])
+
+    return write
+
+
+def write_gz(path, lines):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
+def test_descriptions_keep_their_official_split(synopsis):
+    synopsis(train=[("A tool.", "tool")], valid=[("A game.", "game")], test=[("A font.", "font")])
+    splits = find_data("synopsis")
+    assert [*splits.train, *splits.valid, *splits.test] == [
+        Example("A tool.", "tool"),
+        Example("A game.", "game"),
+        Example("A font.", "font"),
+    ]
+    assert splits.note.endswith(
+        "1 train, 1 valid, 1 test; no training pair has a source that is held out, too"
+    )
+
+
+def test_the_note_tells_how_many_sources_are_on_two_sides(synopsis):
+    train = [("A tool.", "tool"), ("a  Tool.", "same tool"), ("Other.", "other")]
+    synopsis(train=train, valid=[("A game.", "game")], test=[("A tool.", "font")])
+    note = find_data("synopsis").note
+    assert note.endswith("; 2 training pairs have a source that is held out, too")
+
+
+def test_what_is_trained_on_shares_no_source(synopsis):
+    train = [("A tool.", "tool"), ("Other.", "other")]
+    synopsis(train=train, valid=[("A game.", "game")], test=[("A tool.", "font")])
+    splits = read_pairs(("synopsis",), (), (), config=DataConfig())
+    assert splits.train == [Example("Other.", "other")]
+    assert splits.note.endswith("; 1 training pairs left out, their source is held out")
+
+
+def test_an_abstract_is_one_text_with_all_its_summaries(tmp_path):
+    value = {"source": ["One.", "Two."], "target": ["a", "b", "c"], "title": "T", "paper_id": "x"}
+    for side in ("train", "dev", "test"):
+        write_gz(tmp_path / "scitldr" / f"{side}.jsonl.gz", [json.dumps(value)])
+    splits = find_data("scitldr")
+    assert splits.train == splits.valid == splits.test
+    assert splits.test == [Example("One. Two.", "a", references=("b", "c"))]
+
+
+@pytest.mark.parametrize("name", ["synopsis", "scitldr"])
+def test_without_the_folder_it_says_where_it_should_be(name):
+    with pytest.raises(DataError, match=f"'{name}' is read from the folder .* in `REGARD_DATA`"):
+        find_data(name)
+
+
+@pytest.mark.parametrize("name", ["synopsis", "scitldr"])
+def test_nothing_follows_their_name(name):
+    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':x'"):
+        find_data(f"{name}:x")
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "note"),
+    [
+        pytest.param(
+            "synopsis", (32_000, 1_000, 1_000), "no training pair has", marks=needs("synopsis")
+        ),
+        pytest.param("scitldr", (1_992, 619, 618), "3 training pairs have", marks=needs("scitldr")),
+    ],
+)
+def test_the_real_ones_have_the_sizes_they_are_known_for(monkeypatch, name, sizes, note):
+    monkeypatch.setenv("REGARD_DATA", DATA)
+    splits = find_data(name)
+    assert (len(splits.train), len(splits.valid), len(splits.test)) == sizes
+    assert note in splits.note

@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.data.standardize import Standard, from_moments
+
+
+def test_moments_give_mean_and_deviation():
+    values = np.random.default_rng(0).normal(3, 2, (500, 2))
+    mean, std = from_moments(np.array([values.mean(0), (values**2).mean(0)]), 0.1)
+    assert np.allclose(mean, values.mean(0)) and np.allclose(std, values.std(0))
+
+
+def test_what_is_all_alike_is_not_blown_up():
+    assert from_moments(np.array([[2.0], [4.0]]), 0.1) == ([2.0], [0.1])
+
+
+def test_axes_follow_the_channels():
+    mean, std = Standard((1.0, 2.0), (3.0, 4.0), num=2, name="channels", num_after=2).on(
+        torch.device("cpu")
+    )
+    assert mean.shape == std.shape == (2, 1, 1)
+
+
+def test_a_wrong_number_is_refused():
+    with pytest.raises(ConfigError, match=r"`channels` \(3\) values each, but have 2 and 3"):
+        Standard((0.0, 0.0), (1.0, 1.0, 1.0), num=3, name="channels")

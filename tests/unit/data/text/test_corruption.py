@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from regard.core.errors import ConfigError
+from regard.data.batching import BatchConfig
+from regard.data.text.corruption import CorruptedBatches, Corruption, CorruptionConfig
+from regard.data.text.field import TextField
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
+
+CONFIG = CorruptionConfig(num_sentinels=8)
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    words = " ".join(f"w{number}" for number in range(200))
+    config = TokenizerConfig(kind="word", extra_tokens=CONFIG.sentinels)
+    return train_tokenizer(config, [words])
+
+
+@pytest.fixture(scope="module")
+def texts(tokenizer):
+    generator = np.random.default_rng(0)
+    return [
+        generator.integers(12, tokenizer.vocab_size, length).tolist()
+        for length in generator.integers(1, 120, 300)
+    ]
+
+
+def corrupt(tokenizer, texts, epoch=0, config=CONFIG, rows=None):
+    corruption = Corruption(config, tokenizer, seed=1)
+    rows = np.arange(len(texts)) if rows is None else rows
+    return corruption.corrupt(texts, rows, epoch=epoch)
+
+
+def put_back(source, target, sentinels):
+    """Put the spans of a target where its sentinels stand in the source."""
+    spans, present = {}, None
+    for token in target[1:-1]:
+        if token in sentinels:
+            present = spans.setdefault(token, [])
+        else:
+            present.append(token)
+    return [token for part in source[:-1] for token in spans.get(part, [part])]
+
+
+def test_source_and_target_together_are_the_text(tokenizer, texts):
+    sentinels = Corruption(CONFIG, tokenizer, seed=1).sentinels
+    for text, source, target in zip(texts, *corrupt(tokenizer, texts), strict=True):
+        assert put_back(source, target, sentinels) == text
+        assert (target[0], target[-1], source[-1]) == (tokenizer.sos, tokenizer.eos, tokenizer.eos)
+
+
+def test_sentinels_come_in_order_and_equally_on_both_sides(tokenizer, texts):
+    sentinels = Corruption(CONFIG, tokenizer, seed=1).sentinels
+    for source, target in zip(*corrupt(tokenizer, texts), strict=True):
+        marks = [token for token in source if token in sentinels]
+        assert marks == [token for token in target if token in sentinels]
+        assert marks == sentinels[: len(marks)]
+
+
+def test_the_share_and_the_mean_length_are_kept(tokenizer):
+    text = list(range(12, 112))
+    source, target = (side[0] for side in corrupt(tokenizer, [text]))
+    num_spans = len(set(source) & set(target)) - 1  # without the end
+    assert num_spans == 5
+    assert len(target) - 2 - num_spans == 15
+
+
+def test_spans_are_not_longer_than_there_are_sentinels_for(tokenizer):
+    config = CorruptionConfig(share=0.5, mean_length=1.0, num_sentinels=2)
+    source, _ = corrupt(tokenizer, [list(range(12, 112))], config=config)
+    assert len(set(source[0]) & set(Corruption(config, tokenizer, seed=1).sentinels)) == 2
+
+
+def test_each_epoch_takes_out_other_spans(tokenizer, texts):
+    assert corrupt(tokenizer, texts) != corrupt(tokenizer, texts, epoch=1)
+
+
+def test_a_draw_hangs_on_the_text_alone(tokenizer, texts):
+    sources, _ = corrupt(tokenizer, texts)
+    alone, _ = corrupt(tokenizer, [texts[7]], rows=np.array([7]))
+    assert alone[0] == sources[7]
+
+
+def test_batches_hold_other_pairs_in_each_epoch_and_the_same_after_a_resume(tokenizer, texts):
+    def build():
+        return CorruptedBatches(
+            texts,
+            BatchConfig(max_tokens=500),
+            corruption=Corruption(CONFIG, tokenizer, seed=1),
+            field=TextField(tokenizer, has_start=True),
+        )
+
+    first, again = list(build().epoch(1)), list(build().epoch(1, skip=2))
+    assert [batch.source.tolist() for batch in first[2:]] == [b.source.tolist() for b in again]
+    by_row = [
+        {
+            row: ids
+            for b in build().epoch(n)
+            for row, ids in zip(b.rows, b.source.tolist(), strict=True)
+        }
+        for n in (0, 1)
+    ]
+    assert by_row[0] != by_row[1]
+
+
+def test_a_vocabulary_without_sentinels_is_refused():
+    plain = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+    with pytest.raises(ConfigError, match=r"no token '<x0>'"):
+        Corruption(CONFIG, plain, seed=1)
