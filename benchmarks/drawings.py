@@ -9,8 +9,8 @@ import torch
 from matplotlib.figure import Figure
 
 from regard.attention.positions import sinusoids
-from regard.visual import picture
-from regard.visual.matrix import matrices
+from regard.plots import figure as picture
+from regard.plots.matrix import matrices
 
 FOLDER = Path(__file__).parent.parent / "docs"
 

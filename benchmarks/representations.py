@@ -13,6 +13,7 @@ from regard.metrics.representation.roc import roc_curve
 from regard.metrics.vision.images import mse
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders import BottleneckEncoder
+from regard.plots.code_planes import MOST_DOTS
 from regard.studies import jpeg
 from regard.studies.anomalies import Judge, detect
 from regard.studies.compression import Compressor
@@ -20,7 +21,6 @@ from regard.studies.reduction import reduce
 from regard.studies.subjects import Subject
 from regard.tasks.codes import draw_codes, mix_codes
 from regard.tasks.picture_measures import to_bytes
-from regard.visual.planes import MOST_DOTS
 
 NUM_SHOWN = 8
 NUM_DRAWN = 40

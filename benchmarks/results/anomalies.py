@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from regard.visual import picture
-from regard.visual.detection import detection
+from regard.plots import figure as picture
+from regard.plots.roc import detection
 
 from .parts import Runs, making, table
 

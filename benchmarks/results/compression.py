@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from regard.plots import figure as picture
 from regard.studies.jpeg import Rate, draw, quality_at
-from regard.visual import picture
 
 from .parts import Runs, making, table
 

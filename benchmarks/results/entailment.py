@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import write_text
-from regard.visual import heatmap
+from regard.plots import heatmap
 
 from .parts import Runs, making, table
 

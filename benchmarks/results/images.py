@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.core.files import read_json
-from regard.visual import curves, picture
+from regard.plots import curves
+from regard.plots import figure as picture
 
 from .parts import Runs, changes, making, score, table
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from regard.core.config import from_dict
 from regard.core.files import read_json
+from regard.plots import figure as picture
 from regard.tasks.recipe import Recipe
-from regard.visual import picture
 
 from .parts import LEAST, Runs, making, samples, score, table
 from .rungs import draw

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.visual import curves, picture
+from regard.plots import curves
+from regard.plots import figure as picture
 
 from .parts import LEAST, Runs, at, making, points, table
 

@@ -6,7 +6,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator
 
-from regard.visual import picture
+from regard.plots import figure as picture
 
 from .parts import table
 

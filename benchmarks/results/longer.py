@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import write_text
-from regard.visual import curves, heatmap, picture
-from regard.visual.labels import MAX_WIDTH
+from regard.plots import curves, heatmap
+from regard.plots import figure as picture
+from regard.plots.labels import MAX_WIDTH
 
 from .parts import Runs, changes, making, plain, score, spread, table
 

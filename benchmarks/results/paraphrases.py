@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from regard.visual import picture
-from regard.visual.scatter import grouped
+from regard.plots import figure as picture
+from regard.plots.scatter import grouped
 
 from .parts import changes, noted, plain, table
 

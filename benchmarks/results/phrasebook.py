@@ -5,7 +5,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from regard.visual import curves, picture
+from regard.plots import curves
+from regard.plots import figure as picture
 
 from .parts import Runs, at, making, points, samples, table
 

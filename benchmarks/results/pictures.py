@@ -7,9 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from regard.visual import curves, picture
-from regard.visual.planes import planes
-from regard.visual.tiles import sheet
+from regard.plots import curves
+from regard.plots import figure as picture
+from regard.plots.code_planes import planes
+from regard.plots.grid import sheet
 
 from .parts import Runs, making, noted, score, spread, table
 from .pixels import tile, tiles

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.visual.pixels import fit
-from regard.visual.tiles import Tile
+from regard.plots.grid import Tile
+from regard.plots.pixels import fit
 
 
 def to_text(pixels: NDArray[np.uint8]) -> dict[str, Any]:

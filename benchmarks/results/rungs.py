@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from regard.visual.picture import COLOURS, style
+from regard.plots.figure import COLOURS, style
 
 _BLUE, _ORANGE, _GREEN, _PURPLE, _, _GREY = COLOURS
 

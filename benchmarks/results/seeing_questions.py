@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from regard.data.datasets.synthetic.scenes import draw
-from regard.visual import overlay, tiles
-from regard.visual.pixels import fit
-from regard.visual.tiles import Tile
+from regard.plots import grid as tiles
+from regard.plots import overlay
+from regard.plots.grid import Tile
+from regard.plots.pixels import fit
 
 from .parts import Runs, changes, making, score, shrink, spread, table
 

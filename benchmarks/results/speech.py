@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import read_json
-from regard.visual import curves, picture, spectrogram
+from regard.plots import curves, spectrogram
+from regard.plots import figure as picture
 
 from .parts import Runs, changes, making, plain, score, shrink, spread, table
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import write_text
-from regard.visual import curves, heatmap, picture
+from regard.plots import curves, heatmap
+from regard.plots import figure as picture
 
 from .parts import LEAST, Runs, changes, making, score, table
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from regard.core.files import write_text
 from regard.data.datasets.synthetic.moving import draw_motion, find_motion
-from regard.visual import heatmap, overlay, tiles
+from regard.plots import grid as tiles
+from regard.plots import heatmap, overlay
 
 from .parts import Runs, changes, making, shrink, spread, table
 from .pictures import tell_changes

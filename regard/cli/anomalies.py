@@ -33,10 +33,10 @@ def anomalies(
     for each item its error and whether it is odd. With two: how well errors tell them apart.
     """
     from regard.core.errors import ConfigError
+    from regard.plots import grid as tiles
     from regard.studies.anomalies import detect, find_threshold
     from regard.studies.subjects import Subject
     from regard.tasks.runs import describe_making
-    from regard.visual import tiles
 
     if out is not None:
         tiles.check_path(out, "--out")

@@ -55,9 +55,9 @@ def chat(
     """
     from regard.core.config import at_least
     from regard.core.files import append_json_line
+    from regard.plots.labels import clean
     from regard.tasks.reranking import answering, check_writer
     from regard.tasks.runs import load
-    from regard.visual.labels import clean
 
     at_least("turns", turns, 0)
     task = load(run, device)

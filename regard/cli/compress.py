@@ -27,10 +27,10 @@ def compress(
     kept, only their order.
     """
     from regard.core.errors import ConfigError
+    from regard.plots import grid as tiles
     from regard.studies.compression import Compressor
     from regard.studies.jpeg import draw, quality_at, rates
     from regard.studies.subjects import Subject
-    from regard.visual import tiles
 
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")

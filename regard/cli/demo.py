@@ -105,7 +105,7 @@ def _translate(predictors: "dict[str, Predictor]") -> None:
 def _look(predictors: "dict[str, Predictor]", console: "Console") -> None:
     """Draw where every model looks while it translates the first sentence."""
     from regard.data.example import Example
-    from regard.visual import terminal
+    from regard.plots import terminal
 
     print("\nWhere they looked (rows: what they wrote; columns: what they read):")
     for name, predictor in predictors.items():

@@ -8,7 +8,7 @@ import typer
 from regard.cli.options import Device, Run
 
 if TYPE_CHECKING:
-    from regard.visual.tiles import Tile
+    from regard.plots.grid import Tile
 
 
 def show(
@@ -33,10 +33,10 @@ def show(
     from rich.console import Console
 
     from regard.core.errors import ConfigError
+    from regard.plots import heatmap, spectrogram, terminal
     from regard.tasks.listening import listen_through
     from regard.tasks.runs import load
     from regard.tasks.seeing import hang, look_through, num_columns
-    from regard.visual import heatmap, spectrogram, terminal
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
@@ -82,7 +82,8 @@ def _show_tiles(
     """Draw images in the terminal or a file."""
     from rich.console import Console
 
-    from regard.visual import blocks, tiles
+    from regard.plots import grid as tiles
+    from regard.plots import terminal_image as blocks
 
     if out is None:
         console = Console()

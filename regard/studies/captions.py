@@ -9,12 +9,12 @@ from regard.data.datasets.synthetic.scenes.captions import TOGETHER
 from regard.data.datasets.synthetic.scenes.things import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.plots.grid import Tile, sheet
 from regard.studies.findings import Findings, Picture, Relation
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 from regard.tasks.seeing import look_through
-from regard.visual.tiles import Tile, sheet
 
 DATA = "scenes"
 MODELS = {

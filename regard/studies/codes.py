@@ -7,10 +7,10 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError
+from regard.plots.grid import COLUMNS, Tile, check_path, save, sheet
+from regard.plots.pixels import check_image, fit
 from regard.tasks.autoencoding import AutoencodingTask
 from regard.tasks.prediction import as_picture
-from regard.visual.pixels import check_image, fit
-from regard.visual.tiles import COLUMNS, Tile, check_path, save, sheet
 
 MOST_IMAGES = 500
 """Images of a sheet; more would not be a picture that anybody looks at."""

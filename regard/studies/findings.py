@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from regard.core.files import write_json, write_text
-from regard.visual import picture
-from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
+from regard.plots import figure as picture
+from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 
 RESULTS = "results.json"
 REPORT = "report.html"

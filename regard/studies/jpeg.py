@@ -19,7 +19,7 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.metrics.vision.images import psnr
-from regard.visual.curves import lines
+from regard.plots.curves import lines
 
 QUALITIES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 70, 80, 85, 90, 95)
 BLOCK = 8

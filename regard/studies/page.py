@@ -1,12 +1,12 @@
 """A comparison as one self-contained page."""
 
+from regard.plots import curves
+from regard.plots.figure import to_svg
+from regard.plots.html import Section, facts, figure, join, paragraph, report, table
+from regard.plots.labels import Markup
 from regard.studies.comparison import Comparison
 from regard.studies.disagreement import Disagreement
 from regard.studies.parts import Part, find_parts
-from regard.visual import curves
-from regard.visual.labels import Markup
-from regard.visual.picture import to_svg
-from regard.visual.report import Section, facts, figure, join, paragraph, report, table
 
 
 def comparison_page(comparison: Comparison, *, title: str = "") -> Markup:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from regard.metrics.grouping import Group
 from regard.metrics.text.bleu import bleu
+from regard.plots.curves import Points
 from regard.studies.comparison import Comparison, Standing
 from regard.studies.contenders import Contender
-from regard.visual.curves import Points
 
 LEAST = 20
 """On fewer sentences than this BLEU says little: a curve leaves them out."""

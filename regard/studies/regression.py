@@ -12,9 +12,9 @@ from torch.nn.functional import mse_loss
 from torch.optim import SGD
 
 from regard.attention.pooling import KernelRegression
+from regard.plots.curves import Points, lines
+from regard.plots.matrix import matrices
 from regard.studies.findings import Findings, Picture, Relation
-from regard.visual.curves import Points, lines
-from regard.visual.matrix import matrices
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"
 SLOWER = "smaller steps"

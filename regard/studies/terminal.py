@@ -4,10 +4,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from regard.plots.labels import clean
 from regard.studies.comparison import Comparison
 from regard.studies.disagreement import Disagreement
 from regard.studies.parts import Part, find_parts
-from regard.visual.labels import clean
 
 
 def show(comparison: Comparison, console: Console) -> None:

@@ -9,8 +9,8 @@ from regard.data.audio.field import AudioField
 from regard.data.batch import Batch
 from regard.models.heads.ctc import align, num_needed
 from regard.models.interfaces import Memory
+from regard.plots.spectrogram import Hearing
 from regard.tasks.prediction import AttentionMap, Recording
-from regard.visual.spectrogram import Hearing
 
 if TYPE_CHECKING:
     from regard.tasks.predictor import Predictor

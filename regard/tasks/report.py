@@ -7,6 +7,11 @@ from typing import Any
 from regard.core.files import read_json, read_json_lines, write_text
 from regard.data.example import Example
 from regard.metrics.grouping import Group
+from regard.plots import curves, heatmap, spectrogram
+from regard.plots.figure import to_svg
+from regard.plots.grid import Tile, sheet
+from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
+from regard.plots.pixels import check_image, fit
 from regard.tasks import runs
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.listening import listen_through
@@ -14,11 +19,6 @@ from regard.tasks.prediction import AttentionMap
 from regard.tasks.predictor import Predictor
 from regard.tasks.representations import representation_sections
 from regard.tasks.seeing import look_through, num_columns
-from regard.visual import curves, heatmap, spectrogram
-from regard.visual.picture import to_svg
-from regard.visual.pixels import check_image, fit
-from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
-from regard.visual.tiles import Tile, sheet
 
 MOST_ERRORS = 15
 """Kinds of errors that are shown."""

@@ -9,14 +9,14 @@ from regard.core.errors import RegardError
 from regard.core.files import write_text
 from regard.core.logging import logger
 from regard.data.text.field import Text
+from regard.plots import curves
+from regard.plots.figure import to_svg
+from regard.plots.html import Section, figure, join, paragraph, report, table
+from regard.plots.scatter import shaded
 from regard.tasks.embedding import embed, project
 from regard.tasks.evaluation import as_text
 from regard.tasks.probing import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe
 from regard.tasks.task import Task
-from regard.visual import curves
-from regard.visual.picture import to_svg
-from regard.visual.report import Section, figure, join, paragraph, report, table
-from regard.visual.scatter import shaded
 
 MOST_POINTS = 500
 """Sentences on the map; more would hide each other."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from regard.plots.grid import COLUMNS, Tile
+from regard.plots.overlay import film, strip
+from regard.plots.pixels import check_image, fit
 from regard.tasks.prediction import AttentionMap, Picture
-from regard.visual.overlay import film, strip
-from regard.visual.pixels import check_image, fit
-from regard.visual.tiles import COLUMNS, Tile
 
 
 def look_through(found: AttentionMap) -> list[Tile]:

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
+from regard.plots.overlay import overlay
+from regard.plots.pixels import fit
 from regard.tasks.prediction import AttentionMap
 from regard.tasks.seeing import look_through
-from regard.visual.overlay import overlay
-from regard.visual.pixels import fit
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
 

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.core.errors import DataError
-from regard.visual.terminal import heatmap
+from regard.plots.terminal import heatmap
 
 EYE = np.eye(3)
 WORDS = ["a", "bb", "ccc"]

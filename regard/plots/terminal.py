@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from regard.visual.labels import MAX_WIDTH, clean, shorten
-from regard.visual.weights import check_weights, greatest
+from regard.plots.labels import MAX_WIDTH, clean, shorten
+from regard.plots.weights import check_weights, greatest
 
 _SHADES = {"░": 0.05, "▒": 0.25, "▓": 0.5, "█": 0.75}
 # From dark to bright: a picture of its own, on light and on dark terminals alike.

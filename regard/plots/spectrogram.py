@@ -14,11 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from rich.text import Text
 
 from regard.core.errors import DataError
-from regard.visual import blocks, terminal, tiles
-from regard.visual.labels import MAX_WIDTH, clean, shorten
-from regard.visual.picture import COLOURS, style
-from regard.visual.pixels import Pixels
-from regard.visual.weights import check_weights, greatest
+from regard.plots import grid as tiles
+from regard.plots import terminal
+from regard.plots import terminal_image as blocks
+from regard.plots.figure import COLOURS, style
+from regard.plots.labels import MAX_WIDTH, clean, shorten
+from regard.plots.pixels import Pixels
+from regard.plots.weights import check_weights, greatest
 
 Floats = NDArray[np.floating[Any]]
 

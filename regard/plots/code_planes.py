@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.visual.labels import clean
-from regard.visual.picture import COLOURS, style, to_svg
+from regard.plots.figure import COLOURS, style, to_svg
+from regard.plots.labels import clean
 
 MOST_DOTS = 2_000
 """Dots of a plane; of more items, evenly many are left out."""

@@ -1,8 +1,8 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.visual.matrix import matrices
-from regard.visual.picture import to_svg
+from regard.plots.figure import to_svg
+from regard.plots.matrix import matrices
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]
 

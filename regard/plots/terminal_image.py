@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from regard.visual.labels import clean, shorten
-from regard.visual.pixels import Pixels, check_image, fit
-from regard.visual.tiles import MARKS, Tile
+from regard.plots.grid import MARKS, Tile
+from regard.plots.labels import clean, shorten
+from regard.plots.pixels import Pixels, check_image, fit
 
 WIDTH = 30
 """Cells of an image, where there is room."""

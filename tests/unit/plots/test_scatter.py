@@ -1,8 +1,8 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.visual.picture import COLOURS, to_svg
-from regard.visual.scatter import grouped, shaded
+from regard.plots.figure import COLOURS, to_svg
+from regard.plots.scatter import grouped, shaded
 
 LABELS = ["He sees her.", "Her he sees.", "<b>She & him.</b>"]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from regard.visual.labels import clean, escape, shorten
+from regard.plots.labels import clean, escape, shorten
 
 
 def test_terminal_codes_are_made_harmless():

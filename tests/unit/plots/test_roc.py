@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.visual.detection import detection
+from regard.plots.roc import detection
 
 CURVES = {"errors": [(0.0, 0.0), (0.2, 0.9), (1.0, 1.0)]}
 

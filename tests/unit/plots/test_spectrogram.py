@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.visual.spectrogram import LINES, Hearing, draw, in_terminal, save, spans
+from regard.plots.spectrogram import LINES, Hearing, draw, in_terminal, save, spans
 
 
 @pytest.fixture

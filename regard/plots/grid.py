@@ -15,11 +15,11 @@ from rich.cells import cell_len
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import write_text
-from regard.visual import picture
-from regard.visual.labels import clean
-from regard.visual.picture import COLOURS, style, to_svg
-from regard.visual.pixels import KEPT, Pixels, check_image, fit
-from regard.visual.report import Section, figure, report
+from regard.plots import figure as picture
+from regard.plots.figure import COLOURS, style, to_svg
+from regard.plots.html import Section, figure, report
+from regard.plots.labels import clean
+from regard.plots.pixels import KEPT, Pixels, check_image, fit
 
 COLUMNS = 5
 """Images of a row: as many as fit on a page."""

@@ -13,10 +13,10 @@ from rich.cells import cell_len
 
 from regard.core.errors import ConfigError
 from regard.core.files import write_text
-from regard.visual.labels import MAX_WIDTH, Markup, clean, escape, shorten
-from regard.visual.picture import save_png, style
-from regard.visual.report import Section, figure, report
-from regard.visual.weights import check_weights, greatest
+from regard.plots.figure import save_png, style
+from regard.plots.html import Section, figure, report
+from regard.plots.labels import MAX_WIDTH, Markup, clean, escape, shorten
+from regard.plots.weights import check_weights, greatest
 
 _SLOPE = 50
 _STYLE = """\

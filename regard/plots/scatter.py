@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from regard.core.errors import DataError
-from regard.visual.labels import clean, shorten
-from regard.visual.picture import COLOURS, style, to_svg
+from regard.plots.figure import COLOURS, style, to_svg
+from regard.plots.labels import clean, shorten
 
 Points = Sequence[tuple[float, float]]
 """Pairs of x and y."""

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.visual.curves import Points
-from regard.visual.labels import clean
-from regard.visual.picture import COLOURS, style, to_svg
+from regard.plots.curves import Points
+from regard.plots.figure import COLOURS, style, to_svg
+from regard.plots.labels import clean
 
 NUM_BINS = 50
 

@@ -4,8 +4,8 @@ import matplotlib
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.visual.curves import bars
-from regard.visual.picture import save, style, to_svg
+from regard.plots.curves import bars
+from regard.plots.figure import save, style, to_svg
 
 
 def drawing():

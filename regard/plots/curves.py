@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from regard.core.errors import DataError
-from regard.visual.labels import clean
-from regard.visual.picture import COLOURS, style, to_svg
+from regard.plots.figure import COLOURS, style, to_svg
+from regard.plots.labels import clean
 
 Points = Sequence[tuple[float, float]]
 """Pairs of x and y."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.visual.labels import Markup, escape
+from regard.plots.labels import Markup, escape
 
 _STYLE = """\
 :root{color-scheme:light dark;--ground:#f6f8fa;--panel:#fff;--ink:#1f2933;--quiet:#5b6875;\

@@ -6,8 +6,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.core.errors import DataError
-from regard.visual.blocks import WIDTH, half_blocks, mosaic, shades
-from regard.visual.tiles import Tile
+from regard.plots.grid import Tile
+from regard.plots.terminal_image import WIDTH, half_blocks, mosaic, shades
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
 

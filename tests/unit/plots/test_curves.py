@@ -2,8 +2,8 @@ import pytest
 from matplotlib.text import Text
 
 from regard.core.errors import DataError
-from regard.visual.curves import bars, lines, loss_curve, scaling
-from regard.visual.picture import to_svg
+from regard.plots.curves import bars, lines, loss_curve, scaling
+from regard.plots.figure import to_svg
 
 JOURNAL = [
     {"kind": "train", "step": 1, "loss": 3.0, "tokens_per_second": 9.0},

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from regard.core.errors import ConfigError
 from regard.core.files import replacing, write_text
-from regard.visual.labels import Markup
+from regard.plots.labels import Markup
 
 COLOURS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 """Colours of lines and bars, to be told apart on light and on dark pages, colour-blind or not."""

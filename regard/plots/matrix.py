@@ -9,9 +9,9 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.visual.labels import clean
-from regard.visual.picture import style, to_svg
-from regard.visual.weights import greatest
+from regard.plots.figure import style, to_svg
+from regard.plots.labels import clean
+from regard.plots.weights import greatest
 
 _PANEL = 3.1
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.visual.weights import check_weights, greatest
+from regard.plots.weights import check_weights, greatest
 
 
 def test_lists_become_an_array():

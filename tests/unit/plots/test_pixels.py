@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.visual.pixels import KEPT, check_image, fit
+from regard.plots.pixels import KEPT, check_image, fit
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 1), (4, 6, 3)])

@@ -2,9 +2,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from regard.visual.heatmap import svg
-from regard.visual.labels import Markup
-from regard.visual.report import Section, cards, facts, figure, join, paragraph, report, table
+from regard.plots.heatmap import svg
+from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
+from regard.plots.labels import Markup
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 

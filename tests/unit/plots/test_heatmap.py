@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.visual.heatmap import save, svg
+from regard.plots.heatmap import save, svg
 
 SPACE = "{http://www.w3.org/2000/svg}"
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.0, 0.93]]
