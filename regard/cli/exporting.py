@@ -22,7 +22,7 @@ def hf(
     force: Annotated[bool, typer.Option("--force", help="Replace the model in --out.")] = False,
 ) -> None:
     """Write a masked language model or a Marian translator as a Hugging Face folder."""
-    from regard.exchange.exporting import export_run
+    from regard.interop.huggingface.export import export_run
 
     exported = export_run(Path(run), out, is_forced=force)
     for part in exported.left_out:

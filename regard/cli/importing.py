@@ -20,7 +20,7 @@ def hf(
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
 ) -> None:
     """Turn a BERT, RoBERTa, DistilBERT or Marian folder of Hugging Face's into a run."""
-    from regard.exchange.importing import import_folder
+    from regard.interop.huggingface.load import import_folder
 
     target = out or Path("runs") / folder.resolve().name
     imported = import_folder(folder, target, is_forced=force)

@@ -6,8 +6,8 @@ import warnings
 import pytest
 import torch
 
-from regard.exchange.exporting import export_run
-from regard.exchange.importing import import_folder
+from regard.interop.huggingface.export import export_run
+from regard.interop.huggingface.load import import_folder
 from regard.models.encoders.bert import segment
 from regard.search.beam import beam_search
 from regard.search.scorer import ModelScorer

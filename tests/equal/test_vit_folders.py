@@ -8,8 +8,8 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file
 
-from regard.exchange.exporting import export_run
-from regard.exchange.importing import import_folder
+from regard.interop.huggingface.export import export_run
+from regard.interop.huggingface.load import import_folder
 from regard.tasks.runs import load
 from tests.huggingface_folders import save_vit
 

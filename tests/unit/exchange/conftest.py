@@ -9,8 +9,8 @@ from regard.core.files import write_json
 from regard.data.batching import BatchConfig
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.exchange.layouts import LAYOUTS
-from regard.exchange.weights import write_tensors
+from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks.masked import MaskedTask

@@ -4,7 +4,7 @@ import pytest
 
 from regard.core.errors import CheckpointError
 from regard.data.text.tokenizers import Tokenizer
-from regard.exchange.sentencepiece import PieceModel, build_unigram, read_pieces
+from regard.interop.huggingface.sentencepiece import PieceModel, build_unigram, read_pieces
 
 CONTROL, UNKNOWN, BYTE = 3, 2, 6
 

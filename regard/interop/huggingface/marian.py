@@ -13,9 +13,9 @@ from regard.core.files import read_json
 from regard.core.logging import logger
 from regard.data.text.field import TOKENIZER, TextField
 from regard.data.text.tokenizers import Tokenizer
-from regard.exchange.layout import Layout, misfits_of, rename
-from regard.exchange.sentencepiece import build_unigram, read_pieces
-from regard.exchange.vocabularies import load_tokenizer, settle, write_tokenizer
+from regard.interop.huggingface.layout import Layout, misfits_of, rename
+from regard.interop.huggingface.sentencepiece import build_unigram, read_pieces
+from regard.interop.huggingface.vocabularies import load_tokenizer, settle, write_tokenizer
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
 from regard.tasks.predictor import Predictor

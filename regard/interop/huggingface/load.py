@@ -10,8 +10,8 @@ from regard.core.config import to_dict
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, replacing_folder, write_json
 from regard.core.tables import one_of, pick
-from regard.exchange.layouts import LAYOUTS
-from regard.exchange.weights import fill, read_tensors
+from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.weights import fill, read_tensors
 from regard.tasks import runs
 from regard.tasks.recipe import to_recipe
 from regard.training.checkpoint import save_weights

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
-from regard.exchange.layout import Layout
+from regard.interop.huggingface.layout import Layout
 from regard.training.checkpoint import put_weights, read_weights
 
 WEIGHTS = "model.safetensors"

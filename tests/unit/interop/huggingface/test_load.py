@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from regard.core.errors import CheckpointError, ConfigError
-from regard.exchange.importing import import_folder
+from regard.interop.huggingface.load import import_folder
 from regard.tasks.runs import load
 
 WORDS = "bert.embeddings.word_embeddings.weight"

@@ -7,10 +7,10 @@ from typing import Any
 
 from regard.core.errors import ExportError
 from regard.core.files import replacing_folder, write_json
-from regard.exchange.importing import check_free
-from regard.exchange.layout import Layout
-from regard.exchange.layouts import LAYOUTS
-from regard.exchange.weights import write_tensors
+from regard.interop.huggingface.layout import Layout
+from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.load import check_free
+from regard.interop.huggingface.weights import write_tensors
 from regard.tasks import runs
 from regard.tasks.task import Task
 

@@ -8,9 +8,9 @@ from regard.data.batching import BatchConfig
 from regard.data.text.field import both_sides
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.exchange import exporting
-from regard.exchange.exporting import export_run, find_layout
-from regard.exchange.importing import import_folder
+from regard.interop.huggingface import export as exporting
+from regard.interop.huggingface.export import export_run, find_layout
+from regard.interop.huggingface.load import import_folder
 from regard.models.build import ModelConfig
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig

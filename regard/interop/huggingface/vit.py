@@ -12,7 +12,7 @@ from regard.core.files import read_json, write_json
 from regard.core.logging import logger
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
-from regard.exchange.layout import Layout, misfits_of, rename
+from regard.interop.huggingface.layout import Layout, misfits_of, rename
 from regard.models.encoders import VitEncoderConfig
 from regard.tasks.classification import LABELS, ClassificationTask
 from regard.tasks.task import Task

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from regard.exchange.bert import BertLayout
+from regard.interop.huggingface.bert import BertLayout
 from regard.models.encoders.bert import BertEncoderConfig
 
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.data.text.tokenizers import Tokenizer
-from regard.exchange.layout import Layout, misfits_of, rename
-from regard.exchange.vocabularies import read_vocabulary, write_vocabulary
+from regard.interop.huggingface.layout import Layout, misfits_of, rename
+from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import BertEncoderConfig, segment
 from regard.tasks.masked import TOKENIZER, MaskedTask
 from regard.tasks.task import Task

@@ -5,7 +5,7 @@ import tokenizers as library
 from tokenizers import decoders, models
 
 from regard.core.errors import CheckpointError
-from regard.exchange.vocabularies import read_vocabulary, write_vocabulary
+from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 

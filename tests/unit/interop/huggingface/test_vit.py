@@ -7,10 +7,10 @@ from regard.core.errors import ConfigError, ExportError
 from regard.core.files import write_json
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
-from regard.exchange.exporting import find_layout
-from regard.exchange.importing import import_folder
-from regard.exchange.layouts import LAYOUTS
-from regard.exchange.weights import write_tensors
+from regard.interop.huggingface.export import find_layout
+from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.load import import_folder
+from regard.interop.huggingface.weights import write_tensors
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import ResnetEncoderConfig, VitEncoderConfig
 from regard.tasks.classification import ClassificationTask
