@@ -14,11 +14,11 @@ from regard.metrics.vision.images import mse
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders import BottleneckEncoder
 from regard.plots.code_planes import MOST_DOTS
-from regard.studies import jpeg
 from regard.studies.anomalies import Judge, detect
-from regard.studies.compression import Compressor
+from regard.studies.autoencoder import Subject
+from regard.studies.compression import jpeg
+from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
-from regard.studies.subjects import Subject
 from regard.tasks.codes import draw_codes, mix_codes
 from regard.tasks.picture_measures import to_bytes
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from PIL import Image
 
 from regard.core.files import read_json, write_json
-from regard.studies.findings import RESULTS
-from regard.studies.reproduction import reproduce
+from regard.studies.reproduce.experiments import reproduce
+from regard.studies.reproduce.findings import RESULTS
 
 NAME = "show-attend-tell"
 FOLDER = Path(__file__).parent.parent / "docs" / "results"

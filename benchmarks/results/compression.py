@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.plots import figure as picture
-from regard.studies.jpeg import Rate, draw, quality_at
+from regard.studies.compression.jpeg import Rate, draw, quality_at
 
 from .parts import Runs, making, table
 

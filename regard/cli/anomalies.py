@@ -35,7 +35,7 @@ def anomalies(
     from regard.core.errors import ConfigError
     from regard.plots import grid as tiles
     from regard.studies.anomalies import detect, find_threshold
-    from regard.studies.subjects import Subject
+    from regard.studies.autoencoder import Subject
     from regard.tasks.runs import describe_making
 
     if out is not None:

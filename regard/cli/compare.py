@@ -8,7 +8,7 @@ import typer
 from regard.cli.options import Device
 
 if TYPE_CHECKING:
-    from regard.studies.comparison import Comparison
+    from regard.studies.compare.comparison import Comparison
 
 STANDARD_OUTPUT = "-"
 
@@ -24,7 +24,7 @@ def compare(
     device: Device = "auto",
 ) -> None:
     """Compare runs on the test set they share, each against the first."""
-    from regard.studies.comparison import compare as measure
+    from regard.studies.compare.comparison import compare as measure
 
     comparison = measure([Path(folder) for folder in run], device=device)
     report(comparison, as_json=as_json, html=html)
@@ -43,8 +43,8 @@ def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) 
     from rich.console import Console
 
     from regard.core.files import write_json, write_text
-    from regard.studies.page import comparison_page
-    from regard.studies.terminal import show
+    from regard.studies.compare.page import comparison_page
+    from regard.studies.compare.terminal import show
 
     if html is not None:
         write_text(html, comparison_page(comparison))

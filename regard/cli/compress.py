@@ -28,9 +28,9 @@ def compress(
     """
     from regard.core.errors import ConfigError
     from regard.plots import grid as tiles
-    from regard.studies.compression import Compressor
-    from regard.studies.jpeg import draw, quality_at, rates
-    from regard.studies.subjects import Subject
+    from regard.studies.autoencoder import Subject
+    from regard.studies.compression.codec import Compressor
+    from regard.studies.compression.jpeg import draw, quality_at, rates
 
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
@@ -59,8 +59,8 @@ def restore(
 ) -> None:
     """Draw the images of a file that the same run compressed."""
     from regard.core.errors import ConfigError
-    from regard.studies.compression import Compressor, save_images
-    from regard.studies.subjects import Subject
+    from regard.studies.autoencoder import Subject
+    from regard.studies.compression.codec import Compressor, save_images
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"`--out` must be a new or an empty folder, but {out} is not.")

@@ -57,10 +57,10 @@ def demo(
 
     from regard.core.files import write_text
     from regard.core.logging import logger
-    from regard.studies.comparison import compare
-    from regard.studies.page import comparison_page
-    from regard.studies.parts import glance
-    from regard.studies.terminal import part_table
+    from regard.studies.compare.comparison import compare
+    from regard.studies.compare.page import comparison_page
+    from regard.studies.compare.sections import glance
+    from regard.studies.compare.terminal import part_table
     from regard.tasks import runs
     from regard.tasks.request import Request
     from regard.tasks.together import train_together

@@ -24,7 +24,7 @@ def ladder(
     rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.
     """
     from regard.core.logging import logger
-    from regard.studies.comparison import compare
+    from regard.studies.compare.comparison import compare
     from regard.studies.ladder import climb
     from regard.tasks.request import Request
 

@@ -30,7 +30,7 @@ def reduce(
     from regard.core.files import write_json
     from regard.plots import grid as tiles
     from regard.studies import reduction
-    from regard.studies.subjects import Subject
+    from regard.studies.autoencoder import Subject
     from regard.tasks.runs import describe_making
 
     if out is not None and out.suffix not in (".svg", ".png", ".html", ".json"):

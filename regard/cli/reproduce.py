@@ -25,8 +25,8 @@ def reproduce(
     from rich.console import Console
     from rich.table import Table
 
-    from regard.studies.findings import REPORT
-    from regard.studies.reproduction import reproduce as make
+    from regard.studies.reproduce.experiments import reproduce as make
+    from regard.studies.reproduce.findings import REPORT
 
     folder = out or Path("runs") / name
     findings = make(name, folder, seed=seed)

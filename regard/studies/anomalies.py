@@ -17,7 +17,7 @@ from regard.metrics.representation.roc import (
 from regard.metrics.result import Result
 from regard.metrics.significance import Difference
 from regard.plots.roc import detection
-from regard.studies.subjects import Subject
+from regard.studies.autoencoder import Subject
 
 FALSE_ALARMS = 0.05
 """Share of normal items that may be taken for odd."""

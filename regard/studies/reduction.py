@@ -13,7 +13,7 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
 from regard.plots.code_planes import planes
-from regard.studies.subjects import Subject
+from regard.studies.autoencoder import Subject
 from regard.tasks.picture_measures import to_bytes
 from regard.tasks.reading import read_labelled_side
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from regard.data.image.field import open_image
-from regard.studies.compression.code_files import HEAD_BYTES
+from regard.studies.compression.codec.code_files import HEAD_BYTES
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 from tests.small_autoencoder import recipe

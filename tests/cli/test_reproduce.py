@@ -1,8 +1,8 @@
 import pytest
 
 from regard.core.files import read_json
-from regard.studies import reproduction
-from regard.studies.findings import Findings, Relation
+from regard.studies.reproduce import experiments as reproduction
+from regard.studies.reproduce.findings import Findings, Relation
 
 
 @pytest.fixture

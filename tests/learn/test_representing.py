@@ -5,10 +5,10 @@ import math
 import pytest
 
 from regard.studies.anomalies import detect
-from regard.studies.compression import Compressor
-from regard.studies.compression.code_files import HEAD_BYTES
-from regard.studies.jpeg import quality_at, rates
-from regard.studies.subjects import Subject
+from regard.studies.autoencoder import Subject
+from regard.studies.compression.codec import Compressor
+from regard.studies.compression.codec.code_files import HEAD_BYTES
+from regard.studies.compression.jpeg import quality_at, rates
 from regard.tasks.learning import train
 from regard.tasks.request import Request
 

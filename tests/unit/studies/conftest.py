@@ -5,7 +5,7 @@ import pytest
 from regard.core.files import write_json
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.studies.comparison import compare
+from regard.studies.compare.comparison import compare
 from regard.tasks import runs
 
 GERMAN = [

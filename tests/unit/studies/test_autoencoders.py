@@ -11,9 +11,9 @@ from regard.data.video.next_frame import FirstFrames
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.studies.anomalies import HELD_OUT, detect, find_threshold
-from regard.studies.compression import PRIOR, Compressor
+from regard.studies.autoencoder import Subject
+from regard.studies.compression.codec import PRIOR, Compressor
 from regard.studies.reduction import RIVAL, reduce
-from regard.studies.subjects import Subject
 from regard.tasks import runs
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train

@@ -7,9 +7,9 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.studies.anomalies import detect
-from regard.studies.compression import Compressor
+from regard.studies.autoencoder import Subject
+from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
-from regard.studies.subjects import Subject
 from regard.tasks.classification import ClassificationTask
 from regard.tasks.cookbook import load_recipe
 from regard.tasks.learning import train

@@ -11,7 +11,7 @@ from regard.data.text.readers import write_examples
 from regard.metrics.representation.tfidf import BagOfWords
 from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.plots.scatter import grouped
-from regard.studies.findings import Findings, Picture, Relation
+from regard.studies.reproduce.findings import Findings, Picture, Relation
 from regard.tasks import runs
 from regard.tasks.embedding import embed, project
 from regard.tasks.learning import train

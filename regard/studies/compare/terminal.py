@@ -5,9 +5,9 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.plots.labels import clean
-from regard.studies.comparison import Comparison
-from regard.studies.disagreement import Disagreement
-from regard.studies.parts import Part, find_parts
+from regard.studies.compare.comparison import Comparison
+from regard.studies.compare.disagreement import Disagreement
+from regard.studies.compare.sections import Part, find_parts
 
 
 def show(comparison: Comparison, console: Console) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from regard.metrics.grouping import Group
 from regard.metrics.text.bleu import bleu
 from regard.plots.curves import Points
-from regard.studies.comparison import Comparison, Standing
-from regard.studies.contenders import Contender
+from regard.studies.compare.comparison import Comparison, Standing
+from regard.studies.compare.contenders import Contender
 
 LEAST = 20
 """On fewer sentences than this BLEU says little: a curve leaves them out."""

@@ -2,7 +2,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from regard.core.files import read_json
-from regard.studies.findings import REPORT, RESULTS, Findings, Picture, Relation
+from regard.studies.reproduce.findings import REPORT, RESULTS, Findings, Picture, Relation
 
 
 def build(*relations):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.studies.regression import AVERAGE, FIXED, LEARNED, nadaraya_watson
+from regard.studies.reproduce.regression import AVERAGE, FIXED, LEARNED, nadaraya_watson
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import pytest
 
 from regard.data.example import Example
 from regard.metrics.text.bleu import chrf
-from regard.studies.disagreement import find_disagreements
+from regard.studies.compare.disagreement import find_disagreements
 
 EXAMPLES = [
     Example("1", "the cat sat"),

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from regard.data.example import Example
-from regard.studies.comparison import compare
+from regard.studies.compare.comparison import compare
 
 
 @pytest.fixture(scope="module")

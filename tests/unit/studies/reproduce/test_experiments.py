@@ -2,8 +2,8 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.studies.findings import RESULTS
-from regard.studies.reproduction import reproduce
+from regard.studies.reproduce.experiments import reproduce
+from regard.studies.reproduce.findings import RESULTS
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from regard.data.text.readers import read_examples
-from regard.studies import sentence_vectors as study
-from regard.studies.sentence_vectors import (
+from regard.studies.reproduce import sentence_vectors as study
+from regard.studies.reproduce.sentence_vectors import (
     BAG,
     FOUND,
     LIKE,

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from regard.studies.parts import find_parts
-from regard.studies.terminal import show
+from regard.studies.compare.sections import find_parts
+from regard.studies.compare.terminal import show
 
 
 def printed(comparison, width=100):

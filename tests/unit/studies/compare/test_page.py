@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from regard.studies.page import comparison_page
-from regard.studies.parts import find_parts
+from regard.studies.compare.page import comparison_page
+from regard.studies.compare.sections import find_parts
 
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 """Names that look like addresses, but that nobody visits."""

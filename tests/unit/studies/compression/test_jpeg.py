@@ -7,7 +7,7 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.image.field import open_image
-from regard.studies.jpeg import draw, join, part, quality_at, rates
+from regard.studies.compression.jpeg import draw, join, part, quality_at, rates
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from regard.data.datasets.synthetic.scenes.things import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.plots.grid import Tile, sheet
-from regard.studies.findings import Findings, Picture, Relation
+from regard.studies.reproduce.findings import Findings, Picture, Relation
 from regard.tasks import runs
 from regard.tasks.learning import train
 from regard.tasks.request import Request

@@ -1,8 +1,8 @@
 import pytest
 
 from regard.data.datasets.synthetic import scenes
-from regard.studies import captions
-from regard.studies.captions import EXACT, MODELS, POINTING, show_attend_tell
+from regard.studies.reproduce import captions
+from regard.studies.reproduce.captions import EXACT, MODELS, POINTING, show_attend_tell
 from regard.tasks import runs
 from regard.tasks.request import Request
 

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from regard.studies import parts
-from regard.studies.parts import find_parts, glance
+from regard.studies.compare import sections as parts
+from regard.studies.compare.sections import find_parts, glance
 
 TITLES = [
     "Quality",

@@ -1,0 +1,1 @@
+"""Compare runs on one test set."""

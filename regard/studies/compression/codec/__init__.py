@@ -1,0 +1,1 @@
+"""Learned image compression against JPEG."""
