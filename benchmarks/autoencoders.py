@@ -17,8 +17,8 @@ from side_by_side import Run
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
 from regard.data.example import Example
-from regard.tasks import runs
-from regard.tasks.codes import draw_codes, mix_codes
+from regard.runs import folder as runs
+from regard.tasks.latents import draw_codes, mix_codes
 
 PLAIN = ("dai2015-autoencoder", "hill2016")
 VARIATIONAL = "bowman2016"

@@ -15,7 +15,7 @@ from side_by_side import Run, train_all
 
 from regard.core.files import read_json, read_json_lines, write_json
 from regard.core.tables import near, pick
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 Plan = Callable[[Path], list[Run]]
 """The folder of an experiment's runs → its runs."""

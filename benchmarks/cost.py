@@ -25,7 +25,7 @@ from regard.attention.multihead import SelfAttention
 from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
 from regard.models.convolutional import GatedConvolution, widen
-from regard.tasks.runs import describe_making
+from regard.runs.folder import describe_making
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 DIM = 256

@@ -21,7 +21,7 @@ from side_by_side import Run
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.tasks import runs
+from regard.runs import folder as runs
 from regard.tasks.recipe import RECIPES, BaseDataConfig
 from regard.tasks.table import TASKS
 

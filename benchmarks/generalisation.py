@@ -21,8 +21,8 @@ from regard.data.datasets.synthetic.toys import longer
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.readers import write_examples
+from regard.runs import folder as runs
 from regard.studies.ladder import LAPTOP
-from regard.tasks import runs
 
 NUM_TESTED = 200
 """Test examples of a length."""

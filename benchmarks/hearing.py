@@ -27,9 +27,9 @@ from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.metrics.text.edits import align
-from regard.tasks import runs
-from regard.tasks.listening import listen_through
-from regard.tasks.streaming import join, transcribe
+from regard.runs import folder as runs
+from regard.runs.long_audio import join, transcribe
+from regard.tasks.generation.audio_alignment import listen_through
 
 RECIPES = ("chan2016", "speech-transformer")
 LAPTOP = "chan2016-laptop"

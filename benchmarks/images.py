@@ -22,7 +22,7 @@ from regard.data.example import Example
 from regard.data.text.columns import as_source
 from regard.data.text.readers import read_json_lines
 from regard.metrics.significance import PAIRED, paired_bootstrap_of_runs
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 CLASSIFIERS = ("he2016", "dosovitskiy2021")
 

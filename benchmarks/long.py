@@ -27,12 +27,12 @@ from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
+from regard.runs.folder import describe_making
+from regard.runs.recipes import load_recipe
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.tasks.cookbook import load_recipe
 from regard.tasks.recipe import Recipe
-from regard.tasks.runs import describe_making
 
 LENGTHS = (150, 300, 600, 1200, 2400)
 COUNTED = 1200

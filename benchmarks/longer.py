@@ -20,9 +20,10 @@ from benchmarks.sentences import first_sentence
 from regard.core.files import read_json
 from regard.data.example import Example
 from regard.metrics.table import METRICS
-from regard.tasks import reranking, runs
-from regard.tasks.evaluation import as_text
-from regard.tasks.measuring import measure
+from regard.runs import folder as runs
+from regard.runs import reranking
+from regard.tasks.generation.evaluation import as_text
+from regard.tasks.metrics import measure
 
 POINTERS = ("pointer-small", "see2017")
 """The recipes that copy, and are tried without it, too."""

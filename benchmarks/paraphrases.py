@@ -23,12 +23,12 @@ from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.readers import write_examples
+from regard.interpret.embed import embed, project
+from regard.interpret.probes import unlearned
 from regard.metrics.representation.tfidf import BagOfWords, shared_words
 from regard.metrics.representation.vectors import Array, cosines, nearest, retrieve
+from regard.runs import folder as runs
 from regard.studies.ladder import FULL, LAPTOP
-from regard.tasks import runs
-from regard.tasks.embedding import embed, project
-from regard.tasks.probing import unlearned
 
 NAME = "paraphrases"
 FOLDER = Path(__file__).parent.parent / "docs" / "results"

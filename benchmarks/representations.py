@@ -19,8 +19,8 @@ from regard.studies.autoencoder import Subject
 from regard.studies.compression import jpeg
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
-from regard.tasks.codes import draw_codes, mix_codes
-from regard.tasks.picture_measures import to_bytes
+from regard.tasks.image_to_image.metrics import to_bytes
+from regard.tasks.latents import draw_codes, mix_codes
 
 NUM_SHOWN = 8
 NUM_DRAWN = 40

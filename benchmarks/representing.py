@@ -19,7 +19,7 @@ import conduct
 import representations
 from side_by_side import Run
 
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 
 @dataclass(frozen=True)

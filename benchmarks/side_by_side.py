@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 
 @dataclass(frozen=True)

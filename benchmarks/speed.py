@@ -17,7 +17,7 @@ from regard.core.files import read_json, read_json_lines, write_json
 from regard.data.datasets.catalog import find_data
 from regard.data.splits import Splits
 from regard.data.text.readers import write_examples
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 RECIPES = ("sutskever2014", "cho2014", "bahdanau2015", "luong2015")
 EPOCHS = 30

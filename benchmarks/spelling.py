@@ -14,7 +14,7 @@ from side_by_side import Run
 
 from regard.core.files import read_json
 from regard.data.example import Example
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 SEEDS = (1, 2, 3, 4, 5)
 

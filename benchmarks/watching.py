@@ -25,7 +25,7 @@ from regard.data.datasets.synthetic.scenes.questions import guess_by_question
 from regard.data.example import Example
 from regard.data.text.columns import as_source
 from regard.data.text.readers import read_json_lines
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 SEEDS = (1, 2)
 NUM_VIDEOS = 2

@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from regard.core.errors import RegardError as RegardError
     from regard.data.example import Example as Example
     from regard.data.text.readers import read_examples as read_examples
+    from regard.runs.folder import load as load
+    from regard.runs.folder import predict as predict
+    from regard.runs.recipes import load_recipe as load_recipe
+    from regard.runs.request import Request as Request
+    from regard.runs.train import train as train
     from regard.search.settings import SearchConfig as SearchConfig
-    from regard.tasks.cookbook import load_recipe as load_recipe
-    from regard.tasks.evaluation import evaluate as evaluate
-    from regard.tasks.learning import train as train
-    from regard.tasks.predictor import Predictor as Predictor
+    from regard.tasks.generation.evaluation import evaluate as evaluate
+    from regard.tasks.generation.task import Predictor as Predictor
     from regard.tasks.recipe import Recipe as Recipe
-    from regard.tasks.request import Request as Request
-    from regard.tasks.runs import load as load
-    from regard.tasks.runs import predict as predict
 
 _HOMES = {
     "Example": "regard.data.example",
-    "Predictor": "regard.tasks.predictor",
+    "Predictor": "regard.tasks.generation.task",
     "Recipe": "regard.tasks.recipe",
     "RegardError": "regard.core.errors",
-    "Request": "regard.tasks.request",
+    "Request": "regard.runs.request",
     "SearchConfig": "regard.search.settings",
-    "evaluate": "regard.tasks.evaluation",
-    "load": "regard.tasks.runs",
-    "load_recipe": "regard.tasks.cookbook",
-    "predict": "regard.tasks.runs",
+    "evaluate": "regard.tasks.generation.evaluation",
+    "load": "regard.runs.folder",
+    "load_recipe": "regard.runs.recipes",
+    "predict": "regard.runs.folder",
     "read_examples": "regard.data.text.readers",
     "record": "regard.attention.recording",
-    "train": "regard.tasks.learning",
+    "train": "regard.runs.train",
 }
 __all__ = sorted(_HOMES)
 

@@ -34,9 +34,9 @@ def anomalies(
     """
     from regard.core.errors import ConfigError
     from regard.plots import grid as tiles
+    from regard.runs.folder import describe_making
     from regard.studies.anomalies import detect, find_threshold
     from regard.studies.autoencoder import Subject
-    from regard.tasks.runs import describe_making
 
     if out is not None:
         tiles.check_path(out, "--out")

@@ -14,11 +14,11 @@ from regard.core.errors import DataError, RegardError
 from regard.data.text.dialogue import TURNS, clean_turn, write_context
 
 if TYPE_CHECKING:
+    from regard.runs.reranking import Answers
     from regard.search.settings import SearchConfig
+    from regard.tasks.generation.task import Predictor
     from regard.tasks.prediction import Prediction
-    from regard.tasks.predictor import Predictor
     from regard.tasks.recipe import Recipe
-    from regard.tasks.reranking import Answers
 
 TEMPERATURE, TOP_P = 0.8, 0.9
 """How replies are drawn where the recipe would search: the likeliest reply is often the dullest."""
@@ -56,8 +56,8 @@ def chat(
     from regard.core.config import at_least
     from regard.core.files import append_json_line
     from regard.plots.labels import clean
-    from regard.tasks.reranking import answering, check_writer
-    from regard.tasks.runs import load
+    from regard.runs.folder import load
+    from regard.runs.reranking import answering, check_writer
 
     at_least("turns", turns, 0)
     task = load(run, device)

@@ -10,7 +10,7 @@ from regard.cli.options import Device
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from regard.tasks.predictor import Predictor
+    from regard.tasks.generation.task import Predictor
 
 SENTENCES = (
     "I would like to learn German.",
@@ -57,13 +57,13 @@ def demo(
 
     from regard.core.files import write_text
     from regard.core.logging import logger
+    from regard.runs import folder as runs
+    from regard.runs.parallel import train_together
+    from regard.runs.request import Request
     from regard.studies.compare.comparison import compare
     from regard.studies.compare.page import comparison_page
     from regard.studies.compare.sections import glance
     from regard.studies.compare.terminal import part_table
-    from regard.tasks import runs
-    from regard.tasks.request import Request
-    from regard.tasks.together import train_together
 
     requests = [
         Request(data=("phrasebook",), recipe=recipe, settings=words, out=out / name, device=device)

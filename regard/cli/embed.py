@@ -37,10 +37,10 @@ def embed(
     An empty line has a vector of zeros, and so has an image or the like that cannot be read among
     others. A .safetensors file also says how they were made.
     """
-    from regard.tasks.embedding import embed as make
-    from regard.tasks.keeping import check_vector_file, save_vectors
+    from regard.interpret.embed import embed as make
+    from regard.interpret.vector_files import check_vector_file, save_vectors
+    from regard.runs.folder import describe_making, load_one
     from regard.tasks.reading import read_listed
-    from regard.tasks.runs import describe_making, load_one
 
     check_vector_file(out)
     task = load_one(run, device)

@@ -28,7 +28,7 @@ def evaluate(
     device: Device = "auto",
 ) -> None:
     """Answer a test set and measure the answers; of a named data set, its test part."""
-    from regard.tasks.runs import describe_making, load
+    from regard.runs.folder import describe_making, load
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)

@@ -13,7 +13,7 @@ def explain(
 ) -> None:
     """Print every setting of a recipe with its meaning, as TOML that can be edited and used."""
     from regard.core.config import explain as write
-    from regard.tasks.cookbook import load_recipe, recipe_path
+    from regard.runs.recipes import load_recipe, recipe_path
 
     path = recipe_path(recipe)
     loaded = load_recipe(recipe, settings or [])

@@ -25,9 +25,9 @@ def interpolate(
     The ends are what the model makes of the two given.
     """
     from regard.core.errors import ConfigError
+    from regard.runs.folder import load_one
     from regard.studies.codes import check_picture, draw_sheet, write_codes
-    from regard.tasks.codes import check_autoencoder, mix_codes
-    from regard.tasks.runs import load_one
+    from regard.tasks.latents import check_autoencoder, mix_codes
 
     if not first.strip() or not last.strip():
         raise ConfigError("Both ends must have at least one word, but one is empty.")

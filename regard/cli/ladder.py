@@ -24,9 +24,9 @@ def ladder(
     rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.
     """
     from regard.core.logging import logger
+    from regard.runs.request import Request
     from regard.studies.compare.comparison import compare
     from regard.studies.ladder import climb
-    from regard.tasks.request import Request
 
     paths, settings = split_words(data, most_paths=2)
     request = Request(

@@ -29,9 +29,9 @@ def neighbours(
     """
     from regard.core.config import at_least
     from regard.data.text.readers import read_sources
-    from regard.tasks.finding import find_neighbours
+    from regard.interpret.neighbours import find_neighbours
+    from regard.runs.folder import load_one
     from regard.tasks.reading import read_listed
-    from regard.tasks.runs import load_one
 
     at_least("-k", num, 1)
     task = load_one(run, device)

@@ -12,8 +12,8 @@ from regard.cli.words import split_words
 
 if TYPE_CHECKING:
     from regard.search.settings import SearchConfig
+    from regard.tasks.base import Task
     from regard.tasks.prediction import Prediction
-    from regard.tasks.task import Task
 
 CHUNK = 2_000
 """Lines translated together; what has been read before is already printed."""
@@ -58,10 +58,10 @@ def predict(
     from itertools import islice
 
     from regard.core.errors import ConfigError
-    from regard.tasks.asking import answer_readable
+    from regard.runs.folder import load
+    from regard.runs.predict import answer_readable
+    from regard.runs.reranking import answering
     from regard.tasks.reading import read_asked
-    from regard.tasks.reranking import answering
-    from regard.tasks.runs import load
 
     (file,), settings = split_words(words or [], most_paths=1, default="-")
     task = load(run, device)
@@ -150,7 +150,7 @@ def _print_transcripts(
     as_json: bool,
 ) -> None:
     """Print what is heard in recordings of any length, a line each."""
-    from regard.tasks.streaming import join, transcribe_all
+    from regard.runs.long_audio import join, transcribe_all
 
     heard = transcribe_all(task, references, seconds=seconds, search=search)
     for reference, parts in zip(references, heard, strict=True):

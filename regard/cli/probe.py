@@ -37,11 +37,11 @@ def probe(
 
     from regard.core.errors import ConfigError
     from regard.data.text.readers import read_examples
-    from regard.tasks import runs
-    from regard.tasks.probing import MEASURES
-    from regard.tasks.probing import probe as measure
+    from regard.interpret.probes import MEASURES
+    from regard.interpret.probes import probe as measure
+    from regard.interpret.representations import write_page
+    from regard.runs import folder as runs
     from regard.tasks.reading import read_listed
-    from regard.tasks.representations import write_page
 
     if out is not None and out.suffix != ".html":
         raise ConfigError(f"`--out` must end in .html, but is '{out}'.")

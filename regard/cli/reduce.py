@@ -29,9 +29,9 @@ def reduce(
     from regard.core.errors import ConfigError
     from regard.core.files import write_json
     from regard.plots import grid as tiles
+    from regard.runs.folder import describe_making
     from regard.studies import reduction
     from regard.studies.autoencoder import Subject
-    from regard.tasks.runs import describe_making
 
     if out is not None and out.suffix not in (".svg", ".png", ".html", ".json"):
         raise ConfigError(f"`--out` must end in .svg, .png, .html or .json, but is '{out}'.")

@@ -17,9 +17,9 @@ def sample(
     device: Device = "auto",
 ) -> None:
     """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
+    from regard.runs.folder import load_one
     from regard.studies.codes import check_picture, draw_sheet, write_codes
-    from regard.tasks.codes import draw_codes
-    from regard.tasks.runs import load_one
+    from regard.tasks.latents import draw_codes
 
     task = load_one(run, device)
     codes = draw_codes(task, num, seed=seed)

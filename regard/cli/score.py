@@ -16,7 +16,7 @@ def score(
     device: Device = "auto",
 ) -> None:
     """Print the log-probability of each pair's target, one line a pair, order kept."""
-    from regard.tasks.runs import load
+    from regard.runs.folder import load
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)

@@ -33,10 +33,10 @@ def show(
     from rich.console import Console
 
     from regard.core.errors import ConfigError
+    from regard.interpret.attention_tiles import hang, look_through, num_columns
     from regard.plots import heatmap, spectrogram, terminal
-    from regard.tasks.listening import listen_through
-    from regard.tasks.runs import load
-    from regard.tasks.seeing import hang, look_through, num_columns
+    from regard.runs.folder import load
+    from regard.tasks.generation.audio_alignment import listen_through
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")

@@ -11,7 +11,7 @@ from regard.cli.options import Columns, DataAndSettings, Device, Test, Valid
 from regard.cli.words import split_columns, split_words
 
 if TYPE_CHECKING:
-    from regard.tasks.request import Request
+    from regard.runs.request import Request
 
 
 def train(
@@ -32,8 +32,8 @@ def train(
 ) -> None:
     """Train a model on pairs and score it on held-out ones."""
     from regard.core.logging import logger
-    from regard.tasks.learning import train as learn
-    from regard.tasks.request import Request
+    from regard.runs.request import Request
+    from regard.runs.train import train as learn
 
     paths, settings = split_words(data, most_paths=2)
     if columns is not None:

@@ -19,10 +19,10 @@ from regard.data.text.field import TextField
 from regard.data.video.field import VideoField
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
-from regard.tasks import runs
-from regard.tasks.codes import check_autoencoder
-from regard.tasks.learning import read_again
-from regard.tasks.picture_measures import to_bytes
+from regard.runs import folder as runs
+from regard.runs.train import read_again
+from regard.tasks.image_to_image.metrics import to_bytes
+from regard.tasks.latents import check_autoencoder
 
 NUM_FITTED = 10_000
 """Training items that principal components are fitted to at most, evenly chosen."""

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.plots.grid import COLUMNS, Tile, check_path, save, sheet
 from regard.plots.pixels import check_image, fit
-from regard.tasks.autoencoding import AutoencodingTask
+from regard.tasks.autoencoding.task import AutoencodingTask
 from regard.tasks.prediction import as_picture
 
 MOST_IMAGES = 500

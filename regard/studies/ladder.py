@@ -9,10 +9,10 @@ from regard.core.device import find_device
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.tasks import runs
-from regard.tasks.cookbook import load_recipe
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
 
 FULL = {
     "sutskever2014": "sutskever2014",

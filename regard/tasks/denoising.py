@@ -23,8 +23,11 @@ from regard.metrics.result import Result
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.evaluation import Evaluation, as_text
-from regard.tasks.filling import (
+from regard.tasks.base import Task
+from regard.tasks.generation.evaluation import Evaluation, as_text
+from regard.tasks.generation.parts import Parts, learn_joint_parts, take_parts
+from regard.tasks.generation.task import Predictor
+from regard.tasks.masked_lm.gaps import (
     GapField,
     SpanField,
     check_gaps,
@@ -35,11 +38,8 @@ from regard.tasks.filling import (
     shorten,
 )
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.predictor import Predictor
-from regard.tasks.preparing import Parts, learn_joint_parts, take_parts
 from regard.tasks.recipe import DenoisingRecipe
-from regard.tasks.starting import as_run_of
-from regard.tasks.task import Task
+from regard.tasks.warm_start import as_run_of
 from regard.training.loop import Validation
 
 

@@ -32,12 +32,12 @@ from regard.models.masked_lm import MaskedModelConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
-from regard.tasks.ctc import check_ctc
-from regard.tasks.measuring import LOSS, PERPLEXITY, check_metric
-from regard.tasks.picturing_recipe import PicturingRecipe as PicturingRecipe
-from regard.tasks.region_recipe import GroundingRecipe as GroundingRecipe
-from regard.tasks.region_recipe import SegmentationRecipe as SegmentationRecipe
-from regard.tasks.reward_recipe import RewardConfig, check_reward
+from regard.tasks.generation.ctc import check_ctc
+from regard.tasks.generation.reward_config import RewardConfig, check_reward
+from regard.tasks.image_to_image.recipe import PicturingRecipe as PicturingRecipe
+from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
+from regard.tasks.regions.recipe import GroundingRecipe as GroundingRecipe
+from regard.tasks.regions.recipe import SegmentationRecipe as SegmentationRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

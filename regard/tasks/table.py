@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from regard.tasks.autoencoding import AutoencodingTask
-from regard.tasks.classification import ClassificationTask
+from regard.tasks.autoencoding.task import AutoencodingTask
+from regard.tasks.base import Task
+from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.denoising import DenoisingTask
-from regard.tasks.grounding import GroundingTask
-from regard.tasks.language import LanguageTask
-from regard.tasks.masked import MaskedTask
-from regard.tasks.picturing import PicturingTask
-from regard.tasks.predictor import Predictor
+from regard.tasks.generation.task import Predictor
+from regard.tasks.image_to_image.task import PicturingTask
+from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.masked_lm.task import MaskedTask
 from regard.tasks.recipe import (
     AutoencodingRecipe,
     BaseRecipe,
@@ -22,8 +22,8 @@ from regard.tasks.recipe import (
     Recipe,
     SegmentationRecipe,
 )
-from regard.tasks.segmentation import SegmentationTask
-from regard.tasks.task import Task
+from regard.tasks.regions.grounding import GroundingTask
+from regard.tasks.regions.segmentation import SegmentationTask
 
 TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
     Recipe: Predictor,

@@ -8,9 +8,9 @@ import pytest
 from regard.cli import chat
 from regard.core.errors import DataError
 from regard.data.text.readers import read_examples
+from regard.runs.reranking import rerank
 from regard.search.settings import SearchConfig
-from regard.tasks.predictor import Predictor
-from regard.tasks.reranking import rerank
+from regard.tasks.generation.task import Predictor
 
 PLAIN = ("--turns", 0)
 WILD = "search.temperature=3"
@@ -224,7 +224,7 @@ def test_person_at_a_terminal_is_asked_until_the_end(monkeypatch, capsys):
 
 
 def test_chat_is_for_encoder_decoders(refused, sorting_run, monkeypatch):
-    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: sorting_run)
+    monkeypatch.setattr("regard.runs.folder.load", lambda run, device: sorting_run)
     assert refused("chat", "runs/sorter", stdin="a\n") == (
         "What you chat with must be a run for the task 'generation', an encoder–decoder, but is "
         "one for 'sorting'."

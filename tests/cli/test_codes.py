@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.tasks.codes import mix_codes
-from regard.tasks.learning import train
+from regard.runs.request import Request
+from regard.runs.train import train
+from regard.tasks.latents import mix_codes
 from regard.tasks.prediction import as_picture
-from regard.tasks.request import Request
 
 SMALL = (
     "model.encoder.encoder.embedding_dim=12",

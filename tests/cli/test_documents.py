@@ -10,7 +10,7 @@ import typer
 
 from regard.cli.main import app
 from regard.cli.words import split_words
-from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
+from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SETTINGS = (
     "data.batch.max_tokens=200",

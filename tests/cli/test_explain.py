@@ -1,7 +1,7 @@
 import tomllib
 
 from regard.core.config import from_dict
-from regard.tasks.cookbook import load_recipe
+from regard.runs.recipes import load_recipe
 from regard.tasks.recipe import Recipe
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from regard.data.datasets.synthetic.scenes import draw
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SMALL = (
     "data.source.image.size=16",

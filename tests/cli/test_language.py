@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 TEXT = "".join(f"a cat sat on mat {number % 7}\n\nthe dog ran\n" for number in range(60))
 WORDS = (

@@ -8,8 +8,8 @@ from PIL import Image
 
 from regard.data.datasets.synthetic.moving import draw_motion, motion
 from regard.data.datasets.synthetic.scenes import draw
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SMALL = (
     "data.source.size=12",

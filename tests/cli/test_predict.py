@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from regard.runs.reranking import rerank
 from regard.search.settings import SearchConfig
-from regard.tasks.reranking import rerank
 
 SOURCES = ["a b c", "", "e d", "b a c d"]
 
@@ -137,7 +137,7 @@ def test_setting_without_effect_is_a_warning(regard, tiny_run, sources):
 
 
 def test_prefix_needs_a_model_that_writes(refused, sorting_run, sources, monkeypatch):
-    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: sorting_run)
+    monkeypatch.setattr("regard.runs.folder.load", lambda run, device: sorting_run)
     assert refused("predict", "runs/sorter", sources, "--prefix", "a") == (
         "`--prefix` is for models that write their answer, but the task of this run is "
         "'sorting'. Leave it out."
@@ -180,7 +180,7 @@ def test_beams_are_candidates_where_answers_are_drawn_and_reranked(regard, tiny_
 
 def test_only_a_run_that_writes_can_rerank(refused, tiny_run, sorting_run, sources, monkeypatch):
     runs = {str(tiny_run.folder): tiny_run.predictor, "runs/sorter": sorting_run}
-    monkeypatch.setattr("regard.tasks.runs.load", lambda run, device: runs[run])
+    monkeypatch.setattr("regard.runs.folder.load", lambda run, device: runs[run])
     assert refused("predict", tiny_run.folder, sources, "--rerank", "runs/sorter") == (
         "What reranks must be a run for the task 'generation', an encoder–decoder, but is one for "
         "'sorting'."

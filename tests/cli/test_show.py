@@ -7,9 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
-from regard.tasks.learning import train
+from regard.runs.train import train
+from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names
-from regard.tasks.predictor import Predictor
 
 SENTENCE = "a b c"
 

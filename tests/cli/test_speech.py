@@ -9,8 +9,8 @@ from PIL import Image
 
 from regard.data.audio.builtin import RECORDINGS
 from regard.data.datasets.catalog import find_data
-from regard.tasks.report import write_report
-from regard.tasks.runs import load
+from regard.runs.folder import load
+from regard.runs.report import write_report
 
 SETTINGS = (
     "data.source.num_mels=12",

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SMALL = (
     "model.encoder.dim=16",

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from safetensors import safe_open
 
-from regard.tasks.embedding import embed
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.interpret.embed import embed
+from regard.runs.request import Request
+from regard.runs.train import train
 
 LINES = ["a b c", "", "e d", "b a c d"]
 

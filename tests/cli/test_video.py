@@ -4,8 +4,8 @@ import pytest
 from PIL import Image
 
 from regard.data.datasets.synthetic.moving import draw_motion, motion
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SMALL = (
     "data.source.size=16",

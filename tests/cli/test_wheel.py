@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.tasks.cookbook import recipe_names
+from regard.runs.recipes import recipe_names
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,11 +11,11 @@ from regard.data.example import Example
 from regard.data.text.field import both_sides
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
+from regard.runs.folder import load
+from regard.runs.recipes import load_recipe
 from regard.search.settings import SearchConfig
 from regard.studies.ladder import LAPTOP
-from regard.tasks.cookbook import load_recipe
-from regard.tasks.predictor import Predictor
-from regard.tasks.runs import load
+from regard.tasks.generation.task import Predictor
 
 pytestmark = [
     pytest.mark.device,

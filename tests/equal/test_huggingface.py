@@ -9,10 +9,10 @@ import torch
 from regard.interop.huggingface.export import export_run
 from regard.interop.huggingface.load import import_folder
 from regard.models.encoders.bert import segment
+from regard.runs.folder import load
 from regard.search.beam import beam_search
 from regard.search.scorer import ModelScorer
 from regard.search.settings import SearchConfig
-from regard.tasks.runs import load
 from tests.huggingface_folders import (
     ENGLISH,
     GERMAN,

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from regard.interop.huggingface.export import export_run
 from regard.interop.huggingface.load import import_folder
-from regard.tasks.runs import load
+from regard.runs.folder import load
 from tests.huggingface_folders import save_vit
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -6,8 +6,8 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.text.readers import write_examples
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 SMALL = (
     "data.batch.max_tokens=600",

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from regard.data.datasets.labelled import opinions
-from regard.tasks.codes import draw_codes
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
+from regard.tasks.latents import draw_codes
 
 pytestmark = pytest.mark.learn
 

@@ -9,9 +9,9 @@ import pytest
 from regard.core.files import read_json_lines
 from regard.data.datasets.catalog import find_data
 from regard.data.text.readers import write_examples
-from regard.tasks import runs
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = [
     pytest.mark.learn,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 

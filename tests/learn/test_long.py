@@ -7,8 +7,8 @@ import pytest
 
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 LONGEST = 1_200

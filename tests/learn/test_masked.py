@@ -6,9 +6,9 @@ import time
 import pytest
 
 from regard.data.example import Example
-from regard.tasks import runs
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from regard.data.datasets.catalog import find_data
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 

@@ -4,8 +4,8 @@ import pytest
 
 from regard.cli.demo import MODELS
 from regard.data.text.readers import read_examples
-from regard.tasks import runs
-from regard.tasks.evaluation import evaluate
+from regard.runs import folder as runs
+from regard.tasks.generation.evaluation import evaluate
 
 pytestmark = pytest.mark.learn
 

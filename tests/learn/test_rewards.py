@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.tasks.learning import train
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 

@@ -8,10 +8,10 @@ import pytest
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.metrics.text.edits import align
-from regard.tasks.learning import train
-from regard.tasks.request import Request
-from regard.tasks.runs import load
-from regard.tasks.streaming import join, transcribe
+from regard.runs.folder import load
+from regard.runs.long_audio import join, transcribe
+from regard.runs.request import Request
+from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 

@@ -6,7 +6,7 @@ import pytest
 
 from regard.core.files import read_json_lines
 from regard.data.datasets.synthetic.toys import copy, reverse
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 pytestmark = pytest.mark.learn
 

@@ -12,8 +12,8 @@ from regard.data.text.tokenizers import Tokenizer
 from regard.interop.huggingface.layout import Layout, misfits_of, rename
 from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import BertEncoderConfig, segment
-from regard.tasks.masked import TOKENIZER, MaskedTask
-from regard.tasks.task import Task
+from regard.tasks.base import Task
+from regard.tasks.masked_lm.task import TOKENIZER, MaskedTask
 
 POSITIONS = "encoder.positions.embedding.weight"
 SEGMENTS = "encoder.segment_embedding.weight"

@@ -11,8 +11,8 @@ from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.layouts import LAYOUTS
 from regard.interop.huggingface.load import check_free
 from regard.interop.huggingface.weights import write_tensors
-from regard.tasks import runs
-from regard.tasks.task import Task
+from regard.runs import folder as runs
+from regard.tasks.base import Task
 
 TOLERANCE = 1e-3
 """How far apart two logits may be for a model to be the same."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.tasks.task import Task
+from regard.tasks.base import Task
 
 
 class Layout(ABC):

@@ -12,7 +12,7 @@ from regard.core.files import read_json, replacing_folder, write_json
 from regard.core.tables import one_of, pick
 from regard.interop.huggingface.layouts import LAYOUTS
 from regard.interop.huggingface.weights import fill, read_tensors
-from regard.tasks import runs
+from regard.runs import folder as runs
 from regard.tasks.recipe import to_recipe
 from regard.training.checkpoint import save_weights
 

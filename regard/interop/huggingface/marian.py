@@ -18,8 +18,8 @@ from regard.interop.huggingface.sentencepiece import build_unigram, read_pieces
 from regard.interop.huggingface.vocabularies import load_tokenizer, settle, write_tokenizer
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
-from regard.tasks.predictor import Predictor
-from regard.tasks.task import Task
+from regard.tasks.base import Task
+from regard.tasks.generation.task import Predictor
 
 ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 OUTPUT_BIAS = "decoder.output.bias"

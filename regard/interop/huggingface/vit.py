@@ -14,8 +14,8 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.interop.huggingface.layout import Layout, misfits_of, rename
 from regard.models.encoders import VitEncoderConfig
-from regard.tasks.classification import LABELS, ClassificationTask
-from regard.tasks.task import Task
+from regard.tasks.base import Task
+from regard.tasks.classification.task import LABELS, ClassificationTask
 
 PREPROCESSOR = "preprocessor_config.json"
 BICUBIC = 3

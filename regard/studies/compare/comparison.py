@@ -15,9 +15,9 @@ from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
+from regard.runs import folder as runs
 from regard.studies.compare.contenders import Contender, read_contenders
 from regard.studies.compare.disagreement import Disagreement, find_disagreements
-from regard.tasks import runs
 
 EDGES = tuple(range(5, 61, 5))
 """The most words of each group of source lengths."""

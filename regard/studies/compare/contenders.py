@@ -9,7 +9,7 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.example import Example
 from regard.data.text.readers import read_examples
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from regard.data.datasets.synthetic.scenes.captions import TOGETHER
 from regard.data.datasets.synthetic.scenes.things import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.interpret.attention_tiles import look_through
 from regard.plots.grid import Tile, sheet
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.runs.train import train
 from regard.studies.reproduce.findings import Findings, Picture, Relation
-from regard.tasks import runs
-from regard.tasks.learning import train
-from regard.tasks.request import Request
-from regard.tasks.seeing import look_through
 
 DATA = "scenes"
 MODELS = {

@@ -6,11 +6,11 @@ from pathlib import Path
 import torch
 
 from regard.core.tables import pick
+from regard.runs.folder import describe_making
 from regard.studies.reproduce.captions import show_attend_tell
 from regard.studies.reproduce.findings import Findings
 from regard.studies.reproduce.regression import nadaraya_watson
 from regard.studies.reproduce.sentence_vectors import sentence_vectors
-from regard.tasks.runs import describe_making
 
 REPRODUCTIONS: dict[str, Callable[[int, Path], Findings]] = {
     "nadaraya-watson": lambda seed, _folder: nadaraya_watson(seed),

@@ -8,15 +8,15 @@ import numpy as np
 
 from regard.data.datasets.synthetic.phrasebook.meanings import Turned, draw_turned
 from regard.data.text.readers import write_examples
+from regard.interpret.embed import embed, project
+from regard.interpret.probes import unlearned
 from regard.metrics.representation.tfidf import BagOfWords
 from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.plots.scatter import grouped
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.runs.train import train
 from regard.studies.reproduce.findings import Findings, Picture, Relation
-from regard.tasks import runs
-from regard.tasks.embedding import embed, project
-from regard.tasks.learning import train
-from regard.tasks.probing import unlearned
-from regard.tasks.request import Request
 
 MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
 """Recipes by the name of the rung: a fixed context, and attention."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from regard.core.files import read_json, write_json
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

@@ -10,7 +10,7 @@ from benchmarks.results.speech import write
 from regard.core.files import write_json
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import DATASETS, find_data
-from regard.tasks.cookbook import load_recipe
+from regard.runs.recipes import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

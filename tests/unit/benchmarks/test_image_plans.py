@@ -7,8 +7,8 @@ from regard.core.files import write_json
 from regard.data.datasets.catalog import DATASETS
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.tasks import runs
-from regard.tasks.cookbook import load_recipe
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.results import anomalies, compression, features, pictures
 from benchmarks.results.pixels import to_array, to_text
-from regard.tasks.cookbook import load_recipe
+from regard.runs.recipes import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

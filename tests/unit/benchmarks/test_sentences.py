@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.results.sentences import write
-from regard.tasks.cookbook import load_recipe
+from regard.runs.recipes import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

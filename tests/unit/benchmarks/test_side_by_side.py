@@ -2,7 +2,7 @@ import pytest
 
 from benchmarks import side_by_side
 from benchmarks.side_by_side import Run, train_all
-from regard.tasks import runs
+from regard.runs import folder as runs
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from benchmarks.results import seeing_questions, video
 from benchmarks.results.pixels import to_text
 from regard.data.datasets.catalog import DATASETS
 from regard.data.example import Example
-from regard.tasks.cookbook import load_recipe
+from regard.runs.recipes import load_recipe
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 

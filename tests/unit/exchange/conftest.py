@@ -13,7 +13,7 @@ from regard.interop.huggingface.layouts import LAYOUTS
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
-from regard.tasks.masked import MaskedTask
+from regard.tasks.masked_lm.task import MaskedTask
 from regard.tasks.recipe import MaskedDataConfig, MaskedRecipe
 
 CPU = torch.device("cpu")

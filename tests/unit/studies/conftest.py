@@ -5,8 +5,8 @@ import pytest
 from regard.core.files import write_json
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
+from regard.runs import folder as runs
 from regard.studies.compare.comparison import compare
-from regard.tasks import runs
 
 GERMAN = [
     Example("I know that he reads.", "Ich weiß, dass er liest.", tags=("verb_last",)),

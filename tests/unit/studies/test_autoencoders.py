@@ -10,15 +10,15 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.video.next_frame import FirstFrames
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
 from regard.studies.anomalies import HELD_OUT, detect, find_threshold
 from regard.studies.autoencoder import Subject
 from regard.studies.compression.codec import PRIOR, Compressor
 from regard.studies.reduction import RIVAL, reduce
-from regard.tasks import runs
-from regard.tasks.cookbook import load_recipe
-from regard.tasks.learning import train
-from regard.tasks.picturing import PicturingTask
-from regard.tasks.request import Request
+from regard.tasks.image_to_image.task import PicturingTask
 from tests.small_autoencoder import recipe
 
 NORMAL, ODD = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"

@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import ConfigError, DataError
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
 from regard.studies import ladder
 from regard.studies.ladder import FULL, LAPTOP, climb
-from regard.tasks import runs
-from regard.tasks.cookbook import load_recipe
 
 SETTINGS = (
     "train.max_steps=2",

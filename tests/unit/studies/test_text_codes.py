@@ -6,14 +6,14 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.data.example import Example
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
 from regard.studies.anomalies import detect
 from regard.studies.autoencoder import Subject
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
-from regard.tasks.classification import ClassificationTask
-from regard.tasks.cookbook import load_recipe
-from regard.tasks.learning import train
-from regard.tasks.request import Request
+from regard.tasks.classification.task import ClassificationTask
 
 TINY = (
     "model.encoder.encoder.embedding_dim=8",

@@ -3,13 +3,13 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
-from regard.tasks import runs
-from regard.tasks.cookbook import load_recipe
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
 from regard.tasks.denoising import DenoisingTask
-from regard.tasks.learning import train
-from regard.tasks.predictor import Predictor
+from regard.tasks.generation.task import Predictor
 from regard.tasks.recipe import DenoisingDataConfig
-from regard.tasks.request import Request
 
 SIZES = tuple(
     f"model.{side}.{setting}"

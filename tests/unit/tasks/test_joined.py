@@ -6,10 +6,10 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.tasks.classification import ClassificationTask
-from regard.tasks.predictor import Predictor
+from regard.interpret.attention_tiles import look_through
+from regard.tasks.classification.task import ClassificationTask
+from regard.tasks.generation.task import Predictor
 from regard.tasks.recipe import ClassificationRecipe, Recipe
-from regard.tasks.seeing import look_through
 
 CPU = torch.device("cpu")
 SOURCE = {

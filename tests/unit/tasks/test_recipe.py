@@ -20,7 +20,7 @@ from regard.models.heads.regions import Grounder, PatchLabeller
 from regard.models.image_to_image import ImageToImage
 from regard.models.language_model import build_language_model
 from regard.models.masked_lm import MaskedModel
-from regard.tasks.cookbook import load_recipe, recipe_names, recipe_path
+from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 from regard.tasks.recipe import (
     RECIPES,
     AutoencodingRecipe,

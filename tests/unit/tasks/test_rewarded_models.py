@@ -9,8 +9,8 @@ from regard.core.config import from_dict
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.search.hypothesis import Hypothesis
+from regard.tasks.generation.rewards import Rewarded
 from regard.tasks.recipe import AutoencodingRecipe, DenoisingRecipe, Recipe
-from regard.tasks.rewarding import Rewarded
 from regard.tasks.table import TASKS
 
 EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d"), Example("e", "e")]

@@ -8,8 +8,8 @@ from regard.data.text.vocabulary import train_tokenizer
 from regard.models.build import ModelConfig
 from regard.models.decoders import HardXuDecoderConfig, SoftXuDecoderConfig
 from regard.models.encoders import RnnEncoderConfig
-from regard.tasks.learning import train
-from regard.tasks.predictor import Predictor
+from regard.runs.train import train
+from regard.tasks.generation.task import Predictor
 from regard.tasks.recipe import Recipe
 from regard.training.checkpoint import read_weights
 

@@ -7,10 +7,10 @@ from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.models.encoders import SentencesEncoderConfig
 from regard.models.ensemble import Ensemble
-from regard.tasks.cookbook import load_recipe
-from regard.tasks.evaluation import measure_alignment
-from regard.tasks.predictor import Predictor
-from regard.tasks.starting import find_encoder
+from regard.runs.recipes import load_recipe
+from regard.tasks.generation.evaluation import measure_alignment
+from regard.tasks.generation.task import Predictor
+from regard.tasks.warm_start import find_encoder
 
 STORY = ("Mary took the milk.", "John went home.", "Where is Mary?")
 EXAMPLES = [

@@ -6,11 +6,11 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
-from regard.tasks.classification import ClassificationTask
-from regard.tasks.predictor import Predictor
+from regard.interpret.attention_tiles import look_through, num_columns
+from regard.tasks.classification.task import ClassificationTask
+from regard.tasks.generation.task import Predictor
 from regard.tasks.reading import read_asked, read_labelled_texts, read_pairs
 from regard.tasks.recipe import ClassificationRecipe, Recipe
-from regard.tasks.seeing import look_through, num_columns
 
 CPU = torch.device("cpu")
 SOURCE = {"kind": "video", "size": 8, "num_frames": 3}

@@ -16,8 +16,9 @@ from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig
 from regard.models.heads.copying import PointerConfig
 from regard.models.masked_lm import MaskedModelConfig
-from regard.tasks.masked import MaskedTask
-from regard.tasks.predictor import Predictor
+from regard.runs.folder import save_start
+from regard.tasks.generation.task import Predictor
+from regard.tasks.masked_lm.task import MaskedTask
 from regard.tasks.recipe import (
     DataConfig,
     LanguageRecipe,
@@ -25,7 +26,6 @@ from regard.tasks.recipe import (
     MaskedRecipe,
     Recipe,
 )
-from regard.tasks.runs import save_start
 from regard.training.checkpoint import save_weights
 
 TINY = {"num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}

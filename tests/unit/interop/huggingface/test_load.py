@@ -6,7 +6,7 @@ from safetensors.torch import load_file, save_file
 
 from regard.core.errors import CheckpointError, ConfigError
 from regard.interop.huggingface.load import import_folder
-from regard.tasks.runs import load
+from regard.runs.folder import load
 
 WORDS = "bert.embeddings.word_embeddings.weight"
 

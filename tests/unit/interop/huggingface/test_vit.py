@@ -13,7 +13,7 @@ from regard.interop.huggingface.load import import_folder
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import ResnetEncoderConfig, VitEncoderConfig
-from regard.tasks.classification import ClassificationTask
+from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.recipe import ClassificationDataConfig, ClassificationRecipe
 
 SIZES = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12, "patch": 4}

@@ -3,8 +3,8 @@ import pytest
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.data.example import Example
+from regard.runs import folder as runs
 from regard.studies.compare.contenders import read_contenders
-from regard.tasks import runs
 
 PAIRS = [Example("a b", "b a"), Example("c d", "d c", references=("c",))]
 OUTPUTS = ["b a", "x"]

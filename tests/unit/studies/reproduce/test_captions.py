@@ -1,10 +1,10 @@
 import pytest
 
 from regard.data.datasets.synthetic import scenes
+from regard.runs import folder as runs
+from regard.runs.request import Request
 from regard.studies.reproduce import captions
 from regard.studies.reproduce.captions import EXACT, MODELS, POINTING, show_attend_tell
-from regard.tasks import runs
-from regard.tasks.request import Request
 
 TINY = (
     "data.source.size=16",

@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 
 from regard.data.text.readers import read_examples
+from regard.runs import folder as runs
+from regard.runs.request import Request
 from regard.studies.reproduce import sentence_vectors as study
 from regard.studies.reproduce.sentence_vectors import (
     BAG,
@@ -15,8 +17,6 @@ from regard.studies.reproduce.sentence_vectors import (
     measure,
     sentence_vectors,
 )
-from regard.tasks import runs
-from regard.tasks.request import Request
 
 TINY = (
     "model.encoder.embedding_dim=4",

@@ -1,0 +1,1 @@
+"""What a model computes, made visible: embeddings, neighbours, probes, attention."""

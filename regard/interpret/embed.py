@@ -1,0 +1,217 @@
+"""What a run's encoder makes of sources: one vector each, or the states of every layer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.core.config import within
+from regard.core.errors import ConfigError
+from regard.core.logging import logger
+from regard.core.tables import pick
+from regard.data.batch import Values, change_values
+from regard.data.batching import BatchConfig
+from regard.data.example import Example
+from regard.data.labels import LabelledBatches
+from regard.data.modality import SourceField
+from regard.data.text.field import TextField
+from regard.models.encoders import max_tokens
+from regard.models.ensemble import EnsembleEncoder
+from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
+from regard.models.interfaces import Encoder, Memory
+from regard.models.language_model import LanguageReader
+from regard.models.layer_states import layer_states
+from regard.models.pca import Pca
+from regard.tasks.base import Task
+from regard.tasks.classification.task import ClassificationTask, parse_source
+from regard.tasks.generation.evaluation import as_text
+from regard.tasks.generation.task import Predictor
+from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.reading import drop_unreadable
+
+POOLINGS: dict[str, type[Pooling]] = {
+    "summary": SummaryPooling,
+    "mean": MeanPooling,
+    "first": FirstPooling,
+}
+"""What makes one vector of many states; none of them learns."""
+
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Read:
+    """Some sources as an encoder reads them."""
+
+    values: Values
+    """What the encoder takes, on the model's device."""
+    mask: Tensor
+    """(B, S), True = a real position; on the host."""
+    rows: tuple[int, ...]
+    """Which sources these are."""
+
+
+class Reader:
+    """Reads sources with the encoder of any run.
+
+    Args:
+        task: A run with an encoder; a language model is its own.
+    """
+
+    def __init__(self, task: Task[Any]) -> None:
+        self.task = task
+        self.encoder = encoder_of(task)
+        self.field: SourceField
+        if isinstance(task, LanguageTask):
+            self.field = TextField(task.field.tokenizer, has_start=False)
+        else:
+            self.field = getattr(task, "source", None) or getattr(task, "field")  # noqa: B009
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether sources are texts alone."""
+        return isinstance(self.field, TextField)
+
+    def read(self, sources: Sequence[Any]) -> Iterator[Read]:
+        """Cut sources into batches of similar length; `rows` says which is which."""
+        if not sources:
+            return
+        config = getattr(self.task.recipe.data, "batch", BatchConfig())
+        items = self.items(sources)
+        batches = LabelledBatches(
+            items, [0] * len(items), config, field=self.field, is_shuffled=False
+        )
+        for batch in batches.epoch(0):
+            values = change_values(batch.source, lambda part: part.to(self.task.device))
+            yield Read(self.field.finish(values, is_training=False), batch.source_mask, batch.rows)
+
+    def items(self, sources: Sequence[Any]) -> list[Any]:
+        """Return what the field reads, shortened to what learned positions allow."""
+        if isinstance(self.task, LanguageTask):
+            line_end = self.task.field.line_end
+            items: list[Any] = [[line_end, *ids] for ids in self.task.field.read_all(sources)]
+            most = self.task.model.max_length
+        else:
+            items = self.field.read_all([self._parse(source) for source in sources])
+            most = max_tokens(getattr(self.task.recipe.model, "encoder", None))
+        num_long = sum(len(item) > most for item in items) if most else 0
+        if not num_long:
+            return items
+        logger.warning(
+            "shortened %s of %s texts to %d tokens, for which the encoder has learned positions",
+            f"{num_long:,}",
+            f"{len(items):,}",
+            most,
+        )
+        if isinstance(self.task, LanguageTask):
+            return [item[:most] for item in items]
+        return [self.field.shorten(item, most) for item in items]
+
+    def _parse(self, source: Any) -> Any:
+        """Return a source as its field reads it: in a line of text, tabs part columns."""
+        if isinstance(self.task, Predictor):
+            return self.task.split(source)
+        if isinstance(self.task, ClassificationTask):
+            return parse_source(source, self.task.recipe.data.source)
+        return source
+
+
+def encoder_of(task: Task[Any]) -> Encoder:
+    """Return what a run reads with, or say that it has nothing to read with."""
+    if isinstance(task, LanguageTask):
+        return LanguageReader(task.model).eval()
+    encoder = getattr(task.model, "encoder", None)
+    if not isinstance(encoder, Encoder) or isinstance(encoder, EnsembleEncoder):
+        raise ConfigError(
+            f"Vectors need a run with one encoder, but this one, for the task "
+            f"'{task.recipe.task}', has none or several. Name a single run folder."
+        )
+    return encoder
+
+
+def embed(
+    task: Task[Any],
+    sources: Sequence[Any],
+    *,
+    layer: int | None = None,
+    pooling: str | None = None,
+) -> Vectors:
+    """Return one vector a source, in the order given.
+
+    What is empty, and what cannot be read among others, is all zeros, which is said.
+
+    Args:
+        task: A run with an encoder.
+        sources: Texts, or references of images and recordings.
+        layer: Which layer's states to take, 0 being the embeddings; what the encoder ends in if
+            not given.
+        pooling: What makes one vector of the states: the encoder's own summary, their mean or the
+            first of them. If not given, the summary, and of a layer, which has none, the mean.
+    """
+    reader = Reader(task)
+    chosen = _choose_pooling(reader, layer, pooling)
+    filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
+    if len(filled) < len(sources):
+        num_empty = len(sources) - len(filled)
+        logger.warning("%s of %s lines are empty: their vectors are zeros", num_empty, len(sources))
+    readable = set(keep_readable_sources(task, [sources[row] for row in filled]))
+    filled = [row for row in filled if sources[row] in readable]
+    found: dict[int, Vectors] = {}
+    with torch.inference_mode():
+        for batch in reader.read([sources[row] for row in filled]):
+            pooled = chosen(_memory(reader.encoder, batch, layer)).float().cpu().numpy()
+            found.update(zip((filled[row] for row in batch.rows), pooled, strict=True))
+    width = len(next(iter(found.values()))) if found else reader.encoder.memory_dim
+    vectors = np.zeros((len(sources), width), dtype=np.float32)
+    for row, vector in found.items():
+        vectors[row] = vector
+    return vectors
+
+
+def keep_readable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
+    """Leave out images and the like that cannot be read, and say how many; texts are all kept."""
+    kept = drop_unreadable([Example(source) for source in sources], task.recipe.data)
+    return [example.source for example in kept]
+
+
+def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], float]:
+    """Return where vectors (B, D) lie on their first principal components, (B, `num`).
+
+    Beside it stands the share of their variance that these components tell.
+    """
+    wide = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
+    fitted = Pca.fit(wide, num)
+    total = float(wide.var(0).sum())
+    points: NDArray[np.float64] = fitted.encode(wide).double().numpy()
+    return points, float(fitted.variances.sum()) / max(total, 1e-300)
+
+
+def _choose_pooling(reader: Reader, layer: int | None, pooling: str | None) -> Pooling:
+    if pooling is None:
+        pooling = "summary" if layer is None else "mean"
+    kind = pick(POOLINGS, pooling, "pooling")
+    if pooling == "summary" and layer is not None:
+        raise ConfigError(
+            "`pooling` must be 'mean' or 'first' with a `layer`, which has no summary of its own, "
+            "but is 'summary'."
+        )
+    if pooling == "first" and not reader.reads_text:
+        raise ConfigError(
+            "`pooling` 'first' is for runs that read text, whose first token may stand for all, "
+            f"but this one, for the task '{reader.task.recipe.task}', reads something else. Take "
+            "'summary' or 'mean'."
+        )
+    return kind(reader.encoder.memory_dim)
+
+
+def _memory(encoder: Encoder, batch: Read, layer: int | None) -> Memory:
+    if layer is None:
+        return encoder(batch.values, batch.mask)
+    layers = layer_states(encoder, batch.values, batch.mask)
+    within("layer", layer, low=0, high=len(layers) - 1)
+    states = layers[layer]
+    return Memory(states, batch.mask.to(states.device), summary=states[:, 0])

@@ -1,0 +1,175 @@
+"""Training as a whole: from a data set or a file of pairs to a run folder."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.core.config import to_dict
+from regard.core.device import find_device, seed_everything
+from regard.core.errors import CheckpointError, ConfigError
+from regard.core.files import write_json
+from regard.core.logging import logger
+from regard.data.splits import Splits
+from regard.data.text.readers import write_examples
+from regard.runs import folder as runs
+from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.recipe import BaseRecipe
+from regard.runs.request import Request
+from regard.tasks.generation.rewards import find_objective
+from regard.tasks.table import TASKS
+from regard.tasks.base import Task
+from regard.training.logs import Display
+from regard.training.loop import Summary, Trainer
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training leaves behind."""
+
+    folder: Path
+    """The run folder."""
+    predictor: Any
+    """The `Task` with its best weights."""
+    summary: Summary
+    """How training ended."""
+    evaluation: Evaluation | None
+    """What was measured on the test set; absent if training was interrupted."""
+
+
+def train(request: Request, *, display: Display | None = None) -> Trained:
+    """Train a model and measure it.
+
+    Args:
+        request: What data, what recipe, where to.
+        display: What a person sees; a progress bar or plain lines if not given.
+    """
+    request.check_folder()
+    recipe, splits = request.resolve()
+    logger.info("Data: %s.", splits.note)
+    task = _open(request, recipe, splits)
+    batches = task.training_batches(splits.train)
+    trainer = Trainer(
+        task.model,
+        recipe.train,
+        request.out,
+        batches=batches,
+        loss=find_objective(task, splits.train),
+        validate=task.validation(splits.valid),
+        display=display,
+    )
+    if request.is_resumed:
+        trainer.resume()
+    else:
+        # Only now, when nothing can be refused any more, is anything written.
+        _save_start(request, task, splits)
+        seed_everything(recipe.seed)
+    summary = trainer.run()
+    task.model.eval()
+    logger.info("Trained for %.0f s (%s).", summary.progress.seconds, summary.stopped)
+    if summary.stopped == "interrupted":
+        return Trained(request.out, task, summary, None)
+    evaluation = task.evaluate(splits.test, num_bootstrap=200)
+    save_metrics(request.out, task, evaluation, summary=summary)
+    return Trained(request.out, task, summary, evaluation)
+
+
+def save_metrics(
+    folder: Path, task: Task[Any], evaluation: Evaluation, *, summary: Summary
+) -> None:
+    """Write what was measured and how, and what was answered, beside the weights."""
+    progress = summary.progress
+    search = getattr(task.recipe, "search", None)
+    write_json(folder / runs.PREDICTIONS, evaluation.outputs)
+    write_json(
+        folder / runs.METRICS,
+        {
+            **runs.describe_making(task.device),
+            "seed": task.recipe.seed,
+            "parameters": task.num_parameters,
+            "training": {
+                "stopped": summary.stopped,
+                "steps": progress.step,
+                "epochs": progress.epoch,
+                "best_step": progress.best_step,
+                "seconds": round(progress.seconds, 1),
+                "target_tokens": progress.tokens,
+                "tokens_per_second": round(progress.tokens / max(progress.seconds, 1e-9), 1),
+            },
+            **({"search": to_dict(search)} if search is not None else {}),
+            "test": evaluation.to_dict(),
+        },
+    )
+
+
+def read_again(folder: Path, task: Task[Any]) -> Splits:
+    """Read once more what a run was trained, validated and tested on.
+
+    Args:
+        folder: The run folder.
+        task: The run itself.
+    """
+    about = runs.read_config(folder)["about"]
+    if "data" not in about:
+        raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
+    # Runs from before validation and test data were noted had none of their own, or are refused.
+    data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
+    splits = task.read(data, valid, test, config=task.recipe.data)
+    if about["data_fingerprint"] != _fingerprint(splits):
+        raise CheckpointError(
+            f"{' '.join(data)} is not any more what {folder} was trained on. "
+            "Bring that data back, or train anew."
+        )
+    return splits
+
+
+def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
+    """Prepare the task anew, or take it from the run that goes on."""
+    device = find_device(request.device)
+    if not request.is_resumed:
+        start = runs.load_one(recipe.start, str(device)) if recipe.start else None
+        kind = TASKS[type(recipe)]
+        return kind.prepare(recipe, splits.train, device=device, start=start)
+    about = runs.read_config(request.out)["about"]
+    if about["data_fingerprint"] != _fingerprint(splits):
+        raise CheckpointError(
+            f"{request.out} was trained on other data than {' '.join(request.data)}. "
+            "Resume with the data it began with."
+        )
+    task: Task[Any] = runs.load_untrained(request.out, device)
+    _check_resumed(recipe, task.recipe)
+    task.recipe = recipe
+    return task
+
+
+def _check_resumed(asked: BaseRecipe, saved: BaseRecipe) -> None:
+    """Raise if a run is to go on as another model or with other data."""
+    for section in ("task", "model", "data", "seed"):
+        if getattr(asked, section, None) != getattr(saved, section, None):
+            raise ConfigError(
+                f"`{section}` cannot change when a run is resumed; only `train`, `validation`, "
+                "`search` and `reward` can. Leave the setting out, or train anew with --force."
+            )
+
+
+def _save_start(request: Request, task: Task[Any], splits: Splits) -> None:
+    """Write what is known of a run before it begins, in place of what an earlier one left."""
+    about = {
+        **runs.describe_making(task.device),
+        "data": list(request.data),
+        "valid": list(request.valid),
+        "test": list(request.test),
+        "data_note": splits.note,
+        "data_fingerprint": _fingerprint(splits),
+    }
+    runs.save_start(request.out, task, about)
+    write_examples(request.out / runs.TEST, splits.test)
+
+
+def _fingerprint(splits: Splits) -> str:
+    digest = hashlib.sha256()
+    for side in (splits.train, splits.valid, splits.test):
+        for example in side:
+            digest.update(f"{example.source}\t{example.target}\n".encode())
+        digest.update(b"\0")
+    return digest.hexdigest()

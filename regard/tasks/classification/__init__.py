@@ -1,0 +1,1 @@
+"""Classification: text, an image, a video or audio in, a label out."""

@@ -1,0 +1,1 @@
+"""Generation: a source in, a target text out."""

@@ -1,0 +1,1 @@
+"""Image to image: super-resolution, colouring, next frame, image autoencoders."""

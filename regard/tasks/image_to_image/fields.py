@@ -1,0 +1,105 @@
+"""What reads the two sides of an image task, and what a run that begins from another takes over."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from regard.core.errors import ConfigError
+from regard.data.example import Example
+from regard.data.image.field import IMAGE, ImageConfig, ImageField
+from regard.data.image.resize import Pixels
+from regard.data.video.field import VIDEO, VideoConfig
+from regard.data.video.next_frame import FirstFrames
+from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
+from regard.models.interfaces import Encoder
+from regard.tasks.base import Task
+from regard.tasks.image_to_image.recipe import PicturingDataConfig, PicturingRecipe
+from regard.tasks.warm_start import find_image_encoder, see_as
+
+if TYPE_CHECKING:
+    from regard.tasks.image_to_image.task import PicturingTask
+
+Source = ImageField | FirstFrames
+
+
+def learn_source(config: PicturingDataConfig, references: Sequence[str]) -> Source:
+    """Learn the mean and the deviation of training images or videos."""
+    if isinstance(config.source, VideoConfig):
+        return FirstFrames.learn(config.source, references)
+    return ImageField.learn(config.source, references)
+
+
+def load_source(config: PicturingDataConfig, folder: Path) -> Source:
+    """Open what the source's field left in a run folder."""
+    if isinstance(config.source, VideoConfig):
+        return FirstFrames.load(folder / VIDEO.format("source"))
+    return ImageField.load(folder / IMAGE.format("source"))
+
+
+def target_field(config: PicturingDataConfig) -> ImageField:
+    """Return what reads targets, which are drawn as they are: nothing is learned of them."""
+    channels = config.target.channels
+    return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
+
+
+def read_sides(
+    source: Source, target: ImageField, examples: Sequence[Example]
+) -> tuple[list[Pixels], list[Pixels]]:
+    """Read sources, images or videos without their last frame, and targets, images or these frames.
+
+    Args:
+        source: What reads sources.
+        target: What reads targets.
+        examples: References of both.
+    """
+    sources, targets = ([getattr(e, side) for e in examples] for side in ("source", "target"))
+    if isinstance(source, ImageField):
+        return source.read_all(sources), target.read_all(targets)
+    frame = target.config.frame
+    if sources == targets and frame == source.config.frame:
+        # Nothing is read twice.
+        videos = source.read_whole(sources, frame)
+        return [video[None, :-1] for video in videos], [video[-1:] for video in videos]
+    return source.read_all(sources), source.read_last(targets, frame)
+
+
+def check_same_form(start: "PicturingTask", config: PicturingDataConfig) -> None:
+    """Raise where a run draws for other images than those to learn from."""
+    before = start.recipe.data
+    for name in ("source", "target"):
+        for setting in ("kind", "size", "channels", "num_frames"):
+            known = getattr(getattr(before, name), setting, None)
+            asked = getattr(getattr(config, name), setting, None)
+            if known != asked:
+                raise ConfigError(
+                    f"`data.{name}.{setting}` must be as in `start` ({known}), but is {asked}."
+                )
+
+
+def take_eyes(
+    recipe: PicturingRecipe, start: Task[Any]
+) -> tuple[PicturingRecipe, ImageField, Encoder]:
+    """Take over what sees of a run that does not draw: its encoder of images.
+
+    Returns:
+        The recipe with its settings, what reads sources, and the encoder with its weights.
+    """
+    if not isinstance(recipe.data.source, ImageConfig):
+        raise ConfigError(
+            "`start` must be a run for the task 'picturing' where the source is a video, but is "
+            f"one for the task '{start.recipe.task}'."
+        )
+    settings, encoder = find_image_encoder(start)
+    source = see_as(start, recipe.data.source)
+    before = recipe.model.encoder
+    after: ImageEncoderConfig | BottleneckEncoderConfig = settings
+    if isinstance(before, BottleneckEncoderConfig):
+        after = replace(before, encoder=settings)
+    return replace(recipe, model=replace(recipe.model, encoder=after)), source, encoder
+
+
+def put_eyes(encoder: Encoder, eyes: Encoder) -> None:
+    """Give an encoder, or what is before its bottleneck, the weights of another."""
+    inner = encoder.encoder if isinstance(encoder, BottleneckEncoder) else encoder
+    inner.load_state_dict(eyes.state_dict())

@@ -1,0 +1,67 @@
+"""Files and data sets of images → images that are their own targets, whatever is said of them."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from regard.core.errors import DataError
+from regard.data.datasets.catalog import Reader
+from regard.data.example import Example
+from regard.data.image.files import find_images, read_captions
+from regard.data.splits import Splits
+from regard.data.video.field import VideoConfig
+from regard.data.video.files import find_videos, read_video_captions
+from regard.tasks import reading
+from regard.tasks.image_to_image.recipe import PicturingDataConfig
+
+TABLES = frozenset((".tsv", ".csv", ".json", ".jsonl"))
+"""What the names of files end in that say something of each image."""
+
+
+def read_pictures(
+    data: tuple[str, ...],
+    valid: tuple[str, ...],
+    test: tuple[str, ...],
+    *,
+    config: PicturingDataConfig,
+) -> Splits:
+    """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
+    splits = reading.read_pairs(data, valid, test, config=config, read=_reader(config))
+    sides = (splits.train, splits.valid, splits.test)
+    train, valid_side, test_side = (_as_targets(side) for side in sides)
+    return Splits(train, valid_side, test_side, splits.note)
+
+
+def read_pictures_side(
+    paths: tuple[str, ...], side: str, *, config: PicturingDataConfig
+) -> list[Example]:
+    """Read one side of the images, otherwise as `read_side`."""
+    return _as_targets(reading.read_side(paths, side, config=config, read=_reader(config)))
+
+
+def _reader(config: PicturingDataConfig) -> Reader:
+    return partial(_read_files, is_video=isinstance(config.source, VideoConfig))
+
+
+def _read_files(path: str, second: str | None = None, *, is_video: bool) -> list[Example]:
+    """Read a folder, an archive or a list of images, or a file that says something of each."""
+    if second is not None:
+        raise DataError(
+            f"Images are their own targets, so one file or folder is enough, but there is a "
+            f"second one, {second}. Leave it out."
+        )
+    if Path(path).suffix.lower() in TABLES:
+        return (read_video_captions if is_video else read_captions)(path)
+    return [Example(found) for found in (find_videos if is_video else find_images)(path)]
+
+
+def _as_targets(examples: Sequence[Example]) -> list[Example]:
+    """Make each image its own target, once however often it is named."""
+    found: dict[str, Example] = {}
+    for example in examples:
+        if not isinstance(example.source, str):
+            raise DataError(
+                f"A source must be one image, but is {example.source}. Give a data set of images."
+            )
+        found.setdefault(example.source, Example(example.source, example.source, tags=example.tags))
+    return list(found.values())

@@ -1,0 +1,1 @@
+"""Segmentation and grounding: where something is in an image."""

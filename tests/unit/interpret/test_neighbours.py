@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from regard.core.errors import DataError
+from regard.interpret import neighbours as finding
+from regard.interpret.embed import embed
+from regard.interpret.neighbours import find_neighbours
+
+LINES = ["a b c", "e d", "", "b a c d", "a b c", "c"]
+
+
+def test_nearest_comes_first_and_similarity_is_the_cosine(tiny_run):
+    ((query, near),) = find_neighbours(tiny_run.predictor, LINES, ["a b d"], num=3)
+    assert query == "a b d"
+    own, *others = embed(tiny_run.predictor, ["a b d", *(one.source for one in near)])
+    for one, vector in zip(near, others, strict=True):
+        expected = own @ vector / np.linalg.norm(own) / np.linalg.norm(vector)
+        assert one.similarity == pytest.approx(expected, abs=1e-5)
+    assert sorted(near, key=lambda one: -one.similarity) == near
+
+
+def test_line_is_not_its_own_neighbour_and_equal_lines_count_once(tiny_run):
+    found = find_neighbours(tiny_run.predictor, LINES, num=9)
+    assert [query for query, _ in found] == ["a b c", "e d", "b a c d", "c"]
+    for query, near in found:
+        assert {one.source for one in near} == {"a b c", "e d", "b a c d", "c"} - {query}
+
+
+@pytest.mark.parametrize("queries", [None, LINES[::-1]])
+def test_a_few_queries_at_a_time_find_the_same_as_all_at_once(tiny_run, monkeypatch, queries):
+    together = find_neighbours(tiny_run.predictor, LINES, queries)
+    monkeypatch.setattr(finding, "CHUNK", 2)
+    by_twos = find_neighbours(tiny_run.predictor, LINES, queries)
+    assert [query for query, _ in by_twos] == [query for query, _ in together]
+    for (_, near), (_, expected) in zip(by_twos, together, strict=True):
+        assert [one.source for one in near] == [one.source for one in expected]
+        assert [one.similarity for one in near] == pytest.approx(
+            [one.similarity for one in expected]
+        )
+
+
+def test_line_that_is_there_is_found_first(tiny_run):
+    ((_, near),) = find_neighbours(tiny_run.predictor, LINES, ["e d"], num=1)
+    assert near[0].source == "e d" and near[0].similarity == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("lines", "queries"), [(["a"], None), (["a", " "], [""]), ([], ["a"])])
+def test_nothing_to_look_for_or_to_find_is_refused(tiny_run, lines, queries):
+    with pytest.raises(DataError, match="something to look for and something else to find"):
+        find_neighbours(tiny_run.predictor, lines, queries)

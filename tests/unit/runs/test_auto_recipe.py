@@ -1,0 +1,125 @@
+import pytest
+import torch
+
+from regard.data.example import Example
+from regard.models.build import build_model
+from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose
+from regard.runs.recipes import load_recipe
+
+CPU, CUDA = torch.device("cpu"), torch.device("cuda")
+FEW_WORDS = "the cat sees the dog"
+
+
+def many_words(num):
+    """Two-word lines with `num` distinct words in all."""
+    return [f"word{2 * number} word{2 * number + 1}" for number in range(num // 2)]
+
+
+def choose_for(texts, device=CPU):
+    return choose([Example(text, FEW_WORDS) for text in texts], device)
+
+
+def test_single_words_are_cut_into_characters():
+    choice = choose_for(["hello", "world", "good morning"])
+    assert choice.settings["data.source.kind"] == "char"
+    assert "source pieces: char (most lines are a single word)" in choice.reasons
+
+
+def test_few_distinct_words_stay_words():
+    choice = choose_for(["a dog", "a cat"])
+    assert choice.settings["data.source.kind"] == "word"
+    assert "source pieces: word (only 3 distinct words)" in choice.reasons
+
+
+def test_as_many_words_as_the_limit_stay_words():
+    assert choose_for(many_words(WORD_LIMIT)).settings["data.source.kind"] == "word"
+
+
+def test_many_distinct_words_are_cut_into_pieces():
+    choice = choose_for(many_words(WORD_LIMIT + 2))
+    assert choice.settings["data.source.kind"] == "bpe"
+    assert "source pieces: bpe (2,002 distinct words)" in choice.reasons
+
+
+@pytest.mark.parametrize(("num_lines", "size"), [(9_999, 4_000), (10_000, 8_000)])
+def test_more_data_gets_more_pieces(num_lines, size):
+    choice = choose_for(many_words(2 * num_lines))
+    assert choice.settings["data.source.vocab_size"] == size
+
+
+def test_sides_are_chosen_apart():
+    settings = choose_for(["hello", "world"]).settings
+    kinds = [settings[f"data.{side}.kind"] for side in ("source", "target")]
+    assert kinds == ["char", "word"]
+    assert settings["data.is_joint"] is False
+
+
+@pytest.mark.parametrize(
+    ("device", "recipe", "reason"),
+    [(CPU, "bahdanau2015-laptop", "there is no GPU"), (CUDA, "bahdanau2015", "there is a GPU")],
+)
+def test_machine_decides_the_size(device, recipe, reason):
+    choice = choose_for(["a dog", "a cat"], device)
+    assert choice.recipe == recipe
+    assert choice.reasons[0] == reason
+
+
+def test_small_data_is_read_until_there_are_steps_enough():
+    choice = choose_for(["a dog"] * (SMALL_DATA - 1))
+    recipe = load_recipe(choice.recipe, defaults=choice.settings)
+    assert (recipe.train.max_steps, recipe.train.max_epochs) == (2_000, 0)
+    assert "2,000 steps of 32 pairs (only 9,999 pairs)" in choice.reasons
+
+
+def test_larger_data_is_read_as_often_as_the_recipe_says():
+    choice = choose_for(["a dog"] * SMALL_DATA)
+    recipe = load_recipe(choice.recipe, defaults=choice.settings)
+    assert recipe.train == load_recipe(choice.recipe).train
+
+
+@pytest.mark.parametrize("device", [CPU, CUDA])
+def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
+    choice = choose_for(["hello", "world"], device)
+    recipe = load_recipe(choice.recipe, defaults=choice.settings)
+    with torch.device("meta"):
+        model = build_model(recipe.model, source_size=20, target_vocab_size=30)
+    assert model.decoder.output.out_features == 30
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (None, "judged by bleu (more is better)"),
+        ("wer", "judged by wer (less is better)"),
+        ("accuracy@5", "judged by accuracy@5 (more is better)"),
+    ],
+)
+def test_judge_is_named_with_what_is_better(asked, reason):
+    choice = choose([Example("a dog", FEW_WORDS)], CPU, metric=asked)
+    assert choice.reasons[3] == reason
+
+
+@pytest.mark.parametrize(
+    ("device", "labels", "captions"),
+    [(CPU, "he2016-laptop", "xu2015-laptop"), (CUDA, "he2016", "xu2015")],
+)
+def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels, captions):
+    names = [f"photos/{number}.jpg" for number in range(20)]
+    pets = [Example(name, ("cat", "dog")[number % 2]) for number, name in enumerate(names)]
+    choice = choose(pets, device)
+    assert choice.recipe == labels
+    assert "sources are images and targets labels (2 distinct ones)" in choice.reasons
+    assert load_recipe(choice.recipe, defaults=choice.settings).train.max_steps == 2_000
+    told = [Example(name, f"a cat and {number} dogs") for number, name in enumerate(names)]
+    choice = choose(told, device)
+    assert choice.recipe == captions
+    assert "sources are images and targets captions" in choice.reasons
+    assert load_recipe(choice.recipe, defaults=choice.settings).validation.metric == "cider"
+
+
+def test_a_heading_does_not_hide_images_and_a_file_in_a_sentence_is_none():
+    told = [Example("image", "caption"), *[Example(f"{n}.png", f"photo {n}") for n in range(9)]]
+    assert choose(told, CPU).recipe == "xu2015-laptop"
+    assert choose_for(["open 1.png", "see photo.jpg and tell", "a", "b"]).recipe != (
+        "xu2015-laptop"
+    )

@@ -1,0 +1,44 @@
+import pytest
+
+from regard.core.errors import ConfigError
+from regard.runs.recipes import load_recipe
+from regard.tasks.recipe import Recipe
+
+
+def test_words_change_a_recipe():
+    recipe = load_recipe("bahdanau2015", ["train.max_steps=200", "model.decoder.kind=cho"])
+    assert (recipe.train.max_steps, recipe.model.decoder.kind) == (200, "cho")
+
+
+def test_words_come_after_what_the_data_asked_for():
+    defaults = {"data.source.kind": "char", "data.is_joint": True, "data.source.vocab_size": 90}
+    recipe = load_recipe("bahdanau2015-laptop", ["data.source.vocab_size=70"], defaults=defaults)
+    assert recipe.data.is_joint
+    assert (recipe.data.source.kind, recipe.data.source.vocab_size) == ("char", 70)
+
+
+def test_recipe_can_be_a_file(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text("seed = 7\n", encoding="utf-8")
+    assert load_recipe(str(path)) == Recipe(seed=7)
+
+
+def test_unknown_recipe_is_answered_with_the_nearest_name():
+    with pytest.raises(
+        ConfigError,
+        match=r"`--recipe` must be a TOML file or one of .*'bahdanau2015', .*, but is "
+        r"'bahdanau2014'\. Did you mean 'bahdanau2015'\?",
+    ):
+        load_recipe("bahdanau2014")
+
+
+def test_recipe_file_that_does_not_exist_is_named():
+    with pytest.raises(ConfigError, match=r"absent\.toml does not exist\."):
+        load_recipe("absent.toml")
+
+
+def test_unknown_setting_is_answered_with_the_nearest_name():
+    with pytest.raises(
+        ConfigError, match=r"`train\.max_stpes` is not a setting\. Did you mean 'max_steps'\?"
+    ):
+        load_recipe("cho2014", ["train.max_stpes=3"])

@@ -1,0 +1,148 @@
+import re
+import shutil
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+
+from regard.runs import folder as runs
+from regard.tasks.prediction import cell_names
+from regard.tasks.generation.task import Predictor
+from regard.runs.report import write_report
+
+NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+"""Names that look like addresses, but that nobody visits."""
+
+
+class Page(HTMLParser):
+    """The tags that would make a browser fetch something, and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.fetched = []
+        self.headings = []
+        self.text = ""
+        self._tag = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self._tag = tag
+        for name, value in attributes:
+            if name in ("src", "href", "xlink:href", "data") and not str(value).startswith("#"):
+                self.fetched.append((tag, value))
+        if tag in ("script", "link", "iframe", "img"):
+            self.fetched.append((tag, ""))
+
+    def handle_data(self, data):
+        self.text += data
+        if self._tag == "h2":
+            self.headings.append(data.strip())
+
+
+def write_page(trained, folder, evaluation):
+    for name in (runs.METRICS, runs.JOURNAL):
+        shutil.copy(trained.folder / name, folder)
+    path = write_report(folder, trained.predictor, evaluation, title="A <small> run")
+    assert path == folder / runs.REPORT
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def text(tiny_run, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    answers = ["<b>d & e</b>", *tiny_run.evaluation.outputs[1:]]
+    return write_page(tiny_run, folder, replace(tiny_run.evaluation, outputs=answers))
+
+
+def test_page_links_to_nothing_outside_itself(text):
+    assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) <= NAMESPACES
+
+
+def test_page_fetches_nothing(text):
+    assert Page(text).fetched == []
+
+
+def test_samples_are_shown_escaped(text):
+    assert "&lt;b&gt;d &amp; e&lt;/b&gt;" in text
+    assert "<b>d & e</b>" not in text
+    assert "A &lt;small&gt; run" in text
+
+
+def test_page_has_every_section(text):
+    headings = [heading for heading in Page(text).headings if heading]
+    assert headings == [
+        "Learning",
+        "Samples",
+        "Attention",
+        "BLEU by source length",
+        "BLEU by phenomenon",
+        "Sentences as points",
+        "What each layer knows",
+        "How it was made",
+    ]
+
+
+def test_signature_of_every_score_is_given(text, tiny_run):
+    page = Page(text).text
+    for result in tiny_run.evaluation.results.values():
+        assert result.signature in page
+
+
+def test_model_without_attention_has_no_maps(tiny_run_without_attention, tmp_path):
+    trained = tiny_run_without_attention
+    text = write_page(trained, tmp_path, trained.evaluation)
+    assert "Attention" not in Page(text).headings
+
+
+def test_model_that_answers_nothing_has_a_page_all_the_same(tiny_run, tmp_path):
+    silent = replace(tiny_run.evaluation, outputs=[""] * len(tiny_run.evaluation.outputs))
+    assert "Attention" not in Page(write_page(tiny_run, tmp_path, silent)).headings
+
+
+class TestImages:
+    """The page of a model that looks at images: here, at one of two rows and three columns."""
+
+    IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+
+    @pytest.fixture
+    def page(self, tiny_run, tmp_path, monkeypatch):
+        attend = Predictor.attend
+
+        def attend_image(predictor, examples):
+            return [
+                replace(
+                    found,
+                    source=cell_names((2, 3)),
+                    weights=torch.rand(1, 2, len(found.target), 6),
+                    grid=(2, 3),
+                    image=self.IMAGE,
+                )
+                for found in attend(predictor, examples)
+            ]
+
+        monkeypatch.setattr(Predictor, "attend", attend_image)
+        outputs = ["", "<b>two", *tiny_run.evaluation.outputs[2:]]
+        evaluation = replace(tiny_run.evaluation, outputs=outputs)
+        return write_page(tiny_run, tmp_path, evaluation)
+
+    def test_samples_and_attention_are_pictures_of_the_page_itself(self, page):
+        fetched = [address for _, address in Page(page).fetched]
+        assert fetched and all(address.startswith("data:image/png") for address in fetched)
+
+    def test_samples_show_what_was_written_and_what_is_right(self, page, tiny_run):
+        samples = page.partition(">Samples<")[2].partition(">Attention<")[0]
+        assert "that were answered, unpicked" in samples
+        assert "&lt;b&gt;two" in samples
+        assert f"right: {tiny_run.evaluation.references[1]}" in samples
+        assert "<table" not in samples
+
+    def test_every_piece_of_an_output_has_its_image(self, page, tiny_run):
+        attention = page.partition(">Attention<")[2].partition("</section>")[0]
+        assert "Above each piece of the output stands the image" in attention
+        counts = [part.count("<image ") for part in attention.split("<figure>")[1:]]
+        notes = [len(re.findall(r">max 0\.\d\d<", part)) for part in attention.split("<figure>")]
+        assert len(counts) == 4
+        assert counts == [number + 1 for number in notes[1:]]
+        assert min(notes[1:]) > 0

@@ -1,0 +1,189 @@
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.core.files import read_json
+from regard.data.example import Example
+from regard.runs import folder as runs
+from regard.runs.train import train
+from regard.training.checkpoint import read_weights
+
+EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d")]
+DROPOUT = ("model.encoder.dropout=0.3", "model.decoder.dropout=0.3", "train.max_epochs=3")
+
+
+def assert_same_weights(ours, theirs):
+    first, second = read_weights(ours), read_weights(theirs)
+    assert first.keys() == second.keys()
+    for name, tensor in first.items():
+        assert torch.equal(tensor, second[name]), name
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(reverse_files, tmp_path_factory):
+    """A run with dropout that nobody disturbed."""
+    out = tmp_path_factory.mktemp("runs") / "whole"
+    return train(reverse_files.request(out, *DROPOUT, "train.validate_every=8"))
+
+
+@pytest.fixture(scope="module")
+def resumed(reverse_files, interrupted_at, tmp_path_factory):
+    """The same, interrupted twice in the middle of an epoch."""
+    out = tmp_path_factory.mktemp("runs") / "parts"
+    request = reverse_files.request(out, *DROPOUT, "train.validate_every=8")
+    first = train(request, display=interrupted_at(4))
+    assert (first.summary.stopped, first.summary.progress.step) == ("interrupted", 4)
+    again = replace(request, is_resumed=True, recipe=None, settings=())
+    second = train(again, display=interrupted_at(17))
+    assert (second.summary.stopped, second.summary.progress.step) == ("interrupted", 17)
+    return train(again)
+
+
+@pytest.mark.parametrize("place", [".", "resume"])
+def test_resumed_weights_equal_those_of_an_uninterrupted_run(uninterrupted, resumed, place):
+    assert_same_weights(
+        resumed.folder / place / runs.WEIGHTS, uninterrupted.folder / place / runs.WEIGHTS
+    )
+
+
+def test_resumed_run_answers_as_an_uninterrupted_one(uninterrupted, resumed):
+    assert resumed.evaluation.outputs == uninterrupted.evaluation.outputs
+    assert resumed.summary.progress.step == uninterrupted.summary.progress.step
+
+
+def test_interrupted_run_is_not_measured_but_answers(reverse_files, interrupted_at, tmp_path):
+    trained = train(reverse_files.request(tmp_path), display=interrupted_at(2))
+    assert trained.evaluation is None
+    assert not (tmp_path / runs.METRICS).exists()
+    assert len(runs.predict(tmp_path, ["a b c"])) == 1
+
+
+def test_same_seed_gives_the_same_weights_and_another_seed_others(reverse_files, tmp_path):
+    for name, seed in (("first", 1), ("again", 1), ("other", 2)):
+        settings = (*DROPOUT, "train.max_steps=2", f"seed={seed}")
+        train(reverse_files.request(tmp_path / name, *settings))
+    first, again, other = (
+        read_weights(tmp_path / name / runs.WEIGHTS) for name in ("first", "again", "other")
+    )
+    assert all(torch.equal(tensor, again[name]) for name, tensor in first.items())
+    assert not any(torch.equal(tensor, other[name]) for name, tensor in first.items())
+
+
+def test_resuming_on_other_data_is_refused(reverse_files, tiny_folder):
+    request = reverse_files.request(tiny_folder, is_resumed=True)
+    with pytest.raises(
+        CheckpointError,
+        match=r"was trained on other data than copy:50\. Resume with the data it began with\.",
+    ):
+        train(replace(request, data=("copy:50",), recipe=None, settings=()))
+
+
+def test_longer_training_goes_on_where_the_run_ended(reverse_files, tiny_run, tiny_folder):
+    words = ("train.max_epochs=11",)
+    request = reverse_files.request(tiny_folder, is_resumed=True)
+    trained = train(replace(request, recipe=None, settings=words))
+    assert trained.summary.progress.epoch == 11
+    assert trained.summary.progress.step > tiny_run.summary.progress.step
+
+
+def test_forced_run_replaces_the_one_before(reverse_files, tiny_folder):
+    train(reverse_files.request(tiny_folder, "train.max_steps=2", is_forced=True))
+    assert read_json(tiny_folder / runs.METRICS)["training"]["steps"] == 2
+
+
+def test_metrics_say_what_was_measured_and_how(tiny_run):
+    metrics = read_json(tiny_run.folder / runs.METRICS)
+    measured = tiny_run.evaluation.results["bleu"]
+    assert metrics["test"]["scores"]["bleu"]["value"] == measured.value
+    assert metrics["training"]["steps"] == tiny_run.summary.progress.step
+    assert metrics["parameters"] == tiny_run.predictor.num_parameters
+    assert read_json(tiny_run.folder / runs.PREDICTIONS) == tiny_run.evaluation.outputs
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (
+            ("data.is_joint=true", "model.ties=all", "model.encoder.embedding_dim=7"),
+            ConfigError,
+            "one embedding width",
+        ),
+        (("data.batch.max_length=3",), DataError, "Every one of the 300 pairs has a side of over"),
+        (("train.max_stpes=3",), ConfigError, "Did you mean 'max_steps'"),
+    ],
+)
+def test_run_that_cannot_begin_leaves_nothing_behind(
+    reverse_files, tmp_path, words, error, message
+):
+    with pytest.raises(error, match=message):
+        train(reverse_files.request(tmp_path / "run", *words))
+    assert not (tmp_path / "run").exists()
+
+
+def test_joint_tokenizer_is_one(reverse_files, tmp_path):
+    settings = ("data.is_joint=true", "train.max_steps=1")
+    predictor = train(reverse_files.request(tmp_path, *settings)).predictor
+    assert predictor.source.tokenizer is predictor.target.tokenizer
+
+
+@pytest.fixture
+def fresh(tiny_run):
+    """The tiny run as it was before training, but without dropout."""
+    predictor = runs.load_untrained(tiny_run.folder, torch.device("cpu"))
+    for module in predictor.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    return predictor
+
+
+def loss_with(predictor, **changes):
+    training = replace(predictor.recipe.train, **changes)
+    predictor.recipe = replace(predictor.recipe, train=training)
+    return predictor.loss
+
+
+def test_smoothing_counts_in_training_only(fresh):
+    (batch,) = fresh.batches(EXAMPLES)
+    loss = loss_with(fresh, label_smoothing=0.5)
+    assert torch.equal(loss(batch).total.detach(), loss(batch).nll)
+    fresh.model.train()
+    assert not torch.equal(loss(batch).total.detach(), loss(batch).nll)
+
+
+def test_own_guesses_are_fed_in_training_only(fresh):
+    (batch,) = fresh.batches(EXAMPLES)
+    forced = loss_with(fresh)(batch).nll
+    sampled = loss_with(fresh, teacher_forcing=0.0)
+    assert torch.allclose(sampled(batch).nll, forced)
+    fresh.model.train()
+    assert not torch.allclose(sampled(batch).nll, forced)
+
+
+@pytest.mark.parametrize(
+    ("metric", "sign"), [("bleu", 1), ("loss", -1), ("cer", -1), ("perplexity", -1)]
+)
+def test_metric_decides_what_is_best(fresh, metric, sign):
+    validation = replace(fresh.recipe.validation, metric=metric)
+    fresh.recipe = replace(fresh.recipe, validation=validation)
+    found = fresh.validation(EXAMPLES)()
+    assert set(found.numbers) == {"loss", metric}
+    assert found.value == sign * found.numbers[metric]
+
+
+def test_perplexity_is_told_by_the_loss_without_an_answer(fresh, monkeypatch):
+    validation = replace(fresh.recipe.validation, metric="perplexity")
+    fresh.recipe = replace(fresh.recipe, validation=validation)
+    monkeypatch.setattr(fresh, "predict", None)
+    numbers = fresh.validation(EXAMPLES)().numbers
+    assert numbers["perplexity"] == pytest.approx(math.exp(numbers["loss"]))
+
+
+def test_resuming_as_another_model_is_refused(reverse_files, interrupted_at, tmp_path):
+    request = reverse_files.request(tmp_path)
+    train(request, display=interrupted_at(2))
+    again = replace(request, is_resumed=True, recipe=None, settings=("model.encoder.dropout=0.9",))
+    with pytest.raises(ConfigError, match="^`model` cannot change when a run is resumed; only"):
+        train(again)

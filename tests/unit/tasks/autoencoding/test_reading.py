@@ -1,0 +1,63 @@
+import pytest
+
+from regard.core.errors import DataError
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
+from regard.tasks import reading
+from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
+from regard.tasks.recipe import AutoencodingDataConfig
+
+CONFIG = AutoencodingDataConfig()
+
+
+def read(*data):
+    return read_own_texts(data, (), (), config=CONFIG)
+
+
+def test_lines_of_a_text_are_their_own_targets(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a b\n\n  c d \na b\n", encoding="utf-8")
+    assert read_own_text_side((str(path),), "test", config=CONFIG) == [
+        Example("a b", "a b"),
+        Example("c d", "c d"),
+    ]
+
+
+def test_of_pairs_the_sources_are_read(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("a b\tx\nc\ty\n", encoding="utf-8")
+    found = read_own_text_side((str(path),), "test", config=CONFIG)
+    assert [(example.source, example.target) for example in found] == [("a b", "a b"), ("c", "c")]
+
+
+def test_written_examples_are_read_again(tmp_path):
+    examples = [Example("a", "a", tags=("short",)), Example("b c", "b c")]
+    write_examples(tmp_path / "test.jsonl", examples)
+    path = str(tmp_path / "test.jsonl")
+    assert read_own_text_side((path,), "test", config=CONFIG) == examples
+
+
+def test_no_text_of_a_data_set_is_on_two_sides():
+    found = read("opinions")
+    sides = [{example.source for example in side} for side in (found.train, found.test)]
+    assert sides[0] and sides[1] and not sides[0] & sides[1]
+    assert all(example.source == example.target for example in found.train)
+
+
+def test_second_file_is_refused(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("a\n", encoding="utf-8")
+    with pytest.raises(DataError, match="one file is enough, but there is a second one"):
+        read(str(path), str(path))
+
+
+def test_several_texts_a_source_are_refused(monkeypatch):
+    pairs = [Example(("a", "b"), "c")]
+    monkeypatch.setattr(reading, "read_side", lambda *paths, **how: pairs)
+    with pytest.raises(DataError, match="A source must be one text, but is 2"):
+        read_own_text_side(("sick",), "test", config=CONFIG)
+
+
+def test_images_are_refused():
+    with pytest.raises(DataError, match=r"A text is needed, but .* names an image"):
+        read("shapes:40")

@@ -1,0 +1,254 @@
+"""Autoencoders of texts: noise, word dropout, codes and what they are measured by."""
+
+import pytest
+import torch
+from torch.distributions import Normal, kl_divergence
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.example import Example
+from regard.runs import folder as runs
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
+from regard.search.settings import SearchConfig
+from regard.tasks.autoencoding.task import AutoencodingTask
+from regard.tasks.latents import Autoencoder, draw_codes
+from regard.tasks.recipe import AutoencodingDataConfig, AutoencodingRecipe
+
+WORDS = (
+    "model.encoder.encoder.embedding_dim=12",
+    "model.encoder.encoder.dim=12",
+    "model.encoder.bottleneck.dim=5",
+    "model.decoder.embedding_dim=12",
+    "model.decoder.dim=12",
+    "data.batch.max_tokens=400",
+    "train.max_epochs=0",
+    "train.max_steps=12",
+    "train.validate_every=6",
+    "train.schedule.warmup_steps=2",
+)
+SPOILT = ("data.noise.drop=0.2", "data.noise.swap=0.2", "data.noise.mask=0.2")
+VARIATIONAL = (
+    "model.encoder.bottleneck.annealing_steps=20",
+    "data.word_dropout=0.4",
+    *SPOILT,
+)
+LINES = [
+    f"{first} {noun} {verb}s {place} ."
+    for first in ("the", "a", "my")
+    for noun in ("cat", "dog", "bird", "child")
+    for verb in ("run", "sing", "sleep")
+    for place in ("here", "in the sun", "all day long")
+]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(LINES), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def ask(text):
+    def request(out, *words, recipe="bowman2016-laptop", **changes):
+        return Request(
+            data=(text,),
+            recipe=recipe,
+            settings=(*WORDS, *words),
+            out=out,
+            device="cpu",
+            **changes,
+        )
+
+    return request
+
+
+@pytest.fixture(scope="module")
+def run(ask, tmp_path_factory):
+    return train(ask(tmp_path_factory.mktemp("runs") / "variational", *VARIATIONAL))
+
+
+@pytest.fixture(scope="module")
+def task(run):
+    return runs.load(run.folder, "cpu")
+
+
+@pytest.fixture(scope="module")
+def plain(ask, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "plain"
+    return train(ask(out, recipe="dai2015-autoencoder-laptop")).predictor
+
+
+def test_a_run_is_opened_as_what_it_is(task):
+    assert isinstance(task, AutoencodingTask) and isinstance(task, Autoencoder)
+    assert task.source.tokenizer.mask == task.target.tokenizer.mask
+
+
+def test_resumed_training_equals_uninterrupted(ask, run, interrupted_at, tmp_path):
+    """With noise, word dropout, annealing and codes that are drawn."""
+    out = tmp_path / "run"
+    train(ask(out, *VARIATIONAL), display=interrupted_at(7))
+    resumed = train(Request(**{**vars(ask(out, is_resumed=True)), "settings": ()}))
+    for name, weight in run.predictor.model.state_dict().items():
+        assert torch.equal(weight, resumed.predictor.model.state_dict()[name]), name
+
+
+def _rows(batch):
+    return zip(batch.rows, batch.source.tolist(), strict=True)
+
+
+def test_every_epoch_spoils_otherwise(task):
+    batches = task.training_batches([Example(line, line) for line in LINES])
+    first, again, other = (list(batches.epoch(number)) for number in (0, 0, 1))
+    assert all(torch.equal(a.source, b.source) for a, b in zip(first, again, strict=True))
+    texts, others = (
+        {row: task.source.write(ids) for batch in epoch for row, ids in _rows(batch)}
+        for epoch in (first, other)
+    )
+    assert sum(texts[row] != others[row] for row in texts) > len(LINES) / 2
+
+
+def test_decoder_forgets_words_only_while_it_learns(task):
+    tokens = torch.full((50, 40), 9)
+    tokens[:, 0] = task.target.tokenizer.sos
+    assert torch.equal(task.history(tokens), tokens)
+    task.model.train()
+    forgetful = task.history(tokens)
+    task.model.eval()
+    assert torch.equal(forgetful[:, 0], tokens[:, 0])
+    is_lost = forgetful[:, 1:] == task.target.tokenizer.unk
+    assert torch.equal(forgetful[:, 1:][~is_lost], tokens[:, 1:][~is_lost])
+    assert is_lost.float().mean().item() == pytest.approx(0.4, abs=0.04)
+
+
+def test_answers_are_what_codes_stand_for(task):
+    lines = [*LINES[:9], "a bird"]
+    assert task.decode(task.encode(lines)) == task.translate(lines)
+    assert task.decode(task.encode(lines).double()) == task.translate(lines)
+
+
+def test_codes_of_one_text_hang_on_it_alone(task):
+    together = task.encode(LINES[:20])
+    assert together.shape == (20, 5) and together.dtype == torch.float32
+    for row in (0, 7, 19):
+        assert torch.allclose(task.encode([LINES[row]])[0], together[row], atol=1e-6)
+    assert task.encode([]).shape == (0, 5) and task.decode(torch.zeros(0, 5)) == []
+
+
+def test_drawn_answers_hang_on_the_seed(task):
+    codes = draw_codes(task, 6)
+    drawn = SearchConfig(temperature=1.0)
+    first = task.decode(codes, search=drawn)
+    assert task.decode(codes, search=drawn) == first
+    assert task.decode(codes, search=SearchConfig(temperature=1.0, seed=5)) != first
+
+
+def test_more_draws_leave_the_first_as_they_are(task):
+    assert torch.equal(draw_codes(task, 9, seed=3)[:4], draw_codes(task, 4, seed=3))
+    assert not torch.equal(draw_codes(task, 4, seed=4), draw_codes(task, 4, seed=3))
+
+
+def test_loss_of_a_batch_is_the_bound_of_its_texts(task):
+    """The sum of what tokens and codes cost, by hand."""
+    examples = [Example(line, line) for line in LINES[:8]]
+    (batch,) = task.batches(examples)
+    with torch.no_grad():
+        loss = task.loss(batch)
+        mean, log_variance = task.narrow.bottleneck.posterior(
+            task.narrow.encoder(batch.source, batch.source_mask).summary
+        )
+    divergence = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum()
+    expected = -sum(found.log_prob for found in task.score(examples)) + divergence
+    assert loss.total.item() == pytest.approx(expected.item(), rel=1e-5)
+    assert task.mean_nll([batch]) == pytest.approx(expected.item() / loss.count.item(), rel=1e-5)
+
+
+def test_bound_hangs_on_no_batching(task):
+    examples = [Example(line, line) for line in LINES[:12]]
+    found = task.evaluate(examples).results
+    assert found["elbo"].value < -found["kl"].value < 0
+    assert found["elbo"].value == pytest.approx(
+        found["elbo"].detail["reconstruction"] - found["kl"].value, rel=1e-5
+    )
+    config = task.recipe.data.batch
+    object.__setattr__(config, "max_sentences", 1)
+    alone = task.evaluate(examples).results
+    object.__setattr__(config, "max_sentences", 0)
+    for name in ("elbo", "kl", "active_units", "token_accuracy", "restored_bleu"):
+        assert alone[name].value == pytest.approx(found[name].value, rel=1e-5), name
+
+
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_attention_has_but_the_code_to_look_at(kind, plain):
+    words = [word for word in WORDS if not word.startswith("model.decoder")]
+    recipe = load_recipe(
+        "dai2015-autoencoder-laptop", (*words, f"model.decoder.kind={kind}", "model.ties=none")
+    )
+    examples = [Example(line, line) for line in LINES[:3]]
+    task = AutoencodingTask.prepare(recipe, examples, device=plain.device)
+    for example, found in zip(examples, task.attend(examples), strict=True):
+        assert found.source == (example.source,)
+        assert torch.allclose(found.weights, torch.ones_like(found.weights))
+    assert task.decode(task.encode(LINES[:3])) == task.translate(LINES[:3])
+
+
+def test_long_texts_do_not_choose_the_weights(plain):
+    long = " ".join(LINES)
+    short = [Example(line, line) for line in LINES[:4]]
+    both = plain.validation([*short, Example(long, long)])()
+    assert both == plain.validation(short)()
+
+
+def test_plain_codes_have_no_bound(plain):
+    results = plain.evaluate([Example(line, line) for line in LINES[:5]]).results
+    assert set(results) == {"accuracy", "bleu", "token_accuracy"}
+    with pytest.raises(ConfigError, match="this run has no variational code. Train one with"):
+        draw_codes(plain, 2)
+
+
+def test_only_autoencoders_have_codes(tiny_run):
+    with pytest.raises(ConfigError, match="needs a run of an autoencoder, but the task of this"):
+        draw_codes(tiny_run.predictor, 2)
+
+
+def test_codes_of_another_width_are_refused(task):
+    with pytest.raises(DataError, match=r"`codes` must have 5 numbers each, but has the shape"):
+        task.decode(torch.zeros(2, 4))
+
+
+def test_training_begins_with_another_autoencoder(ask, plain, task):
+    recipe = load_recipe("dai2015-autoencoder-laptop", WORDS)
+    begun = AutoencodingTask.prepare(recipe, [], device=plain.device, start=plain)
+    assert begun.translate(LINES[:5]) == plain.translate(LINES[:5])
+
+
+def test_training_that_begins_with_another_anneals_from_nothing(task):
+    assert task.narrow.bottleneck.step > 0
+    begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, start=task)
+    assert begun.narrow.bottleneck.step == 0
+    assert begun.translate(LINES[:5]) == task.translate(LINES[:5])
+
+
+def test_training_cannot_begin_with_anything_else(tiny_run, plain):
+    with pytest.raises(ConfigError, match="`start` must be a run of an autoencoder of texts"):
+        AutoencodingTask.prepare(plain.recipe, [], device=plain.device, start=tiny_run.predictor)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("model.encoder.of=states",), r"`model\.encoder\.of` must be 'summary'"),
+        (("model.encoder.kind=rnn",), r"`model\.encoder\.kind` must be 'bottleneck'.* is 'rnn'"),
+        (("data.is_joint=false",), "`data.is_joint` must be true where both sides are one text"),
+        (("data.word_dropout=1.5",), r"`data.word_dropout` must be between 0\.0 and 1\.0"),
+    ],
+)
+def test_settings_that_make_no_codes_are_refused(words, message):
+    with pytest.raises(ConfigError, match=message):
+        load_recipe("bowman2016-laptop", words)
+
+
+def test_the_usual_recipe_is_one(text):
+    assert AutoencodingRecipe().model.encoder.kind == "bottleneck"
+    assert not AutoencodingDataConfig().noise.is_any

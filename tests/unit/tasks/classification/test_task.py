@@ -1,0 +1,341 @@
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.datasets.labelled import opinions
+from regard.data.example import Example
+from regard.data.text.readers import write_examples
+from regard.runs.folder import load
+from regard.runs.recipes import load_recipe
+from regard.runs.request import Request
+from regard.runs.train import train
+from regard.tasks.classification.attention import SALIENCY
+from regard.tasks.classification.task import ClassificationTask
+
+TINY = (
+    "data.batch.max_sentences=16",
+    "model.encoder.dim=16",
+    "model.encoder.num_layers=1",
+    "model.encoder.feed_forward_dim=16",
+    "model.encoder.dropout=0.0",
+    "train.max_epochs=2",
+    "train.precision=fp32",
+)
+CPU = torch.device("cpu")
+TEXTS = [
+    "the film is not dull",
+    "the plot was awful",
+    "i think the cast is superb , but the ending is not fresh",
+]
+PAIRS = [
+    Example((f"a {a} {verb}", f"a {b} {verb}"), "same" if a == b else "other")
+    for a in ("dog", "cat", "man", "bird")
+    for b in ("dog", "cat", "man", "bird")
+    for verb in ("runs", "sleeps", "eats")
+]
+
+
+def recipe_of(*words, name="sst2-transformer"):
+    return load_recipe(name, (*TINY, *words))
+
+
+def build(*words, examples=None, name="sst2-transformer"):
+    """An untrained task, its weights larger than fresh ones, so that mistakes show."""
+    examples = opinions(40) if examples is None else examples
+    task = ClassificationTask.prepare(recipe_of(*words, name=name), examples, device=CPU)
+    with torch.no_grad():
+        for parameter in task.model.parameters():
+            parameter.mul_(1.5)
+    return task
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("opinions")
+    examples = opinions(220, seed=4)
+    sides = {"train": examples[:160], "valid": examples[160:190], "test": examples[190:]}
+    for side, part in sides.items():
+        write_examples(folder / f"{side}.jsonl", part)
+    data, valid, test = ((str(folder / f"{side}.jsonl"),) for side in sides)
+    return train(
+        Request(
+            data=data,
+            valid=valid,
+            test=test,
+            recipe="sst2-transformer",
+            settings=TINY,
+            out=folder / "run",
+            device="cpu",
+        )
+    )
+
+
+def test_probabilities_of_all_labels_sum_to_one():
+    for found in build().predict(TEXTS, num_best=5):
+        assert {prediction.text for prediction in found} == {"negative", "positive"}
+        assert sum(math.exp(p.log_prob) for p in found) == pytest.approx(1)
+        assert found[0].log_prob >= found[1].log_prob
+
+
+def test_batched_equals_alone():
+    task = build()
+    together = task.predict(TEXTS, num_best=2)
+    for text, found in zip(TEXTS, together, strict=True):
+        ((alone),) = task.predict([text], num_best=2)
+        assert [p.text for p in alone] == [p.text for p in found]
+        assert [p.log_prob for p in alone] == pytest.approx([p.log_prob for p in found], abs=1e-5)
+
+
+def test_score_of_a_label_is_its_log_probability_in_predict():
+    task = build()
+    for label in task.labels.names:
+        scored = task.score([Example(text, label) for text in TEXTS])
+        for one, found in zip(scored, task.predict(TEXTS, num_best=2), strict=True):
+            assert one.log_prob == pytest.approx({p.text: p.log_prob for p in found}[label])
+
+
+def test_loss_is_the_mean_negative_log_probability_of_the_labels():
+    task = build("train.label_smoothing=0.2")
+    examples = [Example(text, "positive") for text in TEXTS]
+    (batch,) = task.batches(examples, [1, 1, 1])
+    found = task.loss(batch)
+    expected = -sum(prediction.log_prob for prediction in task.score(examples))
+    assert float(found.total.detach()) == pytest.approx(expected, rel=1e-5)
+    task.model.train()
+    assert float(task.loss(batch).total.detach()) != pytest.approx(expected, rel=1e-3)
+
+
+def test_empty_text_has_the_empty_answer():
+    found = build().predict(["", " ", "\t", "the film is dull"])
+    assert [best[0].text for best in found][:3] == ["", "", ""]
+    assert found[3][0].text in ("negative", "positive")
+
+
+def test_tab_in_a_line_makes_a_pair():
+    task = build(examples=PAIRS, name="sick-transformer")
+    ((line,), (pair,)) = task.predict(["a dog runs\ta cat runs", ("a dog runs", "a cat runs")])
+    assert line == pair
+    assert task._read(["a dog runs\ta cat runs"])[0].count(task.source.tokenizer.eos) == 2
+
+
+def test_order_of_a_pair_matters():
+    task = build(examples=PAIRS, name="sick-transformer")
+    ((one,), (other,)) = task.predict([("a dog runs", "a cat"), ("a cat", "a dog runs")])
+    assert one.log_prob != pytest.approx(other.log_prob, abs=1e-6)
+
+
+def test_long_text_is_shortened_and_that_is_said_once(caplog):
+    task = build("data.batch.max_length=6")
+    long = " ".join(["film"] * 50)
+    assert len(task._read([long])[0]) == 6
+    task.predict([long])
+    assert caplog.text.count("shortened 1 of 1 texts to 6 tokens") == 1
+
+
+def test_learned_positions_limit_the_length():
+    words = ("model.encoder.positions=learned", "model.encoder.max_length=9")
+    task = build(*words)
+    assert task.max_length == 9
+    assert task.predict([" ".join(["film"] * 50)])[0][0].text
+
+
+def test_long_texts_can_be_dropped_from_training():
+    task = build("data.batch.max_length=6", "data.batch.too_long=drop")
+    examples = [Example("the film", "positive"), Example(" ".join(["film"] * 9), "negative")]
+    (batch,) = task.training_batches(examples).epoch(0)
+    assert batch.rows == (0,)
+
+
+def test_longest_text_of_a_pair_gives_way():
+    task = build("data.batch.max_length=8", examples=PAIRS, name="sick-transformer")
+    roles = task.source.tokenizer
+    (ids,) = task._read([("a dog " * 9, "a cat")])
+    assert len(ids) == 8
+    assert ids[0] == roles.sos and ids[-3:] == [*roles.encode("a cat"), roles.eos]
+
+
+def test_one_label_alone_is_refused():
+    with pytest.raises(DataError, match="at least two labels"):
+        build(examples=[Example("a", "yes"), Example("b", "yes")])
+
+
+def test_unknown_label_in_a_test_set_is_refused():
+    with pytest.raises(DataError, match="'positif' is not a label.*Did you mean 'positive'?"):
+        build().evaluate([Example("the film is dull", "positif")])
+
+
+def test_empty_test_set_is_refused():
+    with pytest.raises(DataError, match="nothing to evaluate"):
+        build().evaluate([])
+
+
+def test_prefix_is_for_models_that_write():
+    with pytest.raises(ConfigError, match="`prefix` is for models that write their answer"):
+        build().predict(["a"], prefix="po")
+
+
+def test_labels_asked_for_must_be_one_at_least():
+    with pytest.raises(ConfigError, match="`nbest` must be at least 1"):
+        build().predict(["a"], num_best=0)
+
+
+def test_evaluation_tells_scores_and_which_label_is_taken_for_which(trained):
+    found = json.loads(json.dumps(trained.evaluation.to_dict()))
+    right = sum(found["confusion"][label].get(label, 0) for label in found["confusion"])
+    assert found["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 30)
+    assert found["scores"]["accuracy"]["detail"]["count"] == 30
+    assert sum(group["count"] for group in found["by_length"]) == 30
+    assert "recall positive" in found["scores"]["macro_f1"]["detail"]
+
+
+def test_of_many_labels_the_five_likeliest_are_measured():
+    examples = [Example(f"text number {number}", f"label {number % 7}") for number in range(28)]
+    task = build(examples=examples)
+    found = task.predict([example.source for example in examples], num_best=5)
+    hits = [
+        example.target in {prediction.text for prediction in best}
+        for example, best in zip(examples, found, strict=True)
+    ]
+    result = task.evaluate(examples).results["accuracy@5"]
+    assert result.value == pytest.approx(100 * sum(hits) / 28)
+    assert 0 < sum(hits) < 28
+
+
+def test_of_few_labels_the_likeliest_alone_is_measured(trained):
+    assert set(trained.evaluation.results) == {"accuracy", "macro_f1"}
+
+
+def test_best_validation_is_that_of_the_loaded_run(trained):
+    task = load(trained.folder, "cpu")
+    examples = opinions(220, seed=4)[160:190]
+    with torch.no_grad():
+        found = task.validation(examples)()
+    assert found.value == pytest.approx(trained.summary.progress.best)
+    right = [best[0].text for best in task.predict([example.source for example in examples])]
+    share = sum(a == e.target for a, e in zip(right, examples, strict=True)) / 30
+    assert found.numbers["accuracy"] == pytest.approx(100 * share)
+
+
+def test_loss_can_decide_which_weights_are_best():
+    task = build("validation.metric=loss")
+    examples = [Example(text, "positive") for text in TEXTS]
+    with torch.no_grad():
+        found = task.validation(examples)()
+    assert found.value == -found.numbers["loss"]
+
+
+def test_opened_run_answers_as_the_one_that_was_trained(trained):
+    assert load(trained.folder, "cpu").predict(TEXTS) == trained.predictor.predict(TEXTS)
+
+
+class TestStart:
+    def test_encoder_and_vocabulary_are_taken_over_and_the_head_is_new(self, trained):
+        start = load(trained.folder, "cpu")
+        recipe = recipe_of("model.encoder.dim=32", "model.pooling=mean", "seed=9")
+        begun = ClassificationTask.prepare(recipe, PAIRS, device=CPU, start=start)
+        assert begun.recipe.model.encoder == start.recipe.model.encoder
+        assert begun.recipe.model.pooling == "mean"
+        assert begun.source.tokenizer is start.source.tokenizer
+        assert begun.labels.names == ("other", "same")
+        theirs = start.model.encoder.state_dict()
+        for name, weight in begun.model.encoder.state_dict().items():
+            assert torch.equal(weight, theirs[name])
+        assert not torch.equal(begun.model.output.weight, start.model.output.weight)
+
+    def test_source_side_of_a_translator_is_taken_over(self, tiny_run):
+        begun = ClassificationTask.prepare(
+            recipe_of("model.pooling=max"),
+            [Example("a b", "x"), Example("b a", "y")],
+            device=CPU,
+            start=tiny_run.predictor,
+        )
+        source = torch.tensor([begun.source.read("a b c")])
+        mask = torch.ones_like(source, dtype=torch.bool)
+        with torch.no_grad():
+            ours = begun.model.encoder(source, mask).states
+            theirs = tiny_run.predictor.model.encoder(source, mask).states
+        assert torch.equal(ours, theirs)
+
+    def test_run_without_encoder_is_refused(self, trained):
+        start = load(trained.folder, "cpu")
+        start.model = torch.nn.Linear(2, 2)
+        with pytest.raises(ConfigError, match="`start` must be a run with an encoder"):
+            ClassificationTask.prepare(recipe_of(), PAIRS, device=CPU, start=start)
+
+    def test_training_begins_from_a_run_folder(self, trained, tmp_path):
+        data = tmp_path / "data.jsonl"
+        write_examples(data, PAIRS)
+        request = Request(
+            data=(str(data),),
+            recipe="sst2-transformer",
+            settings=(*TINY, "train.max_epochs=1", f"start={trained.folder}"),
+            out=tmp_path / "run",
+            device="cpu",
+        )
+        found = train(request).predictor
+        assert found.source.tokenizer.vocab_size == trained.predictor.source.tokenizer.vocab_size
+        again = train(replace(request, is_resumed=True, settings=("train.max_epochs=2",)))
+        assert again.summary.progress.epoch == 2
+
+
+KINDS = {
+    "attention of the pooling": ("model.pooling=attention",),
+    "self-attention": ("model.pooling=first",),
+}
+RNN = ("model.encoder.kind=rnn", "model.encoder.dim=8", "model.pooling=mean")
+
+
+class TestAttend:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_weights_of_a_text_sum_to_one(self, kind):
+        task = build(*KINDS[kind])
+        examples = [Example(text, "positive") for text in TEXTS]
+        for example, found in zip(examples, task.attend(examples), strict=True):
+            assert found.kind == kind
+            assert found.target == ("positive",)
+            assert len(found.source) == len(task.source.read(example.source))
+            assert found.mean().shape == (1, len(found.source))
+            assert float(found.mean().sum()) == pytest.approx(1, abs=1e-5)
+
+    def test_mean_pooling_averages_what_all_positions_look_at(self):
+        task = build("model.pooling=mean")
+        together = task.attend([Example(text, "negative") for text in TEXTS])
+        for text, found in zip(TEXTS, together, strict=True):
+            (alone,) = task.attend([Example(text, "negative")])
+            torch.testing.assert_close(alone.weights, found.weights)
+            assert float(found.mean().sum()) == pytest.approx(1, abs=1e-5)
+
+    def test_recurrent_network_shows_gradients_and_says_so(self):
+        settings = [word for word in TINY if not word.startswith("model.encoder")]
+        recipe = load_recipe("sst2-lstm", (*settings, *RNN))
+        task = ClassificationTask.prepare(recipe, opinions(40), device=CPU)
+        (found,) = task.attend([Example(TEXTS[0], "positive")])
+        assert found.kind == SALIENCY
+        assert float(found.weights.sum()) == pytest.approx(1, abs=1e-5)
+        # Moving a word's vector along itself moves the logit by gradient x input.
+        ids = torch.tensor([task.source.read(TEXTS[0])])
+        table = task.model.encoder.embedding.weight
+        effects = []
+        for place in range(ids.shape[1]):
+            logits = []
+            for scale in (1 - 1e-2, 1 + 1e-2):
+                handle = task.model.encoder.embedding.register_forward_hook(
+                    lambda _m, _i, out, place=place, scale=scale: torch.cat(
+                        [out[:, :place], out[:, place : place + 1] * scale, out[:, place + 1 :]], 1
+                    )
+                )
+                with torch.no_grad():
+                    logits.append(task.model(ids, torch.ones_like(ids).bool())[0, 1])
+                handle.remove()
+            effects.append(abs(float(logits[1] - logits[0])))
+        shares = torch.tensor(effects) / sum(effects)
+        torch.testing.assert_close(found.weights.flatten(), shares, rtol=0.05, atol=0.01)
+        assert table.grad is None
+
+    def test_unknown_label_is_refused(self):
+        with pytest.raises(DataError, match="'x' is not a label"):
+            build().attend([Example("the film", "x")])

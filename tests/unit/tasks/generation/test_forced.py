@@ -1,0 +1,74 @@
+import math
+
+import pytest
+import torch
+
+from regard.data.example import Example
+from regard.data.text.field import both_sides
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
+from regard.models.build import ModelConfig
+from regard.models.decoders import TransformerDecoderConfig
+from regard.models.encoders import TransformerEncoderConfig
+from regard.models.ensemble import Ensemble
+from regard.models.heads.copying import PointerConfig
+from regard.tasks.generation.task import Predictor
+from regard.tasks.recipe import DataConfig, Recipe
+
+SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 5}
+EXAMPLES = [Example("a b b a", "b a a"), Example("c a b", "c")]
+
+
+@pytest.fixture
+def predictor():
+    """One that copies, with looks in each of its layers besides."""
+    tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
+    model = ModelConfig(
+        encoder=TransformerEncoderConfig(**SIZES),
+        decoder=TransformerDecoderConfig(**SIZES),
+        copying=PointerConfig(dim=4, coverage=1.0),
+    )
+    recipe = Recipe(model=model, data=DataConfig(is_joint=True))
+    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
+
+
+def open_gate(predictor, value):
+    gate = predictor.model.decoder.copying.gate
+    with torch.no_grad():
+        gate.weight.zero_()
+        gate.bias.fill_(value)
+
+
+def test_row_of_a_map_sums_to_the_chance_of_copying(predictor):
+    open_gate(predictor, math.log(3))
+    long, short = predictor.attend(EXAMPLES)
+    assert (long.weights.shape, short.weights.shape) == ((1, 1, 4, 5), (1, 1, 2, 4))
+    for found in (long, short):
+        assert found.kind == "copying"
+        assert torch.allclose(found.mean().sum(1), torch.full((len(found.target),), 0.25))
+
+
+def test_map_of_pure_copying_is_the_probability_of_the_target(predictor):
+    open_gate(predictor, -60.0)
+    (found,) = predictor.attend(EXAMPLES[:1])
+    (scored,) = predictor.score(EXAMPLES[:1])
+    for row, piece in enumerate(found.target[:-1]):
+        places = [place for place, token in enumerate(found.source) if token == piece]
+        copied = float(found.mean()[row, places].sum())
+        assert math.exp(scored.token_log_probs[row]) == pytest.approx(copied, abs=1e-5)
+
+
+def test_labels_tell_the_chance_of_copying(predictor):
+    open_gate(predictor, math.log(3))
+    rows, columns = predictor.attend(EXAMPLES)[1].labels
+    assert rows == ["c 0.25", "<eos> 0.25"]
+    assert columns == ["c", "a", "b", "<eos>"]
+
+
+def test_ensemble_shows_what_its_members_copy(predictor):
+    open_gate(predictor, 0.0)
+    single = predictor.attend(EXAMPLES)
+    predictor.model = Ensemble([predictor.model, predictor.model])
+    for ours, theirs in zip(predictor.attend(EXAMPLES), single, strict=True):
+        assert ours.kind == "copying"
+        assert torch.allclose(ours.mean(), theirs.mean(), atol=1e-6)

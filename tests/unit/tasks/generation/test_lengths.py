@@ -1,0 +1,52 @@
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.models.build import ModelConfig
+from regard.models.decoders import ConvolutionDecoderConfig, TransformerDecoderConfig
+from regard.models.encoders import ConvolutionEncoderConfig, RnnEncoderConfig
+from regard.tasks.generation.lengths import check_positions, limit_targets, warn_of_long
+
+LEARNED = ModelConfig(
+    encoder=ConvolutionEncoderConfig(max_length=4), decoder=ConvolutionDecoderConfig(max_length=5)
+)
+ENDLESS = ModelConfig(encoder=RnnEncoderConfig(), decoder=TransformerDecoderConfig(max_length=4))
+
+
+def test_texts_up_to_the_last_position_fit():
+    check_positions(LEARNED, [[1] * 4], [[1] * 6])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        (5, 6, r"^`model\.encoder\.max_length` .* \(5 tokens\) .*, but is 4\. Raise it, or lower"),
+        (4, 7, r"^`model\.decoder\.max_length` .* \(6 tokens\) .*, but is 5\. Raise it, or lower"),
+    ],
+)
+def test_text_beyond_the_last_position_is_refused(source, target, message):
+    with pytest.raises(ConfigError, match=message):
+        check_positions(LEARNED, [[1], [1] * source], [[1], [1] * target])
+
+
+def test_without_learned_positions_any_text_fits():
+    check_positions(ENDLESS, [[1] * 50], [[1] * 50])
+
+
+def test_targets_end_with_the_positions_of_the_decoder():
+    lengths = torch.tensor([3, 5, 9])
+    assert limit_targets(lengths, LEARNED).tolist() == [3, 5, 5]
+    assert limit_targets(lengths, ENDLESS).tolist() == [3, 5, 9]
+
+
+def test_long_sources_are_counted(caplog):
+    assert warn_of_long([[1] * 3, [1] * 5, [1] * 6], 4)
+    assert caplog.messages == [
+        "2 of 3 sources have over 4 tokens, the most that training allowed "
+        "(`data.batch.max_length`); they are read whole."
+    ]
+
+
+def test_nothing_is_said_of_short_sources(caplog):
+    assert not warn_of_long([[1] * 4], 4)
+    assert caplog.messages == []

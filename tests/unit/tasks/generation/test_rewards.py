@@ -1,0 +1,137 @@
+"""Learning from rewards, one source at a time and all at once."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError
+from regard.data.example import Example
+from regard.runs import folder as runs
+from regard.runs.train import train
+from regard.search.hypothesis import Hypothesis
+from regard.tasks.generation.rewards import Rewarded, find_objective
+from regard.training.checkpoint import read_weights
+
+EXAMPLES = [
+    Example("a b c", "c b a"),
+    Example("d e", "e d"),
+    Example("a b c", "c b a d"),
+    Example("e", "e"),
+]
+REWARD = ("reward.metric=bleu", "reward.num_draws=3")
+EXACT = ("train.label_smoothing=0", "model.encoder.dropout=0", "model.decoder.dropout=0")
+
+
+@pytest.fixture
+def rewarded(reverse_files, tmp_path):
+    """What a training with rewards is made of, before it begins."""
+    recipe, splits = reverse_files.request(tmp_path, *REWARD, *EXACT).resolve()
+    task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
+    batches = task.training_batches(EXAMPLES)
+    return Rewarded(task, EXAMPLES), task, next(iter(batches.epoch(0)))
+
+
+def drawn(task, *texts):
+    tokenizer = task.target.tokenizer
+    return [Hypothesis((*tokenizer.encode(text), tokenizer.eos), 0.0, (), 0.0) for text in texts]
+
+
+def test_a_draw_is_as_good_as_it_beats_the_mean_of_the_others(rewarded):
+    objective, task, _ = rewarded
+    (better,) = objective.judge([drawn(task, "e d", "e", "b")], [1])
+    rewards = torch.tensor([objective._reward(text, ["e d"]) for text in ("e d", "e", "b")])
+    others = [rewards[[1, 2]].mean(), rewards[[0, 2]].mean(), rewards[[0, 1]].mean()]
+    torch.testing.assert_close(better, rewards - torch.stack(others))
+    assert better[0] > 0 > better[2]
+
+
+def test_all_targets_of_a_source_are_right(rewarded):
+    objective, task, _ = rewarded
+    for row in (0, 2):
+        (better,) = objective.judge([drawn(task, "c b a", "c b a d", "e")], [row])
+        assert better[0] == better[1] > better[2]
+
+
+def test_nothing_is_learned_where_all_draws_are_alike(rewarded, monkeypatch):
+    objective, task, batch = rewarded
+    monkeypatch.setattr(
+        task, "find", lambda *_, **__: [drawn(task, "c b", "c b", "c b") for _ in batch.rows]
+    )
+    objective(batch).total.backward()
+    assert all(not p.grad.any() for p in task.model.parameters() if p.grad is not None)
+
+
+def test_gradients_are_those_of_each_draw_alone(rewarded, monkeypatch):
+    objective, task, batch = rewarded
+    texts = [("c b a", "a", "d e e"), ("e d", "d", "b"), ("c", "c b a d", ""), ("e", "a e", "d")]
+    found = {row: drawn(task, *texts[row]) for row in range(4)}
+    monkeypatch.setattr(task, "find", lambda *_, **__: [found[row] for row in batch.rows])
+    objective(batch).total.backward()
+    together = [p.grad.clone() for p in task.model.parameters()]
+    task.model.zero_grad()
+    # The other road: each pair of a source and a draw as if it were a training pair.
+    for row, source in enumerate(example.source for example in EXAMPLES):
+        (better,) = objective.judge([found[row]], [row])
+        for text, weight in zip(texts[row], better, strict=True):
+            (pair,) = task.batches([Example(source, text)])
+            (weight * task.loss(pair).total).backward()
+    for mine, parameter in zip(together, task.model.parameters(), strict=True):
+        torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_a_share_is_left_to_likelihood(rewarded, monkeypatch):
+    objective, task, batch = rewarded
+    found = [drawn(task, "c b", "a", "d") for _ in batch.rows]
+    monkeypatch.setattr(task, "find", lambda *_, **__: found)
+    whole = objective(batch)
+    likely = task.loss(batch)
+    monkeypatch.setattr(
+        objective, "_config", objective._config.__class__(metric="bleu", num_draws=3, share=0.25)
+    )
+    mixed = objective(batch)
+    expected = 0.25 * whole.total / whole.count + 0.75 * likely.total / likely.count
+    torch.testing.assert_close(mixed.total / mixed.count, expected)
+
+
+def test_draws_leave_the_model_as_they_found_it(rewarded):
+    objective, task, batch = rewarded
+    task.model.train()
+    torch.manual_seed(0)
+    first = objective(batch).total
+    assert task.model.training
+    torch.manual_seed(0)
+    assert torch.equal(objective(batch).total, first)
+    assert not torch.equal(objective(batch).total, first)
+
+
+def test_without_a_reward_likelihood_counts(reverse_files, tmp_path):
+    recipe, splits = reverse_files.request(tmp_path).resolve()
+    task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
+    assert find_objective(task, splits.train) == task.loss
+
+
+def test_an_interrupted_training_goes_on_with_the_same_draws(
+    reverse_files, interrupted_at, tmp_path
+):
+    settings = (*REWARD, "train.max_epochs=2", "model.decoder.dropout=0.3")
+    train(reverse_files.request(tmp_path / "whole", *settings))
+    request = reverse_files.request(tmp_path / "parts", *settings)
+    train(request, display=interrupted_at(3))
+    train(replace(request, is_resumed=True, recipe=None, settings=()))
+    whole, parts = (read_weights(tmp_path / name / runs.WEIGHTS) for name in ("whole", "parts"))
+    for name, tensor in whole.items():
+        assert torch.equal(tensor, parts[name]), name
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("reward.num_draws=1", "`reward.num_draws` must be at least 2, but is 1"),
+        ("reward.share=2", "`reward.share` must be between 0.0 and 1.0, but is 2"),
+        ("reward.metric=meteor", "`reward.metric` must be one of"),
+    ],
+)
+def test_a_wrong_setting_is_named(reverse_files, tmp_path, setting, message):
+    with pytest.raises(ConfigError, match=message):
+        reverse_files.request(tmp_path, setting).resolve()

@@ -1,0 +1,224 @@
+import math
+
+import pytest
+import torch
+
+from regard.core.errors import ConfigError, DataError
+from regard.data.datasets.texts import to_lines
+from regard.data.example import Example
+from regard.metrics.text.perplexity import TextSize
+from regard.runs.recipes import load_recipe
+from regard.search.settings import SearchConfig
+from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.reading import read_text_side, read_texts
+from regard.tasks.recipe import BaseDataConfig
+from regard.training.losses import cross_entropy
+
+TEXT = "the cat sat on the mat\n\nthe dog sat on the cat\n" * 8
+SIZES = {
+    "transformer": (
+        "model.dim=8", "model.num_heads=2", "model.feed_forward_dim=8", "model.num_layers=2",
+    ),
+    "rnn": ("model.kind=rnn", "model.dim=8", "model.embedding_dim=8"),
+}  # fmt: skip
+SMALL = ("data.window=16", "data.num_windows=4", "train.precision=fp32", "search.max_extra=12")
+
+
+def build(*words, kind="transformer", tokenizer="byte"):
+    settings = (*SIZES[kind], *SMALL, f"data.tokenizer.kind={tokenizer}", *words)
+    recipe = load_recipe("gpt-laptop", ["model.init.rule=default", *settings])
+    return LanguageTask.prepare(recipe, to_lines(TEXT), device=torch.device("cpu"))
+
+
+@pytest.fixture(params=["transformer", "rnn"])
+def task(request):
+    return build(kind=request.param)
+
+
+def forced(task, ids):
+    """The negative log-likelihood of ids after a line end, in one pass."""
+    tokens = torch.tensor([[task.field.line_end, *ids]])
+    logits = task.model(tokens[:, :-1]).logits
+    labels = tokens[:, 1:]
+    return float(cross_entropy(logits, labels, torch.ones_like(labels).bool()).nll)
+
+
+def test_score_is_the_forced_log_probability_and_batched_equals_alone(task):
+    lines = ["the cat\n", "", "on\n", "the dog sat on the mat and so on"]
+    scored = task.score([Example(line) for line in lines])
+    for line, found in zip(lines, scored, strict=True):
+        expected = -forced(task, task.field.read(line)) if line else 0.0
+        assert found.log_prob == pytest.approx(expected, abs=1e-3)
+        assert found.log_prob == pytest.approx(task.score([Example(line)])[0].log_prob, abs=1e-4)
+        assert len(found.token_log_probs) == len(found.tokens) == len(line)
+
+
+def test_evaluation_of_a_short_text_is_the_forced_one(task):
+    lines = to_lines("the cat sat\n")
+    results = task.evaluate(lines).results
+    nll = forced(task, task.field.read("the cat sat\n"))
+    assert results["perplexity"].value == pytest.approx(math.exp(nll / 12), rel=1e-4)
+    assert results["nats_per_character"].value == pytest.approx(nll / 12, rel=1e-4)
+    assert results["word_perplexity"].value == pytest.approx(math.exp(nll / 4), rel=1e-4)
+
+
+def test_signature_tells_the_context():
+    assert "context:16|stride:8" in build().evaluate(to_lines(TEXT)).results["perplexity"].signature
+    carried = build(kind="rnn").evaluate(to_lines(TEXT)).results["perplexity"]
+    assert "context:all|state:carried" in carried.signature
+
+
+def test_words_of_the_test_that_are_unknown_are_counted():
+    words = build(tokenizer="blanks")
+    found = words.evaluate(to_lines("the zebra\n")).results["perplexity"]
+    assert found.signature.endswith("|unknown:1")
+    assert found.detail["units"] == 3
+
+
+def test_validation_is_minus_the_loss(task):
+    with torch.no_grad():
+        found = task.validation(to_lines(TEXT))()
+    assert found.value == -found.numbers["loss"]
+    assert 4 < found.numbers["loss"] < 8
+
+
+def test_loss_is_that_of_the_windows(task):
+    batch = next(task.training_batches(to_lines(TEXT)).epoch(0))
+    loss = task.loss(batch)
+    assert int(loss.count) == batch.num_target_tokens
+    logits = task.model(batch.tokens[:, :-1]).logits
+    expected = torch.nn.functional.cross_entropy(
+        logits.flatten(0, 1), batch.tokens[:, 1:].flatten(), reduction="sum"
+    )
+    assert torch.allclose(loss.total, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("tokenizer", ["byte", "blanks"])
+@pytest.mark.parametrize("temperature", [0.0, 0.9], ids=["greedy", "drawn"])
+def test_continuations_begin_with_their_prompts_and_hang_on_them_alone(tokenizer, temperature):
+    task = build(tokenizer=tokenizer)
+    search = SearchConfig(beams=1, max_extra=6, temperature=temperature)
+    prompts = ["the cat", "", "the dog sat on"]
+    together = task.predict(prompts, search=search)
+    for prompt, (found,) in zip(prompts, together, strict=True):
+        assert found.text.startswith(prompt)
+        assert len(found.tokens) > len(task.field.read(prompt))
+        ((alone,),) = task.predict([prompt], search=search)
+        assert alone.text == found.text
+
+
+def test_prefix_goes_on_the_prompt(task):
+    ((found,),) = task.predict(["the cat"], prefix=" sat on")
+    assert found.text.startswith("the cat sat on")
+
+
+def test_several_continuations_are_given(task):
+    (found,) = task.predict(["the"], num_best=3)
+    assert len(found) == 3
+    assert len({one.text for one in found}) > 1
+
+
+def test_next_tokens_are_the_distribution(task):
+    found = task.next_tokens("the ca", num=260)
+    assert sum(share for _, share in found) == pytest.approx(1, abs=1e-4)
+    shares = [share for _, share in found]
+    assert shares == sorted(shares, reverse=True)
+    best, share = task.next_tokens("the ca", num=1)[0]
+    scored = task.score([Example(f"the ca{best}")])[0]
+    if len(best) == 1 and best != "▁":
+        assert scored.token_log_probs[-1] == pytest.approx(math.log(share), abs=1e-3)
+
+
+def test_map_shows_every_layer_and_head_of_the_line():
+    (found,) = build().attend([Example("the cat")])
+    assert found.weights.shape == (2, 2, 8, 8)
+    assert found.source == found.target == ("<0A>", *"the▁cat")
+    assert torch.allclose(found.weights.sum(-1), torch.ones(2, 2, 8), atol=1e-5)
+
+
+def test_recurrent_model_has_no_map():
+    assert build(kind="rnn").attend([Example("the")])[0].weights.shape[0] == 0
+
+
+def test_answer_names_the_likeliest_tokens():
+    example, said = build().answer("the ca")
+    assert example == Example("the ca")
+    assert said.startswith("Next: ") and len(said.split("  ")) == 10
+
+
+def test_answer_takes_no_target():
+    with pytest.raises(ConfigError, match="`--target` is for models that answer a source"):
+        build().answer("the", "cat")
+
+
+def test_saved_task_opens_to_the_same_vocabulary(task, tmp_path):
+    task.save(tmp_path)
+    opened = LanguageTask.open(task.recipe, tmp_path, device=torch.device("cpu"))
+    assert opened.field.read("the cat\n") == task.field.read("the cat\n")
+    assert opened.num_parameters == task.num_parameters
+
+
+def test_run_can_begin_from_another(task):
+    recipe = load_recipe("gpt-laptop", [*SMALL, "seed=9"])
+    begun = LanguageTask.prepare(recipe, to_lines(TEXT), device=task.device, start=task)
+    assert begun.recipe.model == task.recipe.model
+    weights = begun.model.state_dict()
+    assert all(torch.equal(weights[name], value) for name, value in task.model.state_dict().items())
+
+
+def test_run_cannot_begin_from_another_task(tiny_run):
+    with pytest.raises(ConfigError, match="`start` must be a run of a language model.*generation"):
+        LanguageTask.prepare(
+            load_recipe("gpt-laptop"),
+            to_lines(TEXT),
+            device=torch.device("cpu"),
+            start=tiny_run.predictor,
+        )
+
+
+def test_continuations_stay_within_learned_positions():
+    task = build("model.positions=learned", "model.max_length=20")
+    ((found,),) = task.predict(["the cat"], search=SearchConfig(beams=1, max_extra=500))
+    assert len(found.tokens) == 20
+
+
+def test_line_longer_than_learned_positions_is_refused():
+    task = build("model.positions=learned", "model.max_length=20")
+    with pytest.raises(ConfigError, match="length of the text \\(30 tokens\\)"):
+        task.score([Example("a" * 30)])
+
+
+def test_empty_text_is_not_measured(task):
+    with pytest.raises(DataError, match="nothing to measure: the text has no token"):
+        task.evaluate([])
+
+
+class TestReading:
+    @pytest.fixture
+    def path(self, tmp_path):
+        path = tmp_path / "text.txt"
+        path.write_text(TEXT, encoding="utf-8")
+        return str(path)
+
+    def test_text_is_split_in_its_order(self, path):
+        splits = read_texts((path,), (), (), config=BaseDataConfig())
+        lines = [*splits.train, *splits.valid, *splits.test]
+        assert "".join(line.source for line in lines) == TEXT
+
+    def test_given_parts_are_taken_as_they_are(self, path):
+        splits = read_texts((path,), (path,), (path,), config=BaseDataConfig())
+        assert splits.train == splits.valid == splits.test
+
+    def test_side_of_a_file_is_the_file(self, path):
+        assert TextSize.of(
+            [line.source for line in read_text_side((path,), "test", config=BaseDataConfig())],
+            num_tokens=0,
+        ).num_characters == len(TEXT)
+
+    def test_pairs_are_refused(self):
+        with pytest.raises(DataError, match="'copy:50' is a data set of pairs"):
+            read_texts(("copy:50",), (), (), config=BaseDataConfig())
+
+    def test_two_files_are_refused(self, path):
+        with pytest.raises(ConfigError, match="A text must be one file, but `data` has 2"):
+            read_texts((path, path), (), (), config=BaseDataConfig())
