@@ -9,30 +9,32 @@ import typer
 from typer.core import TyperGroup
 
 import regard
-from regard.cli import (
+from regard.cli.analysis import (
     anomalies,
-    chat,
     compare,
     compress,
-    data,
-    demo,
     embed,
-    evaluate,
-    explain,
-    exporting,
-    importing,
-    interpolate,
     ladder,
     neighbours,
-    predict,
     probe,
     reduce,
     reproduce,
+)
+from regard.cli.data import datasets as data
+from regard.cli.model import (
+    chat,
+    demo,
+    evaluate,
+    explain,
+    interpolate,
+    predict,
     sample,
     score,
     show,
     train,
 )
+from regard.cli.model import export as exporting
+from regard.cli.model import load as importing
 from regard.core.errors import RegardError
 from regard.core.logging import speak_through
 

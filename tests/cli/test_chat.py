@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.cli import chat
+from regard.cli.model import chat
 from regard.core.errors import DataError
 from regard.data.text.readers import read_examples
 from regard.runs.reranking import rerank

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from regard.cli import demo
+from regard.cli.model import demo
 from regard.data.datasets.catalog import find_data
 from regard.data.splits import Splits
 from regard.runs.parallel import learn

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import typer
 
+from regard.cli.arguments import split_words
 from regard.cli.main import app
-from regard.cli.words import split_words
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 
 ROOT = Path(__file__).parents[2]

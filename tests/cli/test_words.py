@@ -1,6 +1,6 @@
 import pytest
 
-from regard.cli.words import split_columns, split_words
+from regard.cli.arguments import split_columns, split_words
 from regard.core.errors import ConfigError
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.cli.demo import MODELS
+from regard.cli.model.demo import MODELS
 from regard.data.text.readers import read_examples
 from regard.runs import folder as runs
 from regard.tasks.generation.evaluation import evaluate

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import split_columns, split_words
 from regard.cli.options import Columns, DataAndSettings, Device, Test, Valid
-from regard.cli.words import split_columns, split_words
 
 if TYPE_CHECKING:
     from regard.runs.request import Request

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.embed import Layer, Listed, Pooling
+from regard.cli.analysis.embed import Layer, Listed, Pooling
 from regard.cli.options import Device, OneRun
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.arguments import split_words
 from regard.cli.options import Device, Rerank, RerankWeight, Run
-from regard.cli.words import split_words
 
 if TYPE_CHECKING:
     from regard.search.settings import SearchConfig

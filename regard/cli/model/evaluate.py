@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.arguments import split_columns
 from regard.cli.options import Columns, Data, Device, Run, SecondData
-from regard.cli.words import split_columns
 
 if TYPE_CHECKING:
     from regard.tasks.recipe import BaseRecipe

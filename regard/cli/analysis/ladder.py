@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.compare import report
+from regard.cli.analysis.compare import report
+from regard.cli.arguments import split_words
 from regard.cli.options import DataAndSettings, Device, Test, Valid
-from regard.cli.words import split_words
 
 
 def ladder(

@@ -1,0 +1,1 @@
+"""Commands that train, use and show a model."""
