@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from joining import join_neighbours
 from side_by_side import Run, train_all
 
-from benchmarks.joining import join_neighbours
 from regard.core.files import read_json, read_json_lines, write_json, write_text
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example

@@ -14,9 +14,9 @@ from textwrap import shorten
 from typing import Any
 
 import conduct
+from sentences import first_sentence
 from side_by_side import Run
 
-from benchmarks.sentences import first_sentence
 from regard.core.files import read_json
 from regard.data.example import Example
 from regard.metrics.table import METRICS

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.studies.compression.codec.code_files import HEAD_BYTES, read_codes, write_codes
-from regard.studies.compression.codec.range_coder import Frequencies
+from regard.studies.compression.code_files import HEAD_BYTES, read_codes, write_codes
+from regard.studies.compression.range_coder import Frequencies
 
 MAKER = b"maker-01"
 

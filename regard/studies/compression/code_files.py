@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.core.files import replacing
-from regard.studies.compression.codec.range_coder import Frequencies, decode, encode
+from regard.studies.compression.range_coder import Frequencies, decode, encode
 
 MAGIC = b"RGDC"
 VERSION = 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.studies.compression.codec.range_coder import TOTAL, Frequencies, decode, encode
+from regard.studies.compression.range_coder import TOTAL, Frequencies, decode, encode
 
 
 def there_and_back(symbols, tables):

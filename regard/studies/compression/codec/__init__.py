@@ -1,1 +1,0 @@
-"""Learned image compression against JPEG."""
