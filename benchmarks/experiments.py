@@ -52,8 +52,8 @@ def _multi30k(_folder: Path) -> list[Run]:
         Run("luong2015 dot", "luong2015", data, ("model.decoder.score=dot",)),
         Run("luong2015 concat", "luong2015", data, ("model.decoder.score=concat",)),
         Run("luong2015 location", "luong2015", data, ("model.decoder.score=location",)),
-        Run("luong2015 local-m", "luong2015", data, ("model.decoder.reach=local_m",)),
-        Run("luong2015 local-p", "luong2015", data, ("model.decoder.reach=local_p",)),
+        Run("luong2015 local-m", "luong2015", data, ("model.decoder.span=local_m",)),
+        Run("luong2015 local-p", "luong2015", data, ("model.decoder.span=local_p",)),
         Run("luong2015 general, no input feeding", "luong2015", data, no_feed),
     ]
 

@@ -84,7 +84,7 @@ def _tuned(name: str, recipe: str, start: str, *words: str, seed: int) -> Run:
     """Plan a run that begins from the run `start` of the same experiment."""
     data = (recipe.split("-")[0],)
     before = f"{start}-seed1"
-    return Run(name, recipe, data, (f"start={{folder}}/{before}", *words), seed, (before,))
+    return Run(name, recipe, data, (f"init_from={{folder}}/{before}", *words), seed, (before,))
 
 
 def _translation(_folder: Path) -> list[Run]:
@@ -98,7 +98,7 @@ def _translation(_folder: Path) -> list[Run]:
     ]
     for seed in SEEDS:
         for name in names:
-            start, needs = f"start={{folder}}/{name}-seed1", (f"{name}-seed1",)
+            start, needs = f"init_from={{folder}}/{name}-seed1", (f"{name}-seed1",)
             words = (start, "train.max_steps=2000")
             run = Run(f"multi30k {name}", "vaswani2017-small", ("multi30k",), words, seed, needs)
             found.append(run)

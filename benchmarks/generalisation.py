@@ -45,7 +45,7 @@ class Problem:
     """What a length counts."""
     fewer: dict[int, int] = field(default_factory=dict)
     """Test examples of lengths with so few sources that training would have to do without."""
-    tokens: str = "blanks"
+    tokens: str = "whitespace"
     """The kind of tokens on both sides."""
 
 

@@ -79,14 +79,14 @@ def _sizes(_folder: Path) -> list[Run]:
 
 def _captioning(_folder: Path) -> list[Run]:
     """Plan captions of eyes that know nothing yet, and of eyes that have learned to classify."""
-    data, words = ("flickr8k",), (f"start={{folder}}/../{EYES}",)
+    data, words = ("flickr8k",), (f"init_from={{folder}}/../{EYES}",)
     found = [
         Run(f"{recipe}, begun with cifar10", recipe, data, words, seed, needs=(EYES,))
         for recipe, seeds in (("xu2015", SEEDS), ("xu2015-hard", SEEDS[:1]))
         for seed in seeds
     ]
     first = found[0]
-    words = (f"start={{folder}}/{first.folder}",)
+    words = (f"init_from={{folder}}/{first.folder}",)
     found.append(Run(f"{first.name}, then rewarded", REWARDED, data, words, needs=(first.folder,)))
     found += [Run(name, name, data) for name in ("xu2015", "vit-captions")]
     return found

@@ -71,7 +71,7 @@ def _summaries(_folder: Path) -> list[Run]:
         found.append(Run(f"scitldr {recipe}", recipe, ("scitldr",), ABSTRACTS))
     for recipe in POINTERS:
         before = f"synopsis-{recipe}-seed1"
-        words = (f"start={{folder}}/{before}", *ABSTRACTS, *FINE_TUNED)
+        words = (f"init_from={{folder}}/{before}", *ABSTRACTS, *FINE_TUNED)
         name = f"scitldr {recipe}, begun with synopsis"
         found.append(Run(name, recipe, ("scitldr",), words, needs=(before,)))
     return found

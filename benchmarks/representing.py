@@ -213,7 +213,7 @@ def _features(world: World, _folder: Path) -> list[Run]:
             found.append(Run(f"{name} from nothing", recipe, data, (*common, *eye), seed))
             for start in STARTS:
                 place = Run(start, "", ()).folder
-                words = (*common, f"start={{folder}}/{place}")
+                words = (*common, f"init_from={{folder}}/{place}")
                 need, frozen = (place,), 'train.freeze=["encoder"]'
                 begun = f"{name} begun with {start}"
                 found.append(Run(begun, recipe, data, words, seed, need))

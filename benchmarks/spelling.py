@@ -41,7 +41,7 @@ def _pronunciation(_folder: Path) -> list[Run]:
     found = []
     for recipe, seeds in ENGLISH.items():
         found += [Run(f"english {recipe}", recipe, ("g2p",), (), seed) for seed in seeds]
-    soft = ("model.decoder.reach=global",)
+    soft = ("model.decoder.span=global",)
     found.append(Run("english raffel2017 soft", "raffel2017", ("g2p",), soft))
     for recipe in ("toshniwal2016", "wu2021"):
         found.append(Run(f"german {recipe}", recipe, ("g2p:deu",)))

@@ -61,7 +61,7 @@ class Finished:
 def _questions(_folder: Path) -> list[Run]:
     """Plan answers about pictures; those about scenes begin with eyes that can describe them."""
     eyes = Run(f"{EYES} xu2015-laptop", "xu2015-laptop", ("scenes",))
-    start, needs = f"start={{folder}}/{eyes.folder}", (eyes.folder,)
+    start, needs = f"init_from={{folder}}/{eyes.folder}", (eyes.folder,)
     asked, few = ("scenes:questions,100000",), ("scenes:questions,60000",)
     frozen = (start, 'train.freeze=["encoder.image"]')
     large, small = "scenes-questions", "scenes-questions-laptop"

@@ -1,7 +1,7 @@
 """A very small autoencoder of images, for tests of what autoencoders are for."""
 
 RECIPE = """
-task = "picturing"
+task = "image_to_image"
 [data.source]
 kind = "image"
 size = 8

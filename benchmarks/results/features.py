@@ -42,7 +42,7 @@ def write(value: dict[str, Any], folder: Path) -> str:
             "",
             f"A classifier of `{runs[0]['data'].partition(':')[0]}` learns from a few labelled "
             "images. Its encoder begins with nothing, or with that of a model that has drawn all "
-            "training images again without any label (`start=`): an autoencoder, or a denoiser, "
+            "training images again without labels (`init_from=`): an autoencoder, or a denoiser, "
             "which has to guess what noise and a grey square hide. Frozen: the encoder "
             "stays as it is. All have the same encoder and take equally many steps. ± is the "
             "deviation over seeds; of one seed, half the 95 % interval.",

@@ -61,12 +61,12 @@ def _data(run: dict[str, Any]) -> str:
 
 
 def _eyes(runs: Runs) -> list[str]:
-    """Tell what those eyes had learned with which answers about scenes begin (`start=`)."""
+    """Tell what those eyes had learned with which answers about scenes begin (`init_from=`)."""
     if not runs:
         return []
     return [
         f"Answers about scenes begin with the eyes of `{runs[0]['recipe']}`, which has learned to "
-        f"describe scenes (`start=`): {score(runs[0], 'accuracy')} % of its captions are exact.",
+        f"describe scenes (`init_from=`): {score(runs[0], 'accuracy')} % of captions are exact.",
         "",
     ]
 

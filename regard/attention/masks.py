@@ -44,21 +44,21 @@ def recent(
     return (places <= rows) & (places > rows - window)  # (Q, K)
 
 
-def window(centres: Tensor, num_keys: int, *, reach: int) -> Tensor:
-    """Allow the keys at most `reach` positions away from each query's centre.
+def window(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
+    """Allow the keys at most `half_width` positions away from each query's centre.
 
     Luong et al. 2015, section 3.2: the window [p - D, p + D].
 
     Args:
         centres: (..., Q), positions among the keys, whole or not.
         num_keys: Number of keys.
-        reach: Half the width of the window.
+        half_width: Half the width of the window.
 
     Returns:
         (..., Q, K).
     """
     places = torch.arange(num_keys, device=centres.device)
-    return (places - centres[..., None]).abs() <= reach  # (..., Q, K)
+    return (places - centres[..., None]).abs() <= half_width  # (..., Q, K)
 
 
 def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from regard.attention.monotonic import choose_ahead, expect_ahead
 from regard.attention.scores import Score
 
 Prepared = dict[str, Tensor]
-ReachKind = Literal["global", "local_m", "local_p", "monotonic"]
+SpanKind = Literal["global", "local_m", "local_p", "monotonic"]
 
 
 class GlobalAttention(Attention):
@@ -24,17 +24,17 @@ class GlobalAttention(Attention):
 
     Args:
         score: How well a query fits a key.
-        reach: Half the width of the window, where there is one.
+        half_width: Half the width of the window, where there is one.
     """
 
     follows_weights = False
     """Whether a place depends on the weights before it, so that a target must run step by step;
     otherwise it is the number of steps taken."""
 
-    def __init__(self, score: Score, *, reach: int = 0) -> None:
+    def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__()
         self.score = score
-        self.reach = reach
+        self.half_width = half_width
 
     def prepare(self, states: Tensor, mask: Tensor) -> Prepared:
         """Do once per sentence what does not depend on the queries.
@@ -83,7 +83,7 @@ class LocalMonotonicAttention(GlobalAttention):
         mask = prepared["mask"]
         # A target longer than its source goes on looking at the end of the source.
         centres = places.minimum(mask.sum(-1, keepdim=True) - 1)  # (B, Q)
-        allowed = window(centres, mask.shape[-1], reach=self.reach) & mask[:, None]
+        allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
         weights = weigh(self.score(queries, prepared["keys"]), allowed)
         return mix(weights, prepared["values"]), weights
 
@@ -94,8 +94,8 @@ class LocalPredictiveAttention(GlobalAttention):
     p = S · sigmoid(v · tanh(W q)), and a Gaussian around p favours what lies near it.
     """
 
-    def __init__(self, score: Score, *, reach: int = 0) -> None:
-        super().__init__(score, reach=reach)
+    def __init__(self, score: Score, *, half_width: int = 0) -> None:
+        super().__init__(score, half_width=half_width)
         self.place_map = nn.Linear(score.query_dim, score.query_dim, bias=False)
         self.place = nn.Linear(score.query_dim, 1, bias=False)
 
@@ -105,11 +105,11 @@ class LocalPredictiveAttention(GlobalAttention):
         share = self.place(self.place_map(queries).tanh()).float().sigmoid().squeeze(-1)  # (B, Q)
         # S is the last real position, so that the window never leaves the sentence.
         centres = share * (mask.sum(-1, keepdim=True) - 1)
-        allowed = window(centres, mask.shape[-1], reach=self.reach) & mask[:, None]
+        allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
         weights = weigh(self.score(queries, prepared["keys"]), allowed)
         distance = torch.arange(mask.shape[-1], device=mask.device) - centres[..., None]
-        # The spread of the paper: half the reach.
-        weights = weights * (-2.0 * (distance / self.reach) ** 2).exp()  # (B, Q, S)
+        # The spread of the paper: half the half_width.
+        weights = weights * (-2.0 * (distance / self.half_width) ** 2).exp()  # (B, Q, S)
         return mix(weights, prepared["values"]), weights
 
 
@@ -126,8 +126,8 @@ class MonotonicAttention(GlobalAttention):
     noise = 1.0
     """Deviation of what is added to the energies in training."""
 
-    def __init__(self, score: Score, *, reach: int = 0) -> None:
-        super().__init__(score, reach=reach)
+    def __init__(self, score: Score, *, half_width: int = 0) -> None:
+        super().__init__(score, half_width=half_width)
         self.gain = nn.Parameter(torch.ones(()))
         # Below zero, so that at first it reads on: what is never reached is never learned.
         self.offset = nn.Parameter(torch.tensor(-1.0))
@@ -166,7 +166,7 @@ class MonotonicAttention(GlobalAttention):
         return mix(weights, prepared["values"]), weights
 
 
-REACHES: dict[str, type[GlobalAttention]] = {
+SPANS: dict[str, type[GlobalAttention]] = {
     "global": GlobalAttention,
     "local_m": LocalMonotonicAttention,
     "local_p": LocalPredictiveAttention,

@@ -80,7 +80,9 @@ class WindowedAttention(SelfAttention):
         may be nothing real nearby, and a softmax over nothing is not a number.
         """
         places = torch.arange(first, first + num_queries, device=real.device)
-        near, same = (window(places, real.shape[-1], reach=reach) for reach in (self.window, 0))
+        near, same = (
+            window(places, real.shape[-1], half_width=half_width) for half_width in (self.window, 0)
+        )
         return (near & real) | same
 
 

@@ -71,8 +71,10 @@ class EnsembleDecoder(Decoder):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
         steps = [
-            member.step(tokens, State(fixed, moving))
-            for member, fixed, moving in zip(self.members, state.fixed, state.moving, strict=True)
+            member.step(tokens, State(fixed, per_hypothesis))
+            for member, fixed, per_hypothesis in zip(
+                self.members, state.per_source, state.per_hypothesis, strict=True
+            )
         ]
         return mean_log_probs([logits for logits, _ in steps]), _join([after for _, after in steps])
 
@@ -108,4 +110,4 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
 
 def _join(states: Sequence[State]) -> State:
     """Make one state of several: the halves stay halves, so that search can reorder it."""
-    return State([state.fixed for state in states], [state.moving for state in states])
+    return State([state.per_source for state in states], [state.per_hypothesis for state in states])

@@ -42,9 +42,9 @@ class Memory:
 class State:
     """Where a decoder stands."""
 
-    fixed: Any
+    per_source: Any
     """Per sentence (a `Nested`): projected keys, values, masks. Never tiled, never reordered."""
-    moving: Any
+    per_hypothesis: Any
     """Per hypothesis (a `Nested`), the batch first: what search reorders."""
 
 
@@ -154,7 +154,7 @@ def map_tensors(nested: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 def reorder(state: State, rows: Tensor) -> State:
     """Return the state whose hypothesis i is the old hypothesis `rows[i]`."""
-    return State(state.fixed, map_tensors(state.moving, lambda tensor: tensor[rows]))
+    return State(state.per_source, map_tensors(state.per_hypothesis, lambda tensor: tensor[rows]))
 
 
 def repeat_rows(nested: Any, times: int) -> Any:

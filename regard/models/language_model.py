@@ -95,20 +95,20 @@ class TransformerLanguageModel(LanguageModel):
         # How much was read is the length of a tensor without columns: what is known on the host
         # costs no waiting, and the keys themselves may be forgotten.
         read = self.embedding.weight.new_empty(batch * beams, 0, 0)
-        return State(fixed={}, moving={"heads": heads, "read": read})
+        return State(per_source={}, per_hypothesis={"heads": heads, "read": read})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
-        first = state.moving["read"].shape[1]
+        first = state.per_hypothesis["read"].shape[1]
         embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
         states = self.dropout(place(embedded, self.positions, first=first))
-        moving = []
-        for block, past in zip(self.blocks, state.moving["heads"], strict=True):
+        per_hypothesis = []
+        for block, past in zip(self.blocks, state.per_hypothesis["heads"], strict=True):
             states, heads = block.look_back(states, past, first=first, window=self.window)
             states = block.think(states)
-            moving.append(self._forget(heads))
+            per_hypothesis.append(self._forget(heads))
         read = embedded.new_empty(len(tokens), first + tokens.shape[1], 0)
-        return self.output(self.norm(states)), State({}, {"heads": moving, "read": read})
+        return self.output(self.norm(states)), State({}, {"heads": per_hypothesis, "read": read})
 
     def _forget(self, heads: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Keep what the next token will see."""
@@ -172,12 +172,12 @@ class RnnLanguageModel(LanguageModel):
         """Stand before the first token of so many texts, with `beams` hypotheses a text."""
         zeros = self.embedding.weight.new_zeros(batch * beams, self.recurrence.dim)
         layer = (zeros,) * num_tensors(self.recurrence.cell)
-        return State(fixed={}, moving=(layer,) * self.recurrence.num_layers)
+        return State(per_source={}, per_hypothesis=(layer,) * self.recurrence.num_layers)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        states, layers = self.recurrence(embedded, state.moving)
+        states, layers = self.recurrence(embedded, state.per_hypothesis)
         return self.output(self.dropout(states)), State({}, layers)
 
 

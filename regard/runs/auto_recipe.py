@@ -159,7 +159,7 @@ def _choose_pieces(texts: Sequence[str]) -> Pieces:
         return _choose_characters(texts)
     if len(distinct) <= WORD_LIMIT and _mean_length(distinct) <= SYMBOL_LENGTH:
         why = f"{len(distinct):,} distinct symbols between blanks"
-        return Pieces("blanks", 4 * WORD_LIMIT, ("per", "word_errors"), why)
+        return Pieces("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), why)
     metrics = ("bleu", "chrf", "accuracy", "lecture_bleu")
     if len(distinct) <= WORD_LIMIT:
         return Pieces("word", 4 * WORD_LIMIT, metrics, f"only {len(distinct):,} distinct words")

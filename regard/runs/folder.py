@@ -20,7 +20,7 @@ from regard.tasks.table import TASKS
 from regard.tasks.base import Task
 from regard.training.checkpoint import load_weights
 
-FORMAT = 1
+FORMAT = 2
 """Version of the folder's layout; raised when an older reader would go wrong."""
 
 CONFIG = "config.json"
@@ -53,9 +53,10 @@ def read_config(folder: Path) -> dict[str, Any]:
     config: dict[str, Any] = read_json(folder / CONFIG)
     version = config.get("format")
     if version != FORMAT:
+        is_older = isinstance(version, int) and version < FORMAT
+        what = "Train again" if is_older else "Upgrade with `pip install -U regard`"
         raise CheckpointError(
-            f"{folder} was saved in format {version}; this version reads format {FORMAT}. "
-            "Upgrade with `pip install -U regard`."
+            f"{folder} was saved in format {version}; this version reads format {FORMAT}. {what}."
         )
     return config
 

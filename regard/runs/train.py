@@ -127,9 +127,9 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
     """Prepare the task anew, or take it from the run that goes on."""
     device = find_device(request.device)
     if not request.is_resumed:
-        start = runs.load_one(recipe.start, str(device)) if recipe.start else None
+        init_from = runs.load_one(recipe.init_from, str(device)) if recipe.init_from else None
         kind = TASKS[type(recipe)]
-        return kind.prepare(recipe, splits.train, device=device, start=start)
+        return kind.prepare(recipe, splits.train, device=device, init_from=init_from)
     about = runs.read_config(request.out)["about"]
     if about["data_fingerprint"] != _fingerprint(splits):
         raise CheckpointError(

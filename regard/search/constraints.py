@@ -126,17 +126,19 @@ class RuledScorer:
         """Stand before the first token, with `beams` hypotheses a sentence."""
         state = self.scorer.start(beams)
         nothing = torch.zeros(self.batch * beams, 0, dtype=torch.long, device=self.device)
-        return State(state.fixed, {"scorer": state.moving, "read": nothing})
+        return State(state.per_source, {"scorer": state.per_hypothesis, "read": nothing})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
-        log_probs, inner = self.scorer.step(tokens, State(state.fixed, state.moving["scorer"]))
-        read = torch.cat([state.moving["read"], tokens[:, None]], dim=1)  # (B·W, T)
+        log_probs, inner = self.scorer.step(
+            tokens, State(state.per_source, state.per_hypothesis["scorer"])
+        )
+        read = torch.cat([state.per_hypothesis["read"], tokens[:, None]], dim=1)  # (B·W, T)
         for rule in self.rules:
             changed = rule(log_probs, read[:, 1:])  # The start token was read, not written.
             is_stuck = (changed == -torch.inf).all(1, keepdim=True)
             log_probs = torch.where(is_stuck, log_probs, changed)
-        return log_probs, State(inner.fixed, {"scorer": inner.moving, "read": read})
+        return log_probs, State(inner.per_source, {"scorer": inner.per_hypothesis, "read": read})
 
 
 def build_rules(

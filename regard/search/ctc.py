@@ -48,18 +48,18 @@ class CtcScorer:
         (B·W,); and its last token (B·W,), -1 before the first.
         """
         silent = self.blank.cumsum(1)  # (B, S)
-        moving = {
+        per_hypothesis = {
             "said": torch.full_like(silent, -torch.inf),
             "silent": silent,
             "prefix": silent.new_zeros(self.batch),
             "last": torch.full_like(self.last, -1),
         }
-        return State((), repeat_rows(moving, beams))
+        return State((), repeat_rows(per_hypothesis, beams))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
         beams = len(tokens) // self.batch
-        before = state.moving
+        before = state.per_hypothesis
         after = self._advance(tokens, before, beams)
         is_first = tokens == self.sos
         now = {
@@ -135,15 +135,15 @@ class JointScorer:
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return weighted log-probabilities (B·W, V)."""
-        (fixed, ctc_fixed), (moving, ctc_moving) = state.fixed, state.moving
-        said, after = self.decoder.step(tokens, State(fixed, moving))
+        (fixed, ctc_fixed), (per_hypothesis, ctc_moving) = state.per_source, state.per_hypothesis
+        said, after = self.decoder.step(tokens, State(fixed, per_hypothesis))
         heard, ctc_after = self.ctc.step(tokens, State(ctc_fixed, ctc_moving))
         weighted = (1 - self.weight) * said + self.weight * heard.to(said.dtype)
         return weighted, _side_by_side(after, ctc_after)
 
 
 def _side_by_side(one: State, other: State) -> State:
-    return State((one.fixed, other.fixed), (one.moving, other.moving))
+    return State((one.per_source, other.per_source), (one.per_hypothesis, other.per_hypothesis))
 
 
 def best_path(emissions: Emissions, *, end: int, banned: tuple[int, ...]) -> list[list[Hypothesis]]:

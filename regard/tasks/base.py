@@ -53,7 +53,7 @@ class Task(ABC, Generic[AnyRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: "Task[Any] | None" = None,
+        init_from: "Task[Any] | None" = None,
     ) -> Self:
         """Learn from training examples what a model needs to be built, and build it.
 
@@ -61,7 +61,7 @@ class Task(ABC, Generic[AnyRecipe]):
             recipe: The settings; fresh weights depend on its seed alone.
             examples: The training data.
             device: Where the model goes.
-            start: What to begin with: its vocabularies, its sizes and its weights are taken over
+            init_from: What to begin with: its vocabularies, sizes and weights are taken over
                 as far as this task has a use for them.
         """
 

@@ -24,7 +24,7 @@ class BaseRecipe:
     """What the model is for."""
     seed: int = 1
     """Seed of the weights, the order of the data and dropout."""
-    start: str = ""
+    init_from: str = ""
     """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
     data: BaseDataConfig = field(default_factory=BaseDataConfig)
     """How text becomes batches."""

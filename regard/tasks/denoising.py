@@ -76,10 +76,10 @@ class DenoisingTask(Predictor):
         return learn_joint_parts(recipe, replace(config, extra_tokens=extra), examples)
 
     @staticmethod
-    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+    def take(recipe: Any, init_from: Task[Any], examples: Sequence[Example]) -> Parts:
         """Take over all of a run of the same kind: others know no sentinels."""
         which = "that learned to write what was taken out of a text"
-        return take_parts(recipe, as_run_of(DenoisingTask, start, which=which), examples)
+        return take_parts(recipe, as_run_of(DenoisingTask, init_from, which=which), examples)
 
     def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
         """Return the batches to learn from, with other spans taken out in every epoch."""

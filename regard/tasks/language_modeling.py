@@ -73,18 +73,18 @@ class LanguageTask(Task[LanguageRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> "LanguageTask":
         """Learn a vocabulary from a training text, and build a model over it."""
-        if start is None:
+        if init_from is None:
             lines = [example.source for example in examples]
             tokenizer = train_tokenizer(recipe.data.tokenizer, lines)
             return cls.fresh(recipe, tokenizer=tokenizer, device=device)
-        start = as_run_of(LanguageTask, start, which="of a language model")
-        data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
-        recipe = replace(recipe, model=start.recipe.model, data=data)
-        begun = cls.fresh(recipe, tokenizer=start.field.tokenizer, device=device)
-        begun.model.load_state_dict(start.model.state_dict())
+        init_from = as_run_of(LanguageTask, init_from, which="of a language model")
+        data = replace(recipe.data, tokenizer=init_from.recipe.data.tokenizer)
+        recipe = replace(recipe, model=init_from.recipe.model, data=data)
+        begun = cls.fresh(recipe, tokenizer=init_from.field.tokenizer, device=device)
+        begun.model.load_state_dict(init_from.model.state_dict())
         return begun
 
     @classmethod

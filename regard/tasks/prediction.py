@@ -111,7 +111,7 @@ class AttentionMap:
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
-        """Target and source pieces as people read them, without the mark of a word's start.
+        """Target and source pieces as people read them, without the mark of a word's init_from.
 
         Where tokens are copied, each of the target's has the probability of it beside it.
         """

@@ -34,7 +34,7 @@ from regard.tasks.base_recipe import BaseDataConfig as BaseDataConfig
 from regard.tasks.base_recipe import BaseRecipe as BaseRecipe
 from regard.tasks.generation.ctc import check_ctc
 from regard.tasks.generation.reward_config import RewardConfig, check_reward
-from regard.tasks.image_to_image.recipe import PicturingRecipe as PicturingRecipe
+from regard.tasks.image_to_image.recipe import ImageToImageRecipe as ImageToImageRecipe
 from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
 from regard.tasks.regions.recipe import GroundingRecipe as GroundingRecipe
 from regard.tasks.regions.recipe import SegmentationRecipe as SegmentationRecipe
@@ -379,7 +379,7 @@ RECIPES: dict[str, type[BaseRecipe]] = {
     "classification": ClassificationRecipe,
     "segmentation": SegmentationRecipe,
     "grounding": GroundingRecipe,
-    "picturing": PicturingRecipe,
+    "image_to_image": ImageToImageRecipe,
 }
 """The recipes' classes by the name of their task."""
 

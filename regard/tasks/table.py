@@ -7,7 +7,7 @@ from regard.tasks.base import Task
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.denoising import DenoisingTask
 from regard.tasks.generation.task import Predictor
-from regard.tasks.image_to_image.task import PicturingTask
+from regard.tasks.image_to_image.task import ImageToImageTask
 from regard.tasks.language_modeling import LanguageTask
 from regard.tasks.masked_lm.task import MaskedTask
 from regard.tasks.recipe import (
@@ -16,9 +16,9 @@ from regard.tasks.recipe import (
     ClassificationRecipe,
     DenoisingRecipe,
     GroundingRecipe,
+    ImageToImageRecipe,
     LanguageRecipe,
     MaskedRecipe,
-    PicturingRecipe,
     Recipe,
     SegmentationRecipe,
 )
@@ -34,6 +34,6 @@ TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
     ClassificationRecipe: ClassificationTask,
     SegmentationRecipe: SegmentationTask,
     GroundingRecipe: GroundingTask,
-    PicturingRecipe: PicturingTask,
+    ImageToImageRecipe: ImageToImageTask,
 }
 """The tasks by the class of their recipe."""

@@ -37,112 +37,112 @@ class Taken:
     """Weights to begin with, by their names; those that are not here begin afresh."""
 
 
-def as_run_of(task: type[AnyTask], start: Task[Any], *, which: str) -> AnyTask:
+def as_run_of(task: type[AnyTask], init_from: Task[Any], *, which: str) -> AnyTask:
     """Return a run to go on with all of it, which must be of one task: `which` says it in words."""
-    if not isinstance(start, task):
+    if not isinstance(init_from, task):
         raise ConfigError(
-            f"`start` must be a run {which}, but is one for the task '{start.recipe.task}'."
+            f"`init_from` must be a run {which}, but is one for the task '{init_from.recipe.task}'."
         )
-    return start
+    return init_from
 
 
 def take_encoder(
-    recipe: ClassificationRecipe, start: Task[Any], examples: Sequence[Example]
+    recipe: ClassificationRecipe, init_from: Task[Any], examples: Sequence[Example]
 ) -> Taken:
     """Take over a run's encoder; where a text stands beside an image, only what sees the image."""
     source: SourceField
     config, settings = recipe.data.source, recipe.model.encoder
     if isinstance(config, JoinedConfig) and isinstance(settings, JoinedEncoderConfig):
-        eyes, encoder = find_image_encoder(start)
+        eyes, encoder = find_image_encoder(init_from)
         settings, place = replace(settings, image=eyes), "encoder.image"
         texts = [read_pair(example.source)[0] for example in examples]
         text = TextField(train_tokenizer(config.text, texts), has_start=True)
-        source = JoinedField(text, see_as(start, config.image))
+        source = JoinedField(text, see_as(init_from, config.image))
     elif isinstance(config, ImageConfig):
-        (settings, encoder), place = find_image_encoder(start), "encoder"
-        source = see_as(start, config)
+        (settings, encoder), place = find_image_encoder(init_from), "encoder"
+        source = see_as(init_from, config)
     else:
-        (settings, encoder), place = find_encoder(start), "encoder"
-        source = TextField(find_tokenizer(start), has_start=True)
+        (settings, encoder), place = find_encoder(init_from), "encoder"
+        source = TextField(find_tokenizer(init_from), has_start=True)
     weights = {f"{place}.{name}": value for name, value in encoder.state_dict().items()}
     return Taken(replace(recipe, model=replace(recipe.model, encoder=settings)), source, weights)
 
 
-def find_encoder(start: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
+def find_encoder(init_from: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
     """Return the settings of a run's encoder and the encoder with its weights."""
-    settings, encoder = _widest(start)
+    settings, encoder = _widest(init_from)
     if not isinstance(encoder, Encoder) or settings is None:
         raise ConfigError(
-            "`start` must be a run with an encoder (masked, generation or classification), but is "
-            f"one for the task '{start.recipe.task}', which has none."
+            "`init_from` must be a run with an encoder (masked, generation or classification), but "
+            f"is one for the task '{init_from.recipe.task}', which has none."
         )
     if isinstance(settings, ImageEncoderConfig):
-        raise ConfigError("`start` must be a run that reads text, but it reads images.")
+        raise ConfigError("`init_from` must be a run that reads text, but it reads images.")
     if not isinstance(settings, TokenEncoderConfig):
         raise ConfigError(
-            "`start` must be a run whose encoder has a state for every token, but that of "
+            "`init_from` must be a run whose encoder has a state for every token, but that of "
             f"'{settings.kind}' has not."
         )
     return settings, encoder
 
 
-def find_tokenizer(start: Task[Any]) -> Tokenizer:
+def find_tokenizer(init_from: Task[Any]) -> Tokenizer:
     """Return the vocabulary of what a run reads."""
     for name in ("source", "field", "text"):
-        found = getattr(start, name, None)
+        found = getattr(init_from, name, None)
         if isinstance(found, TextField):
             return found.tokenizer
-    found = getattr(start, "tokenizer", None)
+    found = getattr(init_from, "tokenizer", None)
     if isinstance(found, Tokenizer):
         return found
     raise ConfigError(
-        f"`start` must be a run that reads text, but its task is '{start.recipe.task}'."
+        f"`init_from` must be a run that reads text, but its task is '{init_from.recipe.task}'."
     )
 
 
-def find_image_encoder(start: Task[Any]) -> tuple[ImageEncoderConfig, Encoder]:
+def find_image_encoder(init_from: Task[Any]) -> tuple[ImageEncoderConfig, Encoder]:
     """Return the settings of a run's encoder of images and the encoder with its weights."""
-    settings, encoder = _widest(start)
+    settings, encoder = _widest(init_from)
     if not isinstance(settings, ImageEncoderConfig) or not isinstance(encoder, Encoder):
         raise ConfigError(
-            "`start` must be a run that reads images, but is one for the task "
-            f"'{start.recipe.task}' that does not."
+            "`init_from` must be a run that reads images, but is one for the task "
+            f"'{init_from.recipe.task}' that does not."
         )
     return settings, encoder
 
 
-def find_image_field(start: Task[Any]) -> ImageField:
+def find_image_field(init_from: Task[Any]) -> ImageField:
     """Return what brings images into the form that a run reads."""
-    field = getattr(start, "source", None)
+    field = getattr(init_from, "source", None)
     assert isinstance(field, ImageField)
     return field
 
 
-def see_as(start: Task[Any], config: ImageConfig) -> ImageField:
+def see_as(init_from: Task[Any], config: ImageConfig) -> ImageField:
     """Return a field of other settings that standardises images as a run's does.
 
     Convolutions read images of any size; vectors learned for places of patches do not.
     """
-    before = find_image_field(start)
+    before = find_image_field(init_from)
     names = ["channels"]
-    if getattr(_widest(start)[0], "positions", "") == "learned":
+    if getattr(_widest(init_from)[0], "positions", "") == "learned":
         names.append("size")
     for name in names:
         asked, known = getattr(config, name), getattr(before.config, name)
         if asked != known:
             raise ConfigError(
-                f"`data.source.{name}` must be as in `start` ({known}), but is {asked}."
+                f"`data.source.{name}` must be as in `init_from` ({known}), but is {asked}."
             )
     return ImageField(config, before.mean, before.std)
 
 
-def _widest(start: Task[Any]) -> tuple[Any, Any]:
+def _widest(init_from: Task[Any]) -> tuple[Any, Any]:
     """Return the settings of a run's encoder and the encoder, without what makes it narrow.
 
     An autoencoder's code is as narrow as can be; what it was made of is worth more to others.
     """
-    settings = getattr(getattr(start.recipe, "model", None), "encoder", None)
-    encoder = getattr(start.model, "encoder", None)
+    settings = getattr(getattr(init_from.recipe, "model", None), "encoder", None)
+    encoder = getattr(init_from.model, "encoder", None)
     if isinstance(settings, BottleneckEncoderConfig) and isinstance(encoder, BottleneckEncoder):
         return settings.encoder, encoder.encoder
     return settings, encoder

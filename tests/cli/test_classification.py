@@ -103,7 +103,7 @@ def test_show_takes_a_pair(regard, pair_run):
 
 def test_begun_run_takes_encoder_and_vocabulary(regard, folder, run, tmp_path):
     words = ("--recipe", "sst2-bert", "--out", tmp_path / "begun", "--device", "cpu")
-    answer = regard("train", folder / "pairs.tsv", *words, f"start={run}", "train.max_epochs=1")
+    answer = regard("train", folder / "pairs.tsv", *words, f"init_from={run}", "train.max_epochs=1")
     assert answer.code == 0
     ours, theirs = (
         json.loads((path / "config.json").read_text(encoding="utf-8"))["recipe"]["model"]

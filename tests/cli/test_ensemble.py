@@ -115,7 +115,7 @@ def test_no_run_goes_on_from_several(refused, runs):
 
 
 def test_no_run_begins_from_several(refused, runs, tmp_path):
-    words = ("--recipe", "bahdanau2015-laptop", f"start={runs}", "--out", tmp_path / "run")
+    words = ("--recipe", "bahdanau2015-laptop", f"init_from={runs}", "--out", tmp_path / "run")
     message = refused("train", "copy:200", *words)
     assert message.startswith(f"{runs} is not a folder.")
     assert not (tmp_path / "run").exists()

@@ -75,7 +75,7 @@ def test_imported_run_goes_on_as_a_fine_tuned_one(regard, marian, tmp_path):
     pairs.write_text("".join(lines), encoding="utf-8")
     out = tmp_path / "tuned"
     answer = regard(
-        "train", pairs, f"start={marian}", "train.max_steps=2", "train.precision=fp32",
+        "train", pairs, f"init_from={marian}", "train.max_steps=2", "train.precision=fp32",
         "--out", out, "--device", "cpu",
     )  # fmt: skip
     assert answer.code == 0, answer
@@ -92,7 +92,7 @@ def test_imported_encoder_becomes_a_classifier(regard, bert, tmp_path):
     labelled.write_text("".join(lines), encoding="utf-8")
     out = tmp_path / "classifier"
     answer = regard(
-        "train", labelled, "--recipe", "sst2-bert", f"start={bert}", "train.max_steps=1",
+        "train", labelled, "--recipe", "sst2-bert", f"init_from={bert}", "train.max_steps=1",
         "data.batch.max_length=12", "--out", out, "--device", "cpu",
     )  # fmt: skip
     assert answer.code == 0, answer

@@ -189,10 +189,10 @@ def test_captioners_that_see_otherwise_do_not(refused, regard, folder, teller):
 
 def test_each_side_begins_with_the_eyes_of_the_other(regard, folder, sorter, teller, tmp_path):
     data = folder / "scenes" / "captions.tsv"
-    words = ("--recipe", "xu2015", *CAPTIONS, f"start={sorter}", "data.source.size=24")
+    words = ("--recipe", "xu2015", *CAPTIONS, f"init_from={sorter}", "data.source.size=24")
     began = train(regard, data, tmp_path / "captions", *words)
     assert json.loads((began / "source.image.json").read_text())["config"]["size"] == 24
-    words = ("--recipe", "he2016-laptop", *RESNET, f"start={teller}", "data.source.size=24")
+    words = ("--recipe", "he2016-laptop", *RESNET, f"init_from={teller}", "data.source.size=24")
     began = train(regard, folder / "shapes", tmp_path / "labels", *words)
     assert json.loads((began / "source.image.json").read_text())["config"]["size"] == 24
 

@@ -10,7 +10,7 @@ import torch
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
 from regard.attention.scores import SCORES, DotScore
-from regard.attention.spans import REACHES
+from regard.attention.spans import SPANS
 from regard.models.bottlenecks import (
     PlainBottleneckConfig,
     RoundedBottleneckConfig,
@@ -269,24 +269,24 @@ def pairs():
 
 
 def attentive_pairs():
-    """Every score, reach and feeding with some encoder."""
+    """Every score, span and feeding with some encoder."""
     some = itertools.cycle(ENCODER_CASES[RnnEncoderConfig])
     for score in SCORES:
         yield next(some), BahdanauDecoderConfig(score=score, **ATTENTION_SIZES)
-    for number, (score, reach, is_input_fed) in enumerate(
-        itertools.product(SCORES, REACHES, (True, False))
+    for number, (score, span, is_input_fed) in enumerate(
+        itertools.product(SCORES, SPANS, (True, False))
     ):
         cell, num_layers = CELLS[(number + number // 6) % 3], 1 + number // 6 % 2
         shape = {"cell": cell, "num_layers": num_layers, "window": 2, **ATTENTION_SIZES}
         yield (
             next(some),
-            LuongDecoderConfig(score=score, reach=reach, is_input_fed=is_input_fed, **shape),
+            LuongDecoderConfig(score=score, span=span, is_input_fed=is_input_fed, **shape),
         )
 
 
 TOLD_APART_BY = (
     "kind", "cell", "num_layers", "is_bidirectional", "is_reversed", "context", "kernel",
-    "positions", "norm", "feed_forward", "is_norm_first", "num_key_heads", "score", "reach",
+    "positions", "norm", "feed_forward", "is_norm_first", "num_key_heads", "score", "span",
     "is_input_fed", "window", "pooling", "summary", "stem",
 )  # fmt: skip
 
@@ -450,7 +450,7 @@ def test_recorded_equals_unrecorded(model, sentences, logits):
 MONOTONIC = {
     name: config
     for name, config in CASES.items()
-    if getattr(config.decoder, "reach", "") == "monotonic"
+    if getattr(config.decoder, "span", "") == "monotonic"
 }
 
 
@@ -470,13 +470,13 @@ def test_state_is_never_changed_in_place(model, sentences):
     state = start(model, sentences, beams=2)
     tokens = sentences.targets.repeat_interleave(2, dim=0)[:, :1]
     first, moved = model.step(tokens, state)
-    before = map_tensors(moved.moving, torch.clone)
+    before = map_tensors(moved.per_hypothesis, torch.clone)
     model.step(first.argmax(-1), reorder(moved, torch.tensor([1, 1, 2, 2, 5, 4])))
     again, _ = model.step(tokens, state)
     assert torch.equal(again, first)
     kept, given = [], []
     map_tensors(before, lambda tensor: kept.append(tensor) or tensor)
-    map_tensors(moved.moving, lambda tensor: given.append(tensor) or tensor)
+    map_tensors(moved.per_hypothesis, lambda tensor: given.append(tensor) or tensor)
     assert all(torch.equal(*pair) for pair in zip(kept, given, strict=True))
 
 

@@ -9,7 +9,7 @@ import torch
 from regard.attention.multihead import MultiHeadAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.scores import SCORES
-from regard.attention.spans import REACHES
+from regard.attention.spans import SPANS
 from regard.core.config import from_dict, to_dict
 from regard.models.build import ModelConfig
 from regard.models.decoders import (
@@ -182,9 +182,9 @@ SIZES = {"embedding_dim": 5, "dim": 6, "attention_dim": 4, "max_source": 9}
 ATTENTIVE = [
     *(BahdanauDecoderConfig(score=score, **SIZES) for score in SCORES),
     *(
-        LuongDecoderConfig(score=score, reach=reach, is_input_fed=is_fed, window=2, **SIZES)
+        LuongDecoderConfig(score=score, span=span, is_input_fed=is_fed, window=2, **SIZES)
         for score in SCORES
-        for reach in REACHES
+        for span in SPANS
         for is_fed in (True, False)
     ),
 ]
@@ -193,7 +193,7 @@ ATTENTIVE = [
 def name_decoder(decoder):
     if isinstance(decoder, BahdanauDecoderConfig):
         return f"bahdanau-{decoder.score}"
-    return f"luong-{decoder.score}-{decoder.reach}-{'fed' if decoder.is_input_fed else 'unfed'}"
+    return f"luong-{decoder.score}-{decoder.span}-{'fed' if decoder.is_input_fed else 'unfed'}"
 
 
 @pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])

@@ -22,6 +22,6 @@ def test_transformer_learns_opinions(learn_opinions, value):
 
 def test_new_head_on_a_trained_encoder_learns_with_the_encoder_frozen(learn_opinions, value):
     first = learn_opinions("sst2-lstm")
-    words = (f"start={first.folder}", 'train.freeze=["encoder"]', "model.pooling=mean")
+    words = (f"init_from={first.folder}", 'train.freeze=["encoder"]', "model.pooling=mean")
     begun = learn_opinions("sst2-lstm", *words, "train.max_epochs=3")
     assert value(begun, "accuracy") >= 95

@@ -37,9 +37,9 @@ WIDE = (
         pytest.param(
             ("model.decoder.score=location", "model.decoder.max_source=16"), id="location"
         ),
-        pytest.param(("model.decoder.reach=local_m", "model.decoder.window=2"), id="local_m"),
-        pytest.param(("model.decoder.reach=local_p", "model.decoder.window=2"), id="local_p"),
-        pytest.param(("model.decoder.reach=monotonic",), id="monotonic"),
+        pytest.param(("model.decoder.span=local_m", "model.decoder.window=2"), id="local_m"),
+        pytest.param(("model.decoder.span=local_p", "model.decoder.window=2"), id="local_p"),
+        pytest.param(("model.decoder.span=monotonic",), id="monotonic"),
         pytest.param(("model.decoder.is_input_fed=false",), id="not-fed"),
     ],
 )

@@ -16,7 +16,7 @@ def test_questions_about_one_shape(learn_scenes, value):
 
 
 def test_questions_about_scenes(learn_scenes, captioner, value):
-    words = (f"start={captioner.folder}", 'train.freeze=["encoder.image"]')
+    words = (f"init_from={captioner.folder}", 'train.freeze=["encoder.image"]')
     trained = learn_scenes("scenes:questions,60000", "scenes-questions-laptop", *words)
     assert value(trained, "accuracy") >= 75
     by_kind = {group.name: group.results["accuracy"].value for group in trained.evaluation.by_tag}

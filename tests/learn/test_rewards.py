@@ -10,7 +10,7 @@ pytestmark = pytest.mark.learn
 @pytest.mark.quick
 def test_rewards_alone_make_answers_better(reverse_files, tmp_path, value):
     begun = train(reverse_files.request(tmp_path / "begun", "train.max_epochs=3"))
-    words = (f"start={begun.folder}", "reward.metric=bleu", "validation.metric=bleu")
+    words = (f"init_from={begun.folder}", "reward.metric=bleu", "validation.metric=bleu")
     rewarded = train(
         reverse_files.request(tmp_path / "rewarded", *words, "train.optimizer.learning_rate=0.01")
     )

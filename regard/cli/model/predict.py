@@ -106,7 +106,7 @@ def _check_folder(task: "Task[Any]", out: Path | None) -> None:
     """Raise where images have no folder to go to, or a folder would stay empty."""
     from regard.core.errors import ConfigError
 
-    draws = task.recipe.task == "picturing"
+    draws = task.recipe.task == "image_to_image"
     if draws and out is None:
         raise ConfigError("The answers are images, which need a folder. Name one with `--out`.")
     if out is None:

@@ -42,7 +42,7 @@ UNKNOWN_SIGN = "⁇"
 class TokenizerConfig:
     """How text is cut into tokens."""
 
-    kind: Literal["word", "blanks", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
+    kind: Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
     """Words and marks, what stands between blanks, characters, bytes, or pieces of words learned in
     one of three ways."""
     vocab_size: int = 8000

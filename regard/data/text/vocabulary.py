@@ -60,7 +60,7 @@ def _build_words(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer
     return _train(models.WordLevel(unk_token="<unk>"), _word_trainer(config), texts)
 
 
-def _build_blanks(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
+def _build_whitespace(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
     trained = library.Tokenizer(models.WordLevel(unk_token="<unk>"))
     trained.pre_tokenizer = pre_tokenizers.Metaspace()
     trained.decoder = decoders.Metaspace()
@@ -207,7 +207,7 @@ def _settle(trained: library.Tokenizer, config: TokenizerConfig) -> models.Unigr
 
 TOKENIZERS: dict[str, Callable[[TokenizerConfig, list[str]], library.Tokenizer]] = {
     "word": _build_words,
-    "blanks": _build_blanks,
+    "whitespace": _build_whitespace,
     "char": _build_characters,
     "byte": _build_bytes,
     "bpe": _build_bpe,

@@ -55,7 +55,7 @@ def _distinct(
         f"distinct-{n}",
         _pulls(len(num_holders), num_own, lengths).tolist(),
         [1] * len(counts),
-        signature=f"average:corpus|case:mixed|tok:blanks{drawn}",
+        signature=f"average:corpus|case:mixed|tok:whitespace{drawn}",
         num_bootstrap=num_bootstrap,
         scale=1,
         detail={"different": len(num_holders), "count": int(lengths.sum())},

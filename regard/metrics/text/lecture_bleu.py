@@ -34,7 +34,7 @@ def lecture_bleu(
         "lecture BLEU",
         values,
         [1] * len(values),
-        signature=f"k:{k}|average:sentences|refs:best|case:mixed|tok:blanks",
+        signature=f"k:{k}|average:sentences|refs:best|case:mixed|tok:whitespace",
         num_bootstrap=num_bootstrap,
         scale=1,
     )

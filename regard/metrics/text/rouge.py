@@ -13,7 +13,7 @@ from regard.metrics.text.units import ngrams
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "latin": lambda text: re.findall(r"[a-z0-9]+", text.lower()),
-    "blanks": lambda text: text.lower().split(),
+    "whitespace": lambda text: text.lower().split(),
     "char": lambda text: list("".join(text.lower().split())),
 }
 """How words are cut: runs of a-z and 0-9 as the package rouge-score does, what stands between

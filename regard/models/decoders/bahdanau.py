@@ -52,23 +52,23 @@ class BahdanauDecoder(RecurrentDecoder):
         prepared = self.attention.prepare(memory.states, memory.mask)
         layers = repeat_rows(self.bridge(memory), beams)
         first = self.attention.begin(prepared, beams=beams)
-        return State(fixed=prepared, moving={"layers": layers, "place": first})
+        return State(per_source=prepared, per_hypothesis={"layers": layers, "place": first})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        batch = state.fixed["mask"].shape[0]
-        layers, place = state.moving["layers"], state.moving["place"]
+        batch = state.per_source["mask"].shape[0]
+        layers, place = state.per_hypothesis["layers"], state.per_hypothesis["place"]
         outputs, contexts = [], []
         for word in embedded.unbind(1):  # (B·W, D)
             query = by_sentence(layers[-1][0][:, None], batch)  # (B, W, D)
             places = by_sentence(place[:, None], batch)  # (B, W)
-            answer, weights = self.attention(query, state.fixed, places)
+            answer, weights = self.attention(query, state.per_source, places)
             context = answer.flatten(0, 1)  # (B·W, D)
             output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
             outputs.append(output)
             contexts.append(context)
             place = self.attention.advance(place, weights.flatten(0, 1))
         readout = self.readout(torch.stack(outputs, 1), embedded, torch.stack(contexts, 1))
-        moving = {"layers": layers, "place": place}
-        return self.output(self.dropout(readout)), State(state.fixed, moving)
+        per_hypothesis = {"layers": layers, "place": place}
+        return self.output(self.dropout(readout)), State(state.per_source, per_hypothesis)

@@ -59,24 +59,25 @@ class ConvolutionDecoder(Decoder):
         zeros = summary.new_zeros(summary.shape[0], self.config.kernel - 1, self.config.dim)
         written = summary.new_zeros(summary.shape[0], 0, dtype=torch.long)
         return State(
-            fixed=prepared, moving={"layers": [zeros for _ in self.blocks], "written": written}
+            per_source=prepared,
+            per_hypothesis={"layers": [zeros for _ in self.blocks], "written": written},
         )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        written = state.moving["written"]
+        written = state.per_hypothesis["written"]
         embedded = self.embedding(tokens)
         embedded = self.dropout(place(embedded, self.positions, first=written.shape[1]))
         states = self.input_map(embedded)  # (B·W, T, D)
         layers = []
         for block, past, prepared in zip(
-            self.blocks, state.moving["layers"], state.fixed, strict=True
+            self.blocks, state.per_hypothesis["layers"], state.per_source, strict=True
         ):
             states, past = block(states, past, embedded=embedded, prepared=prepared)
             layers.append(past)
         logits = self.output(self.dropout(self.output_map(states)))
-        moving = {"layers": layers, "written": torch.cat([written, tokens], dim=1)}
-        return logits, State(state.fixed, moving)
+        per_hypothesis = {"layers": layers, "written": torch.cat([written, tokens], dim=1)}
+        return logits, State(state.per_source, per_hypothesis)
 
 
 class ConvolutionBlock(nn.Module):

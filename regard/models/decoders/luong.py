@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.scores import ScoreKind
-from regard.attention.spans import REACHES, ReachKind
+from regard.attention.spans import SPANS, SpanKind
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.models.decoders.recurrent import (
@@ -26,7 +26,7 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
     """What kind of decoder this is."""
     score: ScoreKind = "general"
     """How well the new state fits a source position."""
-    reach: ReachKind = "global"
+    span: SpanKind = "global"
     """Look everywhere, in a window that walks along or that the state asks for, or only ahead."""
     window: int = 10
     """Half the width of a local window, the paper's D."""
@@ -55,8 +55,8 @@ class LuongDecoder(RecurrentDecoder):
             readout_dim=config.dim,
         )
         self.is_input_fed = config.is_input_fed
-        self.attention = pick(REACHES, config.reach, "reach")(
-            config.build_score(memory_dim), reach=config.window
+        self.attention = pick(SPANS, config.span, "span")(
+            config.build_score(memory_dim), half_width=config.window
         )
         self.bridge = FinalStateBridge(config, memory_dim)
         self.attentional_map = nn.Linear(memory_dim + config.dim, config.dim, bias=False)
@@ -65,45 +65,45 @@ class LuongDecoder(RecurrentDecoder):
         """Stand before the first token, with `beams` hypotheses a sentence."""
         prepared = self.attention.prepare(memory.states, memory.mask)
         layers = repeat_rows(self.bridge(memory), beams)
-        moving = {
+        per_hypothesis = {
             "layers": layers,
             "fed": torch.zeros_like(layers[-1][0]),
             "place": self.attention.begin(prepared, beams=beams),
         }
-        return State(fixed=prepared, moving=moving)
+        return State(per_source=prepared, per_hypothesis=per_hypothesis)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         is_stepwise = self.is_input_fed or self.attention.follows_weights
         run = self._run_by_steps if is_stepwise else self._run_at_once
-        vectors, moving = run(embedded, state)
-        return self.output(self.dropout(vectors)), State(state.fixed, moving)
+        vectors, per_hypothesis = run(embedded, state)
+        return self.output(self.dropout(vectors)), State(state.per_source, per_hypothesis)
 
     def _run_at_once(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
-        states, layers = self.recurrence(embedded, state.moving["layers"])
-        place = state.moving["place"]
+        states, layers = self.recurrence(embedded, state.per_hypothesis["layers"])
+        place = state.per_hypothesis["place"]
         steps = torch.arange(embedded.shape[1], device=embedded.device)
-        vectors, _ = self._attend(states, state.fixed, place[:, None] + steps)
-        moving = {
+        vectors, _ = self._attend(states, state.per_source, place[:, None] + steps)
+        per_hypothesis = {
             "layers": layers,
-            "fed": state.moving["fed"],
+            "fed": state.per_hypothesis["fed"],
             "place": place + embedded.shape[1],
         }
-        return vectors, moving
+        return vectors, per_hypothesis
 
     def _run_by_steps(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
-        layers, fed, place = (state.moving[key] for key in ("layers", "fed", "place"))
+        layers, fed, place = (state.per_hypothesis[key] for key in ("layers", "fed", "place"))
         vectors = []
         for word in embedded.unbind(1):  # (B·W, D)
             inputs = torch.cat([word, fed], dim=-1) if self.is_input_fed else word
             hidden, layers = self.recurrence.step(inputs, layers)
-            vector, weights = self._attend(hidden[:, None], state.fixed, place[:, None])
+            vector, weights = self._attend(hidden[:, None], state.per_source, place[:, None])
             fed = vector.squeeze(1)
             place = self.attention.advance(place, weights.flatten(0, 1))
             vectors.append(fed)
-        moving = {"layers": layers, "fed": fed, "place": place}
-        return torch.stack(vectors, dim=1), moving
+        per_hypothesis = {"layers": layers, "fed": fed, "place": place}
+        return torch.stack(vectors, dim=1), per_hypothesis
 
     def _attend(
         self, states: Tensor, prepared: dict[str, Tensor], places: Tensor

@@ -176,17 +176,17 @@ class PrefixDecoder(Decoder):
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        first = state.moving[0][0].shape[2]
+        first = state.per_hypothesis[0][0].shape[2]
         states = self._place(self.embedding(tokens) * self.scale, segment=1, first=first)
-        beams = len(tokens) // len(state.fixed["mask"])
-        mask = repeat_rows(state.fixed["mask"], beams)  # (B·W, S)
-        moving = []
+        beams = len(tokens) // len(state.per_source["mask"])
+        mask = repeat_rows(state.per_source["mask"], beams)  # (B·W, S)
+        per_hypothesis = []
         for block, past, source in zip(
-            self.blocks, state.moving, state.fixed["source"], strict=True
+            self.blocks, state.per_hypothesis, state.per_source["source"], strict=True
         ):
             states, heads = block.write(states, past, repeat_rows(source, beams), mask=mask)
-            moving.append(heads)
-        return self.output(self.norm(states)), State(state.fixed, moving)
+            per_hypothesis.append(heads)
+        return self.output(self.norm(states)), State(state.per_source, per_hypothesis)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
@@ -208,7 +208,9 @@ class PrefixDecoder(Decoder):
             source.append(heads)
         rows = len(states) * beams
         nothing = [block.self_attention.nothing(rows) for block in self.blocks]
-        return states, State(fixed={"source": source, "mask": memory.mask}, moving=nothing)
+        return states, State(
+            per_source={"source": source, "mask": memory.mask}, per_hypothesis=nothing
+        )
 
     def _place(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
         which = self.segment_embedding.weight[segment]

@@ -30,10 +30,10 @@ class SutskeverDecoder(RecurrentDecoder):
 
     def start(self, memory: Memory, *, beams: int = 1) -> State:
         """Stand before the first token, with `beams` hypotheses a sentence."""
-        return State(fixed={}, moving=repeat_rows(self.bridge(memory), beams))
+        return State(per_source={}, per_hypothesis=repeat_rows(self.bridge(memory), beams))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        states, layers = self.recurrence(embedded, state.moving)
-        return self.output(self.dropout(states)), State(state.fixed, layers)
+        states, layers = self.recurrence(embedded, state.per_hypothesis)
+        return self.output(self.dropout(states)), State(state.per_source, layers)

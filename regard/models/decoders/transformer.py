@@ -50,17 +50,17 @@ class TransformerDecoder(Decoder):
             tuple(heads[:, :, :0].repeat_interleave(beams, dim=0) for heads in pair)
             for pair in source
         ]
-        return State(fixed={"source": source, "mask": memory.mask}, moving=nothing)
+        return State(per_source={"source": source, "mask": memory.mask}, per_hypothesis=nothing)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        first = state.moving[0][0].shape[2]
+        first = state.per_hypothesis[0][0].shape[2]
         embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
         states = self.dropout(place(embedded, self.positions, first=first))
-        moving = []
+        per_hypothesis = []
         for block, past, source in zip(
-            self.blocks, state.moving, state.fixed["source"], strict=True
+            self.blocks, state.per_hypothesis, state.per_source["source"], strict=True
         ):
-            states, heads = block.decode(states, past, source, mask=state.fixed["mask"])
-            moving.append(heads)
-        return self.output(self.norm(states)), State(state.fixed, moving)
+            states, heads = block.decode(states, past, source, mask=state.per_source["mask"])
+            per_hypothesis.append(heads)
+        return self.output(self.norm(states)), State(state.per_source, per_hypothesis)

@@ -113,7 +113,7 @@ class XuDecoder(RecurrentDecoder):
         prepared = self.attention.prepare(memory.states, memory.mask)
         layers = repeat_rows(self.bridge(memory), beams)
         first = self.attention.begin(prepared, beams=beams)
-        return State(fixed=prepared, moving={"layers": layers, "place": first})
+        return State(per_source=prepared, per_hypothesis={"layers": layers, "place": first})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
@@ -123,13 +123,13 @@ class XuDecoder(RecurrentDecoder):
     def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[Any]]:
         """Take a step, and return with it what the attention said at each token."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        batch = state.fixed["mask"].shape[0]
-        layers, place = state.moving["layers"], state.moving["place"]
+        batch = state.per_source["mask"].shape[0]
+        layers, place = state.per_hypothesis["layers"], state.per_hypothesis["place"]
         outputs, contexts, said = [], [], []
         for word in embedded.unbind(1):  # (B·W, D)
             hidden = layers[-1][0]
             query = by_sentence(hidden[:, None], batch)  # (B, W, D)
-            said.append(self.attention(query, state.fixed, by_sentence(place[:, None], batch)))
+            said.append(self.attention(query, state.per_source, by_sentence(place[:, None], batch)))
             answer, weights = said[-1][:2]
             context = self.gate(hidden).sigmoid() * answer.flatten(0, 1)  # (B·W, D)
             output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
@@ -141,8 +141,8 @@ class XuDecoder(RecurrentDecoder):
             + self.state_map(self.dropout(torch.stack(outputs, 1)))
             + self.context_map(torch.stack(contexts, 1))
         )
-        moving = {"layers": layers, "place": place}
-        return self.output(self.dropout(readout)), State(state.fixed, moving), said
+        per_hypothesis = {"layers": layers, "place": place}
+        return self.output(self.dropout(readout)), State(state.per_source, per_hypothesis), said
 
 
 class SoftXuDecoder(XuDecoder):
@@ -202,7 +202,7 @@ class HardXuDecoder(XuDecoder):
         log_probs, entropies = (_join(said, part) for part in ("log_probs", "entropies"))
 
         def reinforce(told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-            drawn = mask & ~state.moving["place"][:, None]
+            drawn = mask & ~state.per_hypothesis["place"][:, None]
             return -self.reward * self.advantage(told, labels, drawn) * log_probs  # (B, T)
 
         return Output(logits, {"entropy": -self.entropy * entropies}, reinforce)

@@ -184,8 +184,11 @@ class PointerDecoder(Decoder):
         inner = self.inner.start(memory, beams=beams)
         prepared = self.copying.prepare(memory)
         return State(
-            fixed={"inner": inner.fixed, "source": prepared, "tokens": memory.tokens},
-            moving={"inner": inner.moving, "seen": self.copying.begin(prepared, beams=beams)},
+            per_source={"inner": inner.per_source, "source": prepared, "tokens": memory.tokens},
+            per_hypothesis={
+                "inner": inner.per_hypothesis,
+                "seen": self.copying.begin(prepared, beams=beams),
+            },
         )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -206,12 +209,12 @@ class PointerDecoder(Decoder):
         __call__ = forward
 
     def _run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
-        inner = State(state.fixed["inner"], state.moving["inner"])
+        inner = State(state.per_source["inner"], state.per_hypothesis["inner"])
         states, inner = self.inner.step(tokens, inner)  # (B·W, T, D)
-        copies = self.copying(states, state.fixed["source"], state.moving["seen"])
-        log_probs = self._mix(states, copies, state.fixed["tokens"])
-        moving = {"inner": inner.moving, "seen": copies.seen}
-        return log_probs, State(state.fixed, moving), copies.again
+        copies = self.copying(states, state.per_source["source"], state.per_hypothesis["seen"])
+        log_probs = self._mix(states, copies, state.per_source["tokens"])
+        per_hypothesis = {"inner": inner.per_hypothesis, "seen": copies.seen}
+        return log_probs, State(state.per_source, per_hypothesis), copies.again
 
     def _mix(self, states: Tensor, copies: Copies, tokens: Tensor) -> Tensor:
         """Return the log-probability of every token, (B·W, T, V), in float32 at least."""

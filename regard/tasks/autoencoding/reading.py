@@ -55,7 +55,7 @@ def _as_targets(examples: Sequence[Example]) -> list[Example]:
     if names_images(examples) or names_sounds(examples):
         raise DataError(
             f"A text is needed, but '{examples[0].source}' names an image or a recording. "
-            "Autoencoders of images have the task 'picturing'."
+            "Autoencoders of images have the task 'image_to_image'."
         )
     found: dict[str, Example] = {}
     for example in examples:

@@ -61,10 +61,10 @@ class AutoencodingTask(Predictor):
         return learn_joint_parts(recipe, config, examples)
 
     @staticmethod
-    def take(recipe: Any, start: Task[Any], examples: Sequence[Example]) -> Parts:
+    def take(recipe: Any, init_from: Task[Any], examples: Sequence[Example]) -> Parts:
         """Take over all of a run of the same kind: others have no codes."""
         which = "of an autoencoder of texts"
-        return take_parts(recipe, as_run_of(AutoencodingTask, start, which=which), examples)
+        return take_parts(recipe, as_run_of(AutoencodingTask, init_from, which=which), examples)
 
     def pair(self, sources: Items, targets: Sequences) -> Batches:
         """Return the batches to learn from, the sources spoilt otherwise in every epoch."""

@@ -93,15 +93,15 @@ class ClassificationTask(Task[ClassificationRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> "ClassificationTask":
         """Learn the labels and a vocabulary, and build a model; or begin with another's encoder."""
         labels = LabelField.learn(example.target for example in examples)
-        if start is None:
+        if init_from is None:
             raws = [parse_source(example.source, recipe.data.source) for example in examples]
             source = learn_source(recipe.data.source, raws, has_start=True)
             return cls.fresh(recipe, source=source, labels=labels, device=device)
-        taken = take_encoder(recipe, start, examples)
+        taken = take_encoder(recipe, init_from, examples)
         begun = cls.fresh(taken.recipe, source=taken.source, labels=labels, device=device)
         begun.model.load_state_dict(taken.weights, strict=False)
         return begun

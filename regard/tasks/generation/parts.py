@@ -43,32 +43,32 @@ def learn_joint_parts(
     return Parts(recipe, **both_sides(joint), weights={})
 
 
-def take_parts(recipe: Recipe, start: Task[Any], examples: Sequence[Example]) -> Parts:
+def take_parts(recipe: Recipe, init_from: Task[Any], examples: Sequence[Example]) -> Parts:
     """Take over what a run has: all of an encoder–decoder, or the eyes of a classifier."""
     config = recipe.data.source
-    if not isinstance(start.model, EncoderDecoder):
+    if not isinstance(init_from.model, EncoderDecoder):
         if isinstance(config, ImageConfig):
-            return _take_eyes(recipe, start, examples)
+            return _take_eyes(recipe, init_from, examples)
         raise ConfigError(
-            "`start` must be a run of an encoder–decoder, but is one for the task "
-            f"'{start.recipe.task}'."
+            "`init_from` must be a run of an encoder–decoder, but is one for the task "
+            f"'{init_from.recipe.task}'."
         )
-    source: SourceField = start.source  # type: ignore[attr-defined]
+    source: SourceField = init_from.source  # type: ignore[attr-defined]
     if isinstance(config, ImageConfig):
-        find_image_encoder(start)
-        source = see_as(start, config)
+        find_image_encoder(init_from)
+        source = see_as(init_from, config)
     # The vocabularies come along, and whether there are two of them.
-    data = replace(recipe.data, is_joint=start.recipe.data.is_joint)
-    recipe = replace(recipe, model=start.recipe.model, data=data)
-    target: TextField = start.target  # type: ignore[attr-defined]
-    return Parts(recipe, source, target, start.model.state_dict())
+    data = replace(recipe.data, is_joint=init_from.recipe.data.is_joint)
+    recipe = replace(recipe, model=init_from.recipe.model, data=data)
+    target: TextField = init_from.target  # type: ignore[attr-defined]
+    return Parts(recipe, source, target, init_from.model.state_dict())
 
 
-def _take_eyes(recipe: Recipe, start: Task[Any], examples: Sequence[Example]) -> Parts:
+def _take_eyes(recipe: Recipe, init_from: Task[Any], examples: Sequence[Example]) -> Parts:
     """Take over only what sees: the encoder of a classifier of images."""
     assert isinstance(recipe.data.source, ImageConfig)
-    settings, encoder = find_image_encoder(start)
-    source = see_as(start, recipe.data.source)
+    settings, encoder = find_image_encoder(init_from)
+    source = see_as(init_from, recipe.data.source)
     recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
     weights = {f"encoder.{name}": value for name, value in encoder.state_dict().items()}
     return Parts(recipe, source, _learn_target(recipe.data, examples), weights)

@@ -55,7 +55,7 @@ class Predictor(Task[Recipe]):
     learn: ClassVar[Callable[..., Parts]] = staticmethod(learn_parts)
     """Learns from `(recipe, examples)` what a task is built of."""
     take: ClassVar[Callable[..., Parts]] = staticmethod(take_parts)
-    """Takes it from a run: `(recipe, start, examples)`."""
+    """Takes it from a run: `(recipe, init_from, examples)`."""
 
     def __init__(
         self,
@@ -92,10 +92,14 @@ class Predictor(Task[Recipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> Self:
         """Learn vocabularies from training pairs, or take over a run's, and build a model."""
-        parts = cls.learn(recipe, examples) if start is None else cls.take(recipe, start, examples)
+        parts = (
+            cls.learn(recipe, examples)
+            if init_from is None
+            else cls.take(recipe, init_from, examples)
+        )
         return cls.build(parts, device=device)
 
     @classmethod

@@ -14,30 +14,30 @@ from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.base import Task
-from regard.tasks.image_to_image.recipe import PicturingDataConfig, PicturingRecipe
+from regard.tasks.image_to_image.recipe import ImageToImageDataConfig, ImageToImageRecipe
 from regard.tasks.warm_start import find_image_encoder, see_as
 
 if TYPE_CHECKING:
-    from regard.tasks.image_to_image.task import PicturingTask
+    from regard.tasks.image_to_image.task import ImageToImageTask
 
 Source = ImageField | FirstFrames
 
 
-def learn_source(config: PicturingDataConfig, references: Sequence[str]) -> Source:
+def learn_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
     """Learn the mean and the deviation of training images or videos."""
     if isinstance(config.source, VideoConfig):
         return FirstFrames.learn(config.source, references)
     return ImageField.learn(config.source, references)
 
 
-def load_source(config: PicturingDataConfig, folder: Path) -> Source:
+def load_source(config: ImageToImageDataConfig, folder: Path) -> Source:
     """Open what the source's field left in a run folder."""
     if isinstance(config.source, VideoConfig):
         return FirstFrames.load(folder / VIDEO.format("source"))
     return ImageField.load(folder / IMAGE.format("source"))
 
 
-def target_field(config: PicturingDataConfig) -> ImageField:
+def target_field(config: ImageToImageDataConfig) -> ImageField:
     """Return what reads targets, which are drawn as they are: nothing is learned of them."""
     channels = config.target.channels
     return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
@@ -64,22 +64,22 @@ def read_sides(
     return source.read_all(sources), source.read_last(targets, frame)
 
 
-def check_same_form(start: "PicturingTask", config: PicturingDataConfig) -> None:
+def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:
     """Raise where a run draws for other images than those to learn from."""
-    before = start.recipe.data
+    before = init_from.recipe.data
     for name in ("source", "target"):
         for setting in ("kind", "size", "channels", "num_frames"):
             known = getattr(getattr(before, name), setting, None)
             asked = getattr(getattr(config, name), setting, None)
             if known != asked:
                 raise ConfigError(
-                    f"`data.{name}.{setting}` must be as in `start` ({known}), but is {asked}."
+                    f"`data.{name}.{setting}` must be as in `init_from` ({known}), but is {asked}."
                 )
 
 
 def take_eyes(
-    recipe: PicturingRecipe, start: Task[Any]
-) -> tuple[PicturingRecipe, ImageField, Encoder]:
+    recipe: ImageToImageRecipe, init_from: Task[Any]
+) -> tuple[ImageToImageRecipe, ImageField, Encoder]:
     """Take over what sees of a run that does not draw: its encoder of images.
 
     Returns:
@@ -87,11 +87,11 @@ def take_eyes(
     """
     if not isinstance(recipe.data.source, ImageConfig):
         raise ConfigError(
-            "`start` must be a run for the task 'picturing' where the source is a video, but is "
-            f"one for the task '{start.recipe.task}'."
+            "`init_from` must be a run for the task 'image_to_image' where the source is a video, "
+            f"but is one for the task '{init_from.recipe.task}'."
         )
-    settings, encoder = find_image_encoder(start)
-    source = see_as(start, recipe.data.source)
+    settings, encoder = find_image_encoder(init_from)
+    source = see_as(init_from, recipe.data.source)
     before = recipe.model.encoder
     after: ImageEncoderConfig | BottleneckEncoderConfig = settings
     if isinstance(before, BottleneckEncoderConfig):

@@ -20,13 +20,13 @@ from regard.tasks.image_to_image.metrics import in_order, log_densities, to_byte
 from regard.tasks.latents import tell_bound
 
 if TYPE_CHECKING:
-    from regard.tasks.image_to_image.task import PicturingTask
+    from regard.tasks.image_to_image.task import ImageToImageTask
 
 CHUNK = 256
 """Codes that are drawn at once."""
 
 
-def encode(task: "PicturingTask", sources: Sequence[str]) -> Tensor:
+def encode(task: "ImageToImageTask", sources: Sequence[str]) -> Tensor:
     """Return the codes of sources as they are, (B, D): all states of a memory, side by side."""
     if not sources:
         return torch.zeros(0, _width(task))
@@ -38,7 +38,7 @@ def encode(task: "PicturingTask", sources: Sequence[str]) -> Tensor:
     return in_order(codes)
 
 
-def decode(task: "PicturingTask", codes: Tensor) -> Tensor:
+def decode(task: "ImageToImageTask", codes: Tensor) -> Tensor:
     """Return the images that codes (B, D) stand for, (B, C, Y, X), in 8 bits."""
     if task.model.is_residual:
         raise ConfigError(
@@ -51,8 +51,8 @@ def decode(task: "PicturingTask", codes: Tensor) -> Tensor:
             f"{tuple(codes.shape)}."
         )
     drawn = [torch.zeros(0, *task.target.size, dtype=torch.uint8)]
-    for start in range(0, len(codes), CHUNK):
-        part = codes[start : start + CHUNK].to(task.device, torch.float32)
+    for init_from in range(0, len(codes), CHUNK):
+        part = codes[init_from : init_from + CHUNK].to(task.device, torch.float32)
         states = part.view(len(part), task.model.num_cells, -1)  # (B, S, D)
         with torch.inference_mode():
             images = task.model.generate(remember(states, layout=task.model.layout))
@@ -61,7 +61,7 @@ def decode(task: "PicturingTask", codes: Tensor) -> Tensor:
 
 
 def measure_bound(
-    task: "PicturingTask", examples: Sequence[Example], *, num_bootstrap: int = 0
+    task: "ImageToImageTask", examples: Sequence[Example], *, num_bootstrap: int = 0
 ) -> dict[str, Result]:
     """Measure the evidence lower bound, its divergence, and how many numbers of a code are in use.
 
@@ -108,5 +108,5 @@ def measure_bound(
     )
 
 
-def _width(task: "PicturingTask") -> int:
+def _width(task: "ImageToImageTask") -> int:
     return task.model.num_cells * task.model.encoder.memory_dim

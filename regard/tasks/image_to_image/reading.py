@@ -12,7 +12,7 @@ from regard.data.splits import Splits
 from regard.data.video.field import VideoConfig
 from regard.data.video.files import find_videos, read_video_captions
 from regard.tasks import reading
-from regard.tasks.image_to_image.recipe import PicturingDataConfig
+from regard.tasks.image_to_image.recipe import ImageToImageDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".json", ".jsonl"))
 """What the names of files end in that say something of each image."""
@@ -23,7 +23,7 @@ def read_pictures(
     valid: tuple[str, ...],
     test: tuple[str, ...],
     *,
-    config: PicturingDataConfig,
+    config: ImageToImageDataConfig,
 ) -> Splits:
     """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
     splits = reading.read_pairs(data, valid, test, config=config, read=_reader(config))
@@ -33,13 +33,13 @@ def read_pictures(
 
 
 def read_pictures_side(
-    paths: tuple[str, ...], side: str, *, config: PicturingDataConfig
+    paths: tuple[str, ...], side: str, *, config: ImageToImageDataConfig
 ) -> list[Example]:
     """Read one side of the images, otherwise as `read_side`."""
     return _as_targets(reading.read_side(paths, side, config=config, read=_reader(config)))
 
 
-def _reader(config: PicturingDataConfig) -> Reader:
+def _reader(config: ImageToImageDataConfig) -> Reader:
     return partial(_read_files, is_video=isinstance(config.source, VideoConfig))
 
 

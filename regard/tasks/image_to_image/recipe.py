@@ -15,7 +15,7 @@ from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class PicturingDataConfig(BaseDataConfig):
+class ImageToImageDataConfig(BaseDataConfig):
     """How images become pairs of what is read and what is to be drawn."""
 
     source: ImageConfig | VideoConfig = field(default_factory=ImageConfig)
@@ -54,7 +54,7 @@ class PicturingDataConfig(BaseDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PicturingValidationConfig:
+class ImageToImageValidationConfig:
     """What decides which weights are best where images are drawn."""
 
     metric: Literal["psnr", "loss"] = "psnr"
@@ -62,16 +62,16 @@ class PicturingValidationConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PicturingRecipe(BaseRecipe):
+class ImageToImageRecipe(BaseRecipe):
     """An encoder and a generator that answer an image or a video with an image."""
 
-    task: Literal["picturing"] = "picturing"
+    task: Literal["image_to_image"] = "image_to_image"
     """What the model is for."""
-    data: PicturingDataConfig = field(default_factory=PicturingDataConfig)
+    data: ImageToImageDataConfig = field(default_factory=ImageToImageDataConfig)
     """How images become pairs of what is read and what is to be drawn."""
     model: ImageToImageConfig = field(default_factory=ImageToImageConfig)
     """The model; a run that begins from another takes that one's, or its encoder."""
-    validation: PicturingValidationConfig = field(default_factory=PicturingValidationConfig)
+    validation: ImageToImageValidationConfig = field(default_factory=ImageToImageValidationConfig)
     """How the best weights are told."""
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Picturing: an image or a video in, an image out; where both are one, an autoencoder."""
+"""Image to image: an image or a video in, an image out; where both are one, an autoencoder."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -45,14 +45,14 @@ from regard.tasks.image_to_image.metrics import (
     to_bytes,
 )
 from regard.tasks.image_to_image.reading import read_pictures, read_pictures_side
-from regard.tasks.image_to_image.recipe import PicturingRecipe
+from regard.tasks.image_to_image.recipe import ImageToImageRecipe
 from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_picture
 from regard.training.densities import gaussian
 from regard.training.loop import Validation
 from regard.training.losses import Loss
 
 
-class PicturingTask(Task[PicturingRecipe]):
+class ImageToImageTask(Task[ImageToImageRecipe]):
     """Draws an image for an image or a video."""
 
     model: ImageToImage
@@ -61,7 +61,7 @@ class PicturingTask(Task[PicturingRecipe]):
 
     def __init__(
         self,
-        recipe: PicturingRecipe,
+        recipe: ImageToImageRecipe,
         model: ImageToImage,
         *,
         source: Source,
@@ -73,8 +73,8 @@ class PicturingTask(Task[PicturingRecipe]):
 
     @classmethod
     def fresh(
-        cls, recipe: PicturingRecipe, *, source: Source, device: torch.device
-    ) -> "PicturingTask":
+        cls, recipe: ImageToImageRecipe, *, source: Source, device: torch.device
+    ) -> "ImageToImageTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         model = ImageToImage(recipe.model, source.size, target_field(recipe.data).size)
@@ -83,32 +83,32 @@ class PicturingTask(Task[PicturingRecipe]):
     @classmethod
     def prepare(
         cls,
-        recipe: PicturingRecipe,
+        recipe: ImageToImageRecipe,
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
-    ) -> "PicturingTask":
+        init_from: Task[Any] | None = None,
+    ) -> "ImageToImageTask":
         """Learn the mean of the sources; or begin with another's model, or its encoder."""
-        if start is None:
+        if init_from is None:
             source = learn_source(recipe.data, [example.source for example in examples])
             return cls.fresh(recipe, source=source, device=device)
-        if isinstance(start, PicturingTask):
-            check_same_form(start, recipe.data)
-            recipe = replace(recipe, model=start.recipe.model)
-            begun = cls.fresh(recipe, source=start.source, device=device)
-            begun.model.load_state_dict(start.model.state_dict())
+        if isinstance(init_from, ImageToImageTask):
+            check_same_form(init_from, recipe.data)
+            recipe = replace(recipe, model=init_from.recipe.model)
+            begun = cls.fresh(recipe, source=init_from.source, device=device)
+            begun.model.load_state_dict(init_from.model.state_dict())
             restart_annealing(begun.model)
             return begun
-        recipe, eye, encoder = take_eyes(recipe, start)
+        recipe, eye, encoder = take_eyes(recipe, init_from)
         begun = cls.fresh(recipe, source=eye, device=device)
         put_eyes(begun.model.encoder, encoder)
         return begun
 
     @classmethod
     def open(
-        cls, recipe: PicturingRecipe, folder: Path, *, device: torch.device
-    ) -> "PicturingTask":
+        cls, recipe: ImageToImageRecipe, folder: Path, *, device: torch.device
+    ) -> "ImageToImageTask":
         """Build the task from what `save` left in a folder, with fresh weights."""
         return cls.fresh(recipe, source=load_source(recipe.data, folder), device=device)
 

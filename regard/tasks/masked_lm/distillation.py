@@ -54,8 +54,8 @@ class Teacher:
         if tokenizer.tokens_in_order() != self.tokenizer.tokens_in_order():
             raise ConfigError(
                 f"`teacher` must have the student's vocabulary ({tokenizer.vocab_size:,} tokens), "
-                f"but has another ({self.tokenizer.vocab_size:,} tokens). Leave out `start`, or "
-                "begin with a run that has it."
+                f"but has another ({self.tokenizer.vocab_size:,} tokens). Leave out `init_from`, "
+                "or begin with a run that has it."
             )
 
     def hand_down(self, student: MaskedModel) -> None:

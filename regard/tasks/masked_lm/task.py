@@ -88,11 +88,11 @@ class MaskedTask(Task[MaskedRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> "MaskedTask":
         """Learn a vocabulary, or take over the teacher's or the start's, and build a model."""
-        if start is not None:
-            return cls._begin(recipe, start, device=device)
+        if init_from is not None:
+            return cls._begin(recipe, init_from, device=device)
         if recipe.teacher:
             teacher = Teacher.load(recipe.teacher, recipe, device=device)
             begun = cls.fresh(recipe, tokenizer=teacher.tokenizer, device=device)
@@ -105,10 +105,10 @@ class MaskedTask(Task[MaskedRecipe]):
 
     @classmethod
     def _begin(
-        cls, recipe: MaskedRecipe, start: Task[Any], *, device: torch.device
+        cls, recipe: MaskedRecipe, init_from: Task[Any], *, device: torch.device
     ) -> "MaskedTask":
         """Go on with another run's encoder and head; further heads begin anew if it had none."""
-        before = as_run_of(MaskedTask, start, which="of a masked language model")
+        before = as_run_of(MaskedTask, init_from, which="of a masked language model")
         model = replace(recipe.model, encoder=before.recipe.model.encoder)
         recipe = replace(recipe, model=model)
         begun = cls.fresh(recipe, tokenizer=before.tokenizer, device=device)

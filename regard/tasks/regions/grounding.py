@@ -79,13 +79,13 @@ class GroundingTask(Task[GroundingRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> "GroundingTask":
         """Learn a vocabulary and the mean of the images, and build a model; or go on with one."""
-        if start is not None:
-            start = as_run_of(GroundingTask, start, which="that finds what a phrase names")
-            begun = cls.fresh(recipe, source=start.source, device=device)
-            begun.model.load_state_dict(start.model.state_dict())
+        if init_from is not None:
+            init_from = as_run_of(GroundingTask, init_from, which="that finds what a phrase names")
+            begun = cls.fresh(recipe, source=init_from.source, device=device)
+            begun.model.load_state_dict(init_from.model.state_dict())
             return begun
         source = learn_source(recipe.data.source, [read_pair(e.source) for e in examples])
         assert isinstance(source, JoinedField)

@@ -79,18 +79,18 @@ class SegmentationTask(Task[SegmentationRecipe]):
         examples: Sequence[Example],
         *,
         device: torch.device,
-        start: Task[Any] | None = None,
+        init_from: Task[Any] | None = None,
     ) -> "SegmentationTask":
         """Learn the labels and the mean of the images; or begin with another's encoder."""
         labels = LabelField.learn(
             letter for e in examples for letter in set("".join(e.target.split()))
         )
-        if start is None:
+        if init_from is None:
             source = ImageField.learn(recipe.data.source, [e.source for e in examples])
             return cls.fresh(recipe, source=source, labels=labels, device=device)
-        settings, encoder = find_image_encoder(start)
+        settings, encoder = find_image_encoder(init_from)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        begun = cls.fresh(recipe, source=find_image_field(start), labels=labels, device=device)
+        begun = cls.fresh(recipe, source=find_image_field(init_from), labels=labels, device=device)
         begun.model.encoder.load_state_dict(encoder.state_dict())
         return begun
 

@@ -29,19 +29,19 @@ def test_fewer_queries_than_keys_are_the_last_positions():
     assert torch.equal(causal(2, 5), causal(5, 5)[3:])
 
 
-@pytest.mark.parametrize("reach", [1, 2])
-def test_window_is_the_distance_to_the_centre(reach):
+@pytest.mark.parametrize("half_width", [1, 2])
+def test_window_is_the_distance_to_the_centre(half_width):
     centres = torch.tensor([[0.0, 2.4], [4.0, 1.5]])
-    allowed = window(centres, 5, reach=reach)
+    allowed = window(centres, 5, half_width=half_width)
     for row in range(2):
         for query in range(2):
             for key in range(5):
-                is_near = abs(key - centres[row, query].item()) <= reach
+                is_near = abs(key - centres[row, query].item()) <= half_width
                 assert allowed[row, query, key].item() == is_near
 
 
 def test_window_takes_whole_positions():
-    assert window(torch.tensor([1]), 4, reach=1).tolist() == [[True, True, True, False]]
+    assert window(torch.tensor([1]), 4, half_width=1).tolist() == [[True, True, True, False]]
 
 
 def test_block_allows_the_same_block_only():

@@ -233,8 +233,8 @@ def test_shaw_bias_is_the_query_times_the_vector_of_the_distance(first):
         for head in range(2):
             for i in range(3):
                 for j in range(num_keys):
-                    reach = min(max(j - (first + i), -16), 16)
-                    vector = positions.embedding.weight[16 + reach]
+                    half_width = min(max(j - (first + i), -16), 16)
+                    vector = positions.embedding.weight[16 + half_width]
                     expected = (queries[b, head, i] @ vector / math.sqrt(3)).item()
                     assert bias[b, head, i, j].item() == pytest.approx(expected, abs=1e-5)
 

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -6,7 +7,7 @@ import torch
 from regard.attention.monotonic import choose_ahead, expect_ahead
 from regard.attention.scores import DotScore
 from regard.attention.spans import (
-    REACHES,
+    SPANS,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
     MonotonicAttention,
@@ -58,10 +59,10 @@ def expected_weights(attention, inputs):
             else:
                 rows.append(share(scores, [j < length for j in range(NUM_KEYS)]))
                 continue
-            near = [abs(j - centre) <= attention.reach and j < length for j in range(NUM_KEYS)]
+            near = [abs(j - centre) <= attention.half_width and j < length for j in range(NUM_KEYS)]
             weights = share(scores, near)
             if isinstance(attention, LocalPredictiveAttention):
-                spread = attention.reach / 2
+                spread = attention.half_width / 2
                 weights = [
                     weight * math.exp(-((j - centre) ** 2) / (2 * spread**2))
                     for j, weight in enumerate(weights)
@@ -70,12 +71,15 @@ def expected_weights(attention, inputs):
     return torch.tensor(rows).view(len(LENGTHS), -1, NUM_KEYS)
 
 
-def build_attention(name, reach):
+def build_attention(name, half_width):
     torch.manual_seed(1)
-    return REACHES[name](DotScore(4, 4), reach=reach)
+    return SPANS[name](DotScore(4, 4), half_width=half_width)
 
 
-CASES = [("global", 0), *((name, reach) for name in ("local_m", "local_p") for reach in (1, 2, 9))]
+CASES = [
+    ("global", 0),
+    *itertools.product(("local_m", "local_p"), (1, 2, 9)),
+]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
@@ -140,7 +144,7 @@ def test_asked_for_place_learns(inputs):
     assert attention.place_map.weight.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("name", [name for name in REACHES if name != "monotonic"])
+@pytest.mark.parametrize("name", [name for name in SPANS if name != "monotonic"])
 def test_place_is_the_number_of_steps(name, inputs):
     attention = build_attention(name, 1)
     place = attention.begin(attention.prepare(*inputs[1:3]), beams=2)

@@ -17,13 +17,13 @@ def short_blocks(monkeypatch):
     monkeypatch.setattr(WindowedAttention, "BLOCK", 4)
 
 
-def build(reach, *, positions="rotary", num_key_heads=0, dropout=0.0):
+def build(half_width, *, positions="rotary", num_key_heads=0, dropout=0.0):
     """A windowed attention, and one that sees everything, with the same weights."""
     torch.manual_seed(1)
     told = POSITIONS[positions](dim=DIM, num_heads=HEADS, max_length=64)
     sizes = {"dim": DIM, "num_heads": HEADS, "num_key_heads": num_key_heads, "dropout": dropout}
     near = WindowedAttention(positions=told, **sizes)
-    near.window = reach
+    near.window = half_width
     full = SelfAttention(positions=told, **sizes)
     full.load_state_dict(near.state_dict())
     return near, full
@@ -40,20 +40,20 @@ def ask(attention, states, mask):
     return attention(states, attention.extend(states), mask=mask[:, None])[0]
 
 
-def ask_masked(attention, states, mask, reach):
+def ask_masked(attention, states, mask, half_width):
     """The other road: all scores, and a mask over them."""
-    near = window(torch.arange(states.shape[1]), states.shape[1], reach=reach)
+    near = window(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
     heads = attention.extend(states)
     return attention(states, heads, mask=near & mask[:, None])[0]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("reach", [1, 3, 4, 6])
+@pytest.mark.parametrize("half_width", [1, 3, 4, 6])
 @pytest.mark.parametrize("length", [17, 20, 23])
-def test_blocks_equal_masked_full_attention(positions, reach, length):
-    near, full = build(reach, positions=positions)
+def test_blocks_equal_masked_full_attention(positions, half_width, length):
+    near, full = build(half_width, positions=positions)
     states, mask = texts(length)
-    expected = ask_masked(full, states, mask, reach)
+    expected = ask_masked(full, states, mask, half_width)
     assert torch.allclose(ask(near, states, mask)[mask], expected[mask], atol=1e-6)
 
 
@@ -116,7 +116,7 @@ def test_recorded_map_is_whole_and_gives_the_same_answer():
     weights = maps.stack()[:, 0]
     assert weights.shape == (2, HEADS, 20, 20)
     assert torch.allclose(weights.sum(-1), torch.ones(2, HEADS, 20), atol=1e-6)
-    far = ~window(torch.arange(20), 20, reach=3)
+    far = ~window(torch.arange(20), 20, half_width=3)
     assert weights[..., far].abs().max() == 0
     assert torch.allclose(answer, expected, atol=1e-6)
 

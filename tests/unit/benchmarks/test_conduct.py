@@ -105,7 +105,10 @@ def test_results_stay_if_nothing_is_finished(conduct, plan, asked, trained, tmp_
 def test_where_data_and_runs_lie_is_not_told(conduct, monkeypatch, tmp_path):
     monkeypatch.setenv("REGARD_DATA", "/somewhere/data")
     place = tmp_path / "speech" / "one-seed1"
-    told = conduct.without_places(f"train /somewhere/data/a.tsv --out {place} start={place}", place)
+    told = conduct.without_places(
+        f"train /somewhere/data/a.tsv --out {place} init_from={place}", place
+    )
     assert (
-        told == "train $REGARD_DATA/a.tsv --out runs/speech/one-seed1 start=runs/speech/one-seed1"
+        told
+        == "train $REGARD_DATA/a.tsv --out runs/speech/one-seed1 init_from=runs/speech/one-seed1"
     )

@@ -43,7 +43,7 @@ def test_answers_about_scenes_wait_for_eyes(watching):
     assert len(begun) == 3
     for run in begun:
         assert run.needs == (eyes.folder,)
-        assert run.words[0].format(folder="runs") == f"start=runs/{eyes.folder}"
+        assert run.words[0].format(folder="runs") == f"init_from=runs/{eyes.folder}"
 
 
 def test_questions_that_are_drawn_are_about_scenes_of_their_own(watching):

@@ -25,14 +25,14 @@ def test_every_tensor_of_any_arrangement_is_changed():
 def test_reorder_moves_the_moving_half_only():
     fixed, moving = torch.tensor([1, 2]), (torch.tensor([[10], [20], [30], [40]]),)
     state = reorder(State(fixed, moving), torch.tensor([1, 1, 2, 0]))
-    assert state.fixed is fixed
-    assert state.moving[0].tolist() == [[20], [20], [30], [10]]
+    assert state.per_source is fixed
+    assert state.per_hypothesis[0].tolist() == [[20], [20], [30], [10]]
 
 
 def test_reorder_leaves_the_old_state_alone():
     old = State({}, torch.tensor([1, 2]))
     reorder(old, torch.tensor([1, 0]))
-    assert old.moving.tolist() == [1, 2]
+    assert old.per_hypothesis.tolist() == [1, 2]
 
 
 def test_hypotheses_of_a_sentence_lie_side_by_side():

@@ -148,4 +148,4 @@ def test_run_for_another_task_is_refused(tiny_run):
 def test_run_cannot_begin_from_several(tiny_run, other_run, reverse_files, tmp_path):
     start = f"{tiny_run.folder},{other_run.folder}"
     with pytest.raises(CheckpointError, match=r"other is not a folder\. Give a run folder made by"):
-        train(reverse_files.request(tmp_path, f"start={start}"))
+        train(reverse_files.request(tmp_path, f"init_from={start}"))

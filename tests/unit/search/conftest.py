@@ -30,11 +30,13 @@ class TreeScorer:
         self.num_steps = 0
 
     def start(self, beams):
-        return State(fixed={}, moving=torch.zeros(self.batch * beams, 0, dtype=torch.long))
+        return State(
+            per_source={}, per_hypothesis=torch.zeros(self.batch * beams, 0, dtype=torch.long)
+        )
 
     def step(self, tokens, state):
         self.num_steps += 1
-        prefixes = torch.cat([state.moving, tokens[:, None]], dim=1)
+        prefixes = torch.cat([state.per_hypothesis, tokens[:, None]], dim=1)
         beams = len(prefixes) // self.batch
         rows = []
         for row, (first, *prefix) in enumerate(prefixes.tolist()):

@@ -18,7 +18,7 @@ from regard.studies.anomalies import HELD_OUT, detect, find_threshold
 from regard.studies.autoencoder import Subject
 from regard.studies.compression.codec import PRIOR, Compressor
 from regard.studies.reduction import RIVAL, reduce
-from regard.tasks.image_to_image.task import PicturingTask
+from regard.tasks.image_to_image.task import ImageToImageTask
 from tests.small_autoencoder import recipe
 
 NORMAL, ODD = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"
@@ -181,7 +181,7 @@ def test_changed_training_data_is_noticed(make, tmp_path):
 def test_videos_are_refused(monkeypatch):
     recipe = load_recipe("next-frame-laptop")
     source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
-    task = PicturingTask.fresh(recipe, source=source, device=torch.device("cpu"))
+    task = ImageToImageTask.fresh(recipe, source=source, device=torch.device("cpu"))
     monkeypatch.setattr(runs, "load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
         Subject("some-run")

@@ -88,7 +88,7 @@ def test_classifier_reads_as_the_autoencoder_did(subject):
     examples = [Example("the cat runs here .", "cat"), Example("my dog sings here .", "dog")]
     recipe = load_recipe("sst2-lstm", ())
     begun = ClassificationTask.prepare(
-        recipe, examples, device=torch.device("cpu"), start=subject.task
+        recipe, examples, device=torch.device("cpu"), init_from=subject.task
     )
     assert begun.recipe.model.encoder == subject.task.recipe.model.encoder.encoder
     weights = subject.task.model.encoder.encoder.state_dict()

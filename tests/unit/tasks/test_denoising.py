@@ -154,7 +154,7 @@ def test_resumed_training_equals_uninterrupted(ask, run, interrupted_at, tmp_pat
 def test_a_recipe_of_pairs_begins_with_it(task):
     recipe = load_recipe("bahdanau2015-laptop")
     assert not recipe.data.is_joint
-    begun = Predictor.prepare(recipe, [], device=torch.device("cpu"), start=task)
+    begun = Predictor.prepare(recipe, [], device=torch.device("cpu"), init_from=task)
     assert begun.recipe.data.is_joint
     assert begun.recipe.model == task.recipe.model
     for name, weight in task.model.state_dict().items():
@@ -164,10 +164,10 @@ def test_a_recipe_of_pairs_begins_with_it(task):
 
 def test_only_its_own_kind_can_be_gone_on_with(task, tiny_run):
     device = torch.device("cpu")
-    begun = DenoisingTask.prepare(task.recipe, [], device=device, start=task)
+    begun = DenoisingTask.prepare(task.recipe, [], device=device, init_from=task)
     assert begun.source.tokenizer.vocab_size == task.source.tokenizer.vocab_size
     with pytest.raises(ConfigError, match=r"but is one for the task 'generation'"):
-        DenoisingTask.prepare(task.recipe, [], device=device, start=tiny_run.predictor)
+        DenoisingTask.prepare(task.recipe, [], device=device, init_from=tiny_run.predictor)
 
 
 def test_both_sides_have_one_vocabulary():

@@ -69,7 +69,7 @@ def test_signature_tells_the_context():
 
 
 def test_words_of_the_test_that_are_unknown_are_counted():
-    words = build(tokenizer="blanks")
+    words = build(tokenizer="whitespace")
     found = words.evaluate(to_lines("the zebra\n")).results["perplexity"]
     assert found.signature.endswith("|unknown:1")
     assert found.detail["units"] == 3
@@ -93,7 +93,7 @@ def test_loss_is_that_of_the_windows(task):
     assert torch.allclose(loss.total, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("tokenizer", ["byte", "blanks"])
+@pytest.mark.parametrize("tokenizer", ["byte", "whitespace"])
 @pytest.mark.parametrize("temperature", [0.0, 0.9], ids=["greedy", "drawn"])
 def test_continuations_begin_with_their_prompts_and_hang_on_them_alone(tokenizer, temperature):
     task = build(tokenizer=tokenizer)
@@ -160,19 +160,19 @@ def test_saved_task_opens_to_the_same_vocabulary(task, tmp_path):
 
 def test_run_can_begin_from_another(task):
     recipe = load_recipe("gpt-laptop", [*SMALL, "seed=9"])
-    begun = LanguageTask.prepare(recipe, to_lines(TEXT), device=task.device, start=task)
+    begun = LanguageTask.prepare(recipe, to_lines(TEXT), device=task.device, init_from=task)
     assert begun.recipe.model == task.recipe.model
     weights = begun.model.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in task.model.state_dict().items())
 
 
 def test_run_cannot_begin_from_another_task(tiny_run):
-    with pytest.raises(ConfigError, match="`start` must be a run of a language model.*generation"):
+    with pytest.raises(ConfigError, match="`init_from` must be a run of a lang.*generation"):
         LanguageTask.prepare(
             load_recipe("gpt-laptop"),
             to_lines(TEXT),
             device=torch.device("cpu"),
-            start=tiny_run.predictor,
+            init_from=tiny_run.predictor,
         )
 
 

@@ -27,9 +27,9 @@ from regard.tasks.recipe import (
     ClassificationRecipe,
     DenoisingRecipe,
     GroundingRecipe,
+    ImageToImageRecipe,
     LanguageRecipe,
     MaskedRecipe,
-    PicturingRecipe,
     Recipe,
     SegmentationRecipe,
     to_recipe,
@@ -68,7 +68,7 @@ BUILDERS = {
     ClassificationRecipe: lambda config: Classifier(config, source_size(config.encoder), 3),
     SegmentationRecipe: lambda config: PatchLabeller(config, (3, 64, 64), 6),
     GroundingRecipe: lambda config: Grounder(config, (50, (3, 64, 64))),
-    PicturingRecipe: lambda config: ImageToImage(config, source_size(config.encoder), SHAPE),
+    ImageToImageRecipe: lambda config: ImageToImage(config, source_size(config.encoder), SHAPE),
 }
 
 

@@ -12,8 +12,8 @@ from regard.models.image_to_image import ImageToImageConfig
 from regard.runs.recipes import load_recipe
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.task import Predictor
-from regard.tasks.image_to_image.recipe import PicturingDataConfig, PicturingRecipe
-from regard.tasks.image_to_image.task import PicturingTask
+from regard.tasks.image_to_image.recipe import ImageToImageDataConfig, ImageToImageRecipe
+from regard.tasks.image_to_image.task import ImageToImageTask
 
 CPU = torch.device("cpu")
 RESNET = ("model.encoder.widths=[4,8]", "model.encoder.blocks=[1,1]")
@@ -48,7 +48,7 @@ def begin(start, scenes, *words):
         "model.decoder.attention_dim=8",
     )
     recipe = load_recipe("xu2015", ("data.source.size=32", *small, *words))
-    return Predictor.prepare(recipe, scenes, device=CPU, start=start)
+    return Predictor.prepare(recipe, scenes, device=CPU, init_from=start)
 
 
 def test_eyes_take_weights_along_and_leave_the_size_of_images_behind(shapes, scenes):
@@ -77,8 +77,8 @@ def test_eyes_that_know_patches_by_their_place_keep_the_size(shapes, scenes):
 
 @pytest.mark.parametrize("recipe", ["he2016", "xu2015"])
 def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scenes):
-    narrow = PicturingRecipe(
-        data=PicturingDataConfig(source=ImageConfig(size=16), target=ImageConfig(size=16)),
+    narrow = ImageToImageRecipe(
+        data=ImageToImageDataConfig(source=ImageConfig(size=16), target=ImageConfig(size=16)),
         model=ImageToImageConfig(
             encoder=BottleneckEncoderConfig(
                 encoder=ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1))
@@ -86,10 +86,10 @@ def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scen
             generator=ConvolutionGeneratorConfig(widths=(4,), blocks=(1,)),
         ),
     )
-    start = PicturingTask.prepare(narrow, shapes, device=CPU)
+    start = ImageToImageTask.prepare(narrow, shapes, device=CPU)
     if recipe == "he2016":
         asked = load_recipe(recipe, ("data.source.size=32",))
-        begun = ClassificationTask.prepare(asked, shapes, device=CPU, start=start)
+        begun = ClassificationTask.prepare(asked, shapes, device=CPU, init_from=start)
     else:
         begun = begin(start, scenes)
     assert begun.recipe.model.encoder == narrow.model.encoder.encoder
@@ -110,7 +110,7 @@ JOINED = (
 def ask(start, *words):
     recipe = load_recipe("scenes-questions-laptop", (*JOINED, *words))
     questions = find_data("scenes:questions,20").train
-    return ClassificationTask.prepare(recipe, questions, device=CPU, start=start)
+    return ClassificationTask.prepare(recipe, questions, device=CPU, init_from=start)
 
 
 def test_questions_begin_with_the_eyes_of_a_captioner(shapes, scenes):
@@ -129,5 +129,5 @@ def test_questions_begin_with_the_eyes_of_a_captioner(shapes, scenes):
 
 
 def test_questions_do_not_begin_with_what_reads_text(tiny_run):
-    with pytest.raises(ConfigError, match="`start` must be a run that reads images"):
+    with pytest.raises(ConfigError, match="`init_from` must be a run that reads images"):
         ask(tiny_run.predictor)

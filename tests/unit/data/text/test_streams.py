@@ -21,18 +21,18 @@ def test_bytes_give_the_text_back_exactly():
 
 
 def test_words_end_their_lines_with_the_end_token():
-    words = field("blanks")
+    words = field("whitespace")
     pieces = [words.tokenizer.token(index) for index in words.stream(LINES)]
     expected = "<eos> ▁the ▁<unk> ▁cat <eos> <eos> ▁a ▁cat <eos> ▁the ▁end"
     assert pieces == expected.split()
 
 
 def test_an_unknown_sign_in_the_text_is_a_word_like_others():
-    words = field("blanks")
+    words = field("whitespace")
     assert words.tokenizer.unk not in words.stream(LINES)
 
 
-@pytest.mark.parametrize("kind", ["byte", "blanks"])
+@pytest.mark.parametrize("kind", ["byte", "whitespace"])
 def test_lines_are_written_back(kind):
     lines = ["the cat\n", "a cat"]
     some = field(kind)
@@ -42,7 +42,7 @@ def test_lines_are_written_back(kind):
 
 
 def test_texts_are_stacked_after_a_line_end():
-    words = field("blanks")
+    words = field("whitespace")
     stacked = words.stack([[7, 8], [9]])
     assert stacked.tolist() == [[words.line_end, 7, 8], [words.line_end, 9, words.tokenizer.pad]]
 

@@ -38,7 +38,7 @@ def test_the_text_comes_back(tokenizer):
     assert [tokenizer.decode(tokenizer.encode(text)) for text in TEXTS] == TEXTS
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("word", "blanks")])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("word", "whitespace")])
 def test_seen_characters_in_any_order_come_back(kind):
     tokenizer = train(kind, vocab_size=300)
     characters = sorted({character for text in TEXTS for character in text} - {" "})
@@ -92,7 +92,7 @@ def test_every_id_is_a_token(tokenizer):
     assert len(tokens) == tokenizer.vocab_size
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blanks"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "whitespace"])
 def test_every_piece_belongs_to_the_word_it_is_a_part_of(kind):
     tokenizer = train(kind)
     text = TEXTS[1]
@@ -102,7 +102,7 @@ def test_every_piece_belongs_to_the_word_it_is_a_part_of(kind):
     assert words == split_words(text)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "blanks"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "whitespace"])
 def test_blanks_and_unicode_form_do_not_move_words(kind):
     tokenizer = train(kind)
     text = unicodedata.normalize("NFD", "  Über   uns, Häuser ")
@@ -219,7 +219,7 @@ def test_any_run_of_blanks_is_one_blank(kind):
 def test_a_million_characters_without_a_blank_are_encoded(kind):
     text = "ab" * 500_000
     tokenizer = train(kind, ["ab a b"])
-    known = "⁇" if kind in ("word", "blanks", "wordpiece") else text
+    known = "⁇" if kind in ("word", "whitespace", "wordpiece") else text
     assert tokenizer.decode(tokenizer.encode(text)) == known
 
 
@@ -280,7 +280,7 @@ def test_a_mask_must_be_asked_for():
 
 
 def test_what_stands_between_blanks_is_one_piece():
-    tokenizer = train_tokenizer(TokenizerConfig(kind="blanks"), ["to be , or <unk> @-@ be"])
+    tokenizer = train_tokenizer(TokenizerConfig(kind="whitespace"), ["to be , or <unk> @-@ be"])
     assert tokenizer.tokens("be , <unk> @-@") == ["▁be", "▁,", "▁<unk>", "▁@-@"]
     assert tokenizer.encode("never") == [tokenizer.unk]
 

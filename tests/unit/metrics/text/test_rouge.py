@@ -88,11 +88,11 @@ def test_signature_tells_tokens_case_stemming_and_references():
     assert signature == "score:f1|average:sentences|refs:best|case:lc|tok:latin|stem:no"
 
 
-def test_other_scripts_are_measured_by_blanks_or_characters():
+def test_other_scripts_are_measured_by_whitespace_or_characters():
     hypotheses, references = ["猫 が いる"], [["犬 が いる"]]
-    by_blanks = rouge1(hypotheses, references, tokenize="blanks")
-    assert by_blanks.value == pytest.approx(200 / 3)
-    assert "tok:blanks" in by_blanks.signature
+    by_whitespace = rouge1(hypotheses, references, tokenize="whitespace")
+    assert by_whitespace.value == pytest.approx(200 / 3)
+    assert "tok:whitespace" in by_whitespace.signature
     by_characters = rouge_char(hypotheses, references)
     assert by_characters.value == pytest.approx(75)
     assert "tok:char" in by_characters.signature

@@ -48,8 +48,8 @@ def test_steps_follow_the_paper(decoder, memory, gru_by_hand, maxout_by_hand):
 
 def test_keys_are_prepared_once_a_sentence_however_many_beams(decoder, memory):
     state = decoder.start(memory, beams=4)
-    assert state.fixed["keys"].shape == (3, 5, 5)
-    assert state.moving["layers"][0][0].shape == (12, 6)
+    assert state.per_source["keys"].shape == (3, 5, 5)
+    assert state.per_hypothesis["layers"][0][0].shape == (12, 6)
 
 
 def test_settings_have_limits():

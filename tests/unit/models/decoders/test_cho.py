@@ -22,7 +22,7 @@ def test_context_joins_every_step(memory, gru_by_hand, maxout_by_hand):
 def test_context_is_kept_once_a_sentence_however_many_beams(memory):
     decoder = ChoDecoder(ChoDecoderConfig(embedding_dim=3, dim=6), 9, memory_dim=4).eval()
     state = decoder.start(memory, beams=3)
-    assert state.fixed["context"] is memory.summary
+    assert state.per_source["context"] is memory.summary
     logits, _ = decoder.step(torch.full((9, 1), 5), state)
     once, _ = decoder.step(torch.full((3, 1), 5), decoder.start(memory))
     assert torch.allclose(logits, once.repeat_interleave(3, dim=0), atol=1e-6)

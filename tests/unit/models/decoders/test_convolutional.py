@@ -80,13 +80,13 @@ def test_later_token_never_changes_earlier_logits(memory, targets, kernel):
 def test_step_remembers_as_much_however_long_the_text_is(memory, targets):
     decoder = build_decoder(kernel=3)
     _, state = decoder.step(targets, decoder.start(memory))
-    assert [past.shape for past in state.moving["layers"]] == [(3, 2, 6)] * 2
+    assert [past.shape for past in state.per_hypothesis["layers"]] == [(3, 2, 6)] * 2
 
 
 def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):
     state = build_decoder().start(memory, beams=4)
-    assert [prepared["keys"].shape for prepared in state.fixed] == [(3, 5, 3)] * 2
-    assert [past.shape for past in state.moving["layers"]] == [(12, 2, 6)] * 2
+    assert [prepared["keys"].shape for prepared in state.per_source] == [(3, 5, 3)] * 2
+    assert [past.shape for past in state.per_hypothesis["layers"]] == [(12, 2, 6)] * 2
 
 
 def test_target_longer_than_the_learned_positions_is_refused(memory, targets):

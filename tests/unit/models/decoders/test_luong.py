@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.attention.recording import record
-from regard.attention.spans import REACHES, ReachKind
+from regard.attention.spans import SPANS, SpanKind
 from regard.core.errors import ConfigError
 from regard.models.decoders import LuongDecoder, LuongDecoderConfig
 
@@ -41,31 +41,31 @@ def test_steps_follow_the_paper(memory, gru_by_hand, is_input_fed):
             assert torch.allclose(logits[row, position], expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("reach", REACHES)
-def test_settings_choose_the_reach(reach):
-    attention = build_decoder(reach=reach, window=7).attention
-    assert type(attention) is REACHES[reach]
-    assert attention.reach == 7
+@pytest.mark.parametrize("span", SPANS)
+def test_settings_choose_the_reach(span):
+    attention = build_decoder(span=span, window=7).attention
+    assert type(attention) is SPANS[span]
+    assert attention.half_width == 7
 
 
 def test_table_of_reaches_is_what_settings_allow():
-    assert set(get_args(ReachKind)) == set(REACHES)
+    assert set(get_args(SpanKind)) == set(SPANS)
 
 
 @pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
 def test_walking_window_moves_with_every_step(memory, is_input_fed):
-    decoder = build_decoder(reach="local_m", window=1, is_input_fed=is_input_fed)
+    decoder = build_decoder(span="local_m", window=1, is_input_fed=is_input_fed)
     state = decoder.start(memory)
     positions = []
     for _ in range(3):
-        positions.append(state.moving["place"].tolist())
+        positions.append(state.per_hypothesis["place"].tolist())
         _, state = decoder.step(torch.full((3, 1), 5), state)
     assert positions == [[0] * 3, [1] * 3, [2] * 3]
 
 
 @pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
 def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
-    decoder = build_decoder(reach="monotonic", is_input_fed=is_input_fed)
+    decoder = build_decoder(span="monotonic", is_input_fed=is_input_fed)
     with torch.no_grad():
         decoder.attention.offset.zero_()
         decoder.attention.gain.fill_(50.0)
@@ -73,14 +73,14 @@ def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
     for _ in range(4):
         with record(decoder) as maps:
             _, state = decoder.step(torch.full((6, 1), 5), state)
-        assert torch.equal(state.moving["place"], maps.stack()[:, 0, 0].flatten(0, 1))
-    assert (state.moving["place"].argmax(1) > 0).any()
+        assert torch.equal(state.per_hypothesis["place"], maps.stack()[:, 0, 0].flatten(0, 1))
+    assert (state.per_hypothesis["place"].argmax(1) > 0).any()
 
 
 def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):
     state = build_decoder().start(memory, beams=4)
-    assert state.fixed["keys"].shape == (3, 5, 4)
-    assert state.moving["fed"].shape == (12, 4)
+    assert state.per_source["keys"].shape == (3, 5, 4)
+    assert state.per_hypothesis["fed"].shape == (12, 4)
 
 
 @pytest.mark.parametrize("name", ["attention_dim", "window"])

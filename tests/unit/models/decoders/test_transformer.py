@@ -24,7 +24,8 @@ def run_blocks(decoder, targets, memory, num_blocks):
     state = decoder.start(memory)
     for number in range(num_blocks):
         block, past, source = (
-            part[number] for part in (decoder.blocks, state.moving, state.fixed["source"])
+            part[number]
+            for part in (decoder.blocks, state.per_hypothesis, state.per_source["source"])
         )
         states, _ = block.decode(states, past, source, mask=memory.mask)
     return states
@@ -95,9 +96,9 @@ def test_recording_changes_no_logits(memory, targets, positions, is_self):
 
 def test_keys_of_the_source_are_prepared_once_a_sentence_however_many_beams(memory):
     state = build_decoder(num_key_heads=2).start(memory, beams=4)
-    for pair in state.fixed["source"]:
+    for pair in state.per_source["source"]:
         assert [heads.shape for heads in pair] == [(3, 2, 5, 2)] * 2
-    for pair in state.moving:
+    for pair in state.per_hypothesis:
         assert [heads.shape for heads in pair] == [(12, 2, 0, 2)] * 2
 
 

@@ -119,7 +119,7 @@ def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
     torch.manual_seed(0)
     output = decoder(TARGETS, memory)
     told, mask = torch.randn(3, 4), torch.arange(4) < torch.tensor([4, 2, 3])[:, None]
-    is_soft = state.moving["place"]
+    is_soft = state.per_hypothesis["place"]
     assert is_soft.any() and not is_soft.all()
     expected = other.advantage(told, TARGETS, mask & ~is_soft[:, None])
     log_probs = torch.cat([choice.log_probs for choice in said], dim=1)
@@ -130,7 +130,7 @@ def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
 
 def test_what_is_seen_softly_at_first_is_told_by_the_settings(memory):
     decoder = build_hard(soft_share=0.0, soft_steps=1).train()
-    first, second = (decoder.start(memory).moving["place"] for _ in range(2))
+    first, second = (decoder.start(memory).per_hypothesis["place"] for _ in range(2))
     assert first.all() and not second.any()
 
 

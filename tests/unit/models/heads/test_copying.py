@@ -81,7 +81,7 @@ def test_each_token_has_the_sum_of_its_places(model):
     state = model.start(memory)
     inner = model.decoder.inner.start(memory)
     states, _ = model.decoder.inner.step(torch.tensor([[2]]), inner)
-    copies = model.decoder.copying(states, state.fixed["source"], state.moving["seen"])
+    copies = model.decoder.copying(states, state.per_source["source"], state.per_hypothesis["seen"])
     first, second, third, end = copies.copied[0, 0].tolist()
     said = model.step(torch.tensor([[2]]), state)[0].exp()[0, 0].tolist()
     assert said[5] == pytest.approx(first + third, abs=1e-6)
@@ -92,7 +92,7 @@ def test_each_token_has_the_sum_of_its_places(model):
 def test_no_end_of_several_texts_is_copied(model):
     source = torch.tensor([[5, 3, 7, 6, 3, 0]])
     memory = model.encode(source, source != 0)
-    assert model.start(memory).fixed["source"]["mask"].tolist() == [
+    assert model.start(memory).per_source["source"]["mask"].tolist() == [
         [True, False, True, True, False, False]
     ]
 

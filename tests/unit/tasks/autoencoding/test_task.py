@@ -219,20 +219,22 @@ def test_codes_of_another_width_are_refused(task):
 
 def test_training_begins_with_another_autoencoder(ask, plain, task):
     recipe = load_recipe("dai2015-autoencoder-laptop", WORDS)
-    begun = AutoencodingTask.prepare(recipe, [], device=plain.device, start=plain)
+    begun = AutoencodingTask.prepare(recipe, [], device=plain.device, init_from=plain)
     assert begun.translate(LINES[:5]) == plain.translate(LINES[:5])
 
 
 def test_training_that_begins_with_another_anneals_from_nothing(task):
     assert task.narrow.bottleneck.step > 0
-    begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, start=task)
+    begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, init_from=task)
     assert begun.narrow.bottleneck.step == 0
     assert begun.translate(LINES[:5]) == task.translate(LINES[:5])
 
 
 def test_training_cannot_begin_with_anything_else(tiny_run, plain):
-    with pytest.raises(ConfigError, match="`start` must be a run of an autoencoder of texts"):
-        AutoencodingTask.prepare(plain.recipe, [], device=plain.device, start=tiny_run.predictor)
+    with pytest.raises(ConfigError, match="`init_from` must be a run of an autoencoder of texts"):
+        AutoencodingTask.prepare(
+            plain.recipe, [], device=plain.device, init_from=tiny_run.predictor
+        )
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ class TestStart:
     def test_encoder_and_vocabulary_are_taken_over_and_the_head_is_new(self, trained):
         start = load(trained.folder, "cpu")
         recipe = recipe_of("model.encoder.dim=32", "model.pooling=mean", "seed=9")
-        begun = ClassificationTask.prepare(recipe, PAIRS, device=CPU, start=start)
+        begun = ClassificationTask.prepare(recipe, PAIRS, device=CPU, init_from=start)
         assert begun.recipe.model.encoder == start.recipe.model.encoder
         assert begun.recipe.model.pooling == "mean"
         assert begun.source.tokenizer is start.source.tokenizer
@@ -251,7 +251,7 @@ class TestStart:
             recipe_of("model.pooling=max"),
             [Example("a b", "x"), Example("b a", "y")],
             device=CPU,
-            start=tiny_run.predictor,
+            init_from=tiny_run.predictor,
         )
         source = torch.tensor([begun.source.read("a b c")])
         mask = torch.ones_like(source, dtype=torch.bool)
@@ -263,8 +263,8 @@ class TestStart:
     def test_run_without_encoder_is_refused(self, trained):
         start = load(trained.folder, "cpu")
         start.model = torch.nn.Linear(2, 2)
-        with pytest.raises(ConfigError, match="`start` must be a run with an encoder"):
-            ClassificationTask.prepare(recipe_of(), PAIRS, device=CPU, start=start)
+        with pytest.raises(ConfigError, match="`init_from` must be a run with an encoder"):
+            ClassificationTask.prepare(recipe_of(), PAIRS, device=CPU, init_from=start)
 
     def test_training_begins_from_a_run_folder(self, trained, tmp_path):
         data = tmp_path / "data.jsonl"
@@ -272,7 +272,7 @@ class TestStart:
         request = Request(
             data=(str(data),),
             recipe="sst2-transformer",
-            settings=(*TINY, "train.max_epochs=1", f"start={trained.folder}"),
+            settings=(*TINY, "train.max_epochs=1", f"init_from={trained.folder}"),
             out=tmp_path / "run",
             device="cpu",
         )

@@ -17,7 +17,7 @@ from regard.runs.request import Request
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.image_to_image.reading import read_pictures
-from regard.tasks.image_to_image.task import PicturingTask
+from regard.tasks.image_to_image.task import ImageToImageTask
 from regard.tasks.latents import Autoencoder
 
 CPU = torch.device("cpu")
@@ -58,7 +58,7 @@ WORDS = {
 
 def build(name, *words):
     recipe = load_recipe(name, (*WORDS[name], *words))
-    task = PicturingTask.prepare(recipe, examples_of(name), device=CPU)
+    task = ImageToImageTask.prepare(recipe, examples_of(name), device=CPU)
     # A fresh generator draws nothing, which would hide mistakes.
     torch.manual_seed(0)
     with torch.no_grad():
@@ -316,7 +316,7 @@ def test_resumed_denoiser_is_bit_for_bit_the_one_that_never_stopped(
 def test_model_of_another_run_is_taken_over(trained):
     start = load(trained.folder, "cpu")
     recipe = load_recipe("vincent2008-laptop", (*WORDS["vincent2008-laptop"], "seed=9"))
-    begun = PicturingTask.prepare(recipe, EXAMPLES, device=CPU, start=start)
+    begun = ImageToImageTask.prepare(recipe, EXAMPLES, device=CPU, init_from=start)
     theirs = start.model.state_dict()
     assert all(torch.equal(v, theirs[n]) for n, v in begun.model.state_dict().items())
 
@@ -329,13 +329,15 @@ def test_what_begins_with_another_run_anneals_from_nothing(narrow):
 
 def test_run_for_other_images_is_refused_as_a_start(trained):
     start = load(trained.folder, "cpu")
-    with pytest.raises(ConfigError, match=r"`data.source.size` must be as in `start` \(12\).*6"):
+    with pytest.raises(
+        ConfigError, match=r"`data.source.size` must be as in `init_from` \(12\).*6"
+    ):
         build_from(start, "super-resolution-laptop")
 
 
 def build_from(start, name):
     recipe = load_recipe(name, WORDS[name])
-    return PicturingTask.prepare(recipe, EXAMPLES, device=CPU, start=start)
+    return ImageToImageTask.prepare(recipe, EXAMPLES, device=CPU, init_from=start)
 
 
 def test_eyes_of_a_classifier_are_put_before_the_bottleneck():
@@ -349,7 +351,7 @@ def test_eyes_of_a_classifier_are_put_before_the_bottleneck():
     ours = begun.model.encoder.encoder.state_dict()
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
     assert begun.model.encoder.memory_dim == 3
-    with pytest.raises(ConfigError, match="'picturing' where the source is a video.*'classific"):
+    with pytest.raises(ConfigError, match="'image_to_image' where .* is a video.*'classific"):
         build_from(start, "next-frame-laptop")
 
 

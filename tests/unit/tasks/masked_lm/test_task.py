@@ -79,10 +79,10 @@ def recipe_with(*words, recipe="liu2019-laptop"):
     return load_recipe(recipe, (*WORDS, *words))
 
 
-def prepare(*words, recipe="liu2019-laptop", start=None):
+def prepare(*words, recipe="liu2019-laptop", init_from=None):
     examples = [Example(line) for line in write_lines(60)]
     settings = recipe_with(*words, recipe=recipe)
-    task = MaskedTask.prepare(settings, examples, device=torch.device("cpu"), start=start)
+    task = MaskedTask.prepare(settings, examples, device=torch.device("cpu"), init_from=init_from)
     return task, examples
 
 
@@ -271,7 +271,7 @@ def test_intervals_hold_the_value(task):
 
 
 def test_another_run_is_gone_on_with(task):
-    begun, _ = prepare("model.boundary=1.0", start=task)
+    begun, _ = prepare("model.boundary=1.0", init_from=task)
     assert begun.tokenizer is task.tokenizer
     assert begun.model.boundary is not None
     values = torch.tensor([task.field.read("two dogs run")])
@@ -280,7 +280,7 @@ def test_another_run_is_gone_on_with(task):
 
 
 def test_only_a_masked_model_can_be_gone_on_with(tiny_run):
-    with pytest.raises(ConfigError, match=r"`start` must be a run of a masked language model"):
+    with pytest.raises(ConfigError, match=r"`init_from` must be a run of a masked language model"):
         prepare(start=tiny_run.predictor)
 
 
@@ -353,7 +353,7 @@ def test_a_teacher_must_be_there(tmp_path):
 
 def test_a_teacher_of_other_tokens_is_refused(run):
     other, examples = prepare("data.tokenizer.kind=char")
-    student, _ = prepare(f"teacher={run.folder}", start=other)
+    student, _ = prepare(f"teacher={run.folder}", init_from=other)
     with pytest.raises(ConfigError, match=r"`teacher` must have the student's vocabulary"):
         student.training_batches(examples)
 

@@ -160,18 +160,18 @@ def test_opened_run_answers_as_the_one_that_was_trained(trained, examples):
 
 def test_training_can_go_on_from_a_run(trained, examples):
     start = load(trained.folder, "cpu")
-    begun = GroundingTask.prepare(start.recipe, examples.train, device=CPU, start=start)
+    begun = GroundingTask.prepare(start.recipe, examples.train, device=CPU, init_from=start)
     sources = [e.source for e in examples.test]
     assert begun.predict(sources) == start.predict(sources)
 
 
 def test_start_of_another_task_is_refused(tiny_run, examples):
-    with pytest.raises(ConfigError, match="`start` must be a run that finds what a phrase names"):
+    with pytest.raises(ConfigError, match="`init_from` must be a run that finds what a phrase"):
         GroundingTask.prepare(
             load_recipe("scenes-grounding-laptop", TINY),
             examples.train,
             device=CPU,
-            start=tiny_run.predictor,
+            init_from=tiny_run.predictor,
         )
 
 

@@ -154,7 +154,7 @@ def test_opened_run_answers_as_the_one_that_was_trained(trained, examples):
 def test_encoder_of_another_run_is_taken_over(trained, examples):
     start = load(trained.folder, "cpu")
     recipe = load_recipe("scenes-segmentation-laptop", ("seed=9",))
-    begun = SegmentationTask.prepare(recipe, examples.train, device=CPU, start=start)
+    begun = SegmentationTask.prepare(recipe, examples.train, device=CPU, init_from=start)
     assert begun.recipe.model.encoder == start.recipe.model.encoder
     theirs = start.model.encoder.state_dict()
     assert all(torch.equal(v, theirs[n]) for n, v in begun.model.encoder.state_dict().items())
