@@ -1,0 +1,1 @@
+"""Run folders: recipes, training, loading, prediction and reports."""
