@@ -27,7 +27,11 @@ def test_wheel_holds_what_is_not_code(wheel):
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
     recipes = {f"regard/recipes/{name}.toml" for name in recipe_names()}
-    assert {"regard/py.typed", "regard/data/phrasebook/lexicon.toml", *recipes} <= names
+    assert {
+        "regard/py.typed",
+        "regard/data/datasets/synthetic/phrasebook/lexicon.toml",
+        *recipes,
+    } <= names
 
 
 def test_wheel_holds_no_tests(wheel):

@@ -83,8 +83,14 @@ def test_run_of_another_format_is_refused(tiny_folder):
     change_config(tiny_folder, format=99)
     with pytest.raises(
         CheckpointError,
-        match=r"was saved in format 99; this version reads format 1\. Upgrade with `pip install",
+        match=r"was saved in format 99; this version reads format 2\. Upgrade with `pip install",
     ):
+        runs.load(tiny_folder)
+
+
+def test_run_of_an_older_format_says_to_train_again(tiny_folder):
+    change_config(tiny_folder, format=1)
+    with pytest.raises(CheckpointError, match=r"format 1; .* reads format 2\. Train again\."):
         runs.load(tiny_folder)
 
 
