@@ -13,8 +13,8 @@ from regard.data.text.field import TOKENIZER
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.ensemble import Ensemble
 from regard.models.heads.ctc import NoCtcConfig
-from regard.tasks.generation.task import Predictor
 from regard.tasks.base import Task
+from regard.tasks.generation.task import Predictor
 
 TARGET_FILES = (TOKENIZER.format("target"),)
 

@@ -15,9 +15,9 @@ from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
 from regard.runs.ensemble import assemble, split_folders
+from regard.tasks.base import Task
 from regard.tasks.recipe import to_recipe
 from regard.tasks.table import TASKS
-from regard.tasks.base import Task
 from regard.training.checkpoint import load_weights
 
 FORMAT = 2

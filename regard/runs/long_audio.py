@@ -11,9 +11,9 @@ from regard.data.audio.field import AudioField
 from regard.data.audio.segment import OVERLAP, Chunk, cut_at_pauses
 from regard.data.skipping import tell_skipped
 from regard.search.settings import SearchConfig
-from regard.tasks.prediction import Prediction
-from regard.tasks.generation.task import Predictor
 from regard.tasks.base import Task
+from regard.tasks.generation.task import Predictor
+from regard.tasks.prediction import Prediction
 
 NUM_TOGETHER = 8
 """Parts that are heard at once."""

@@ -14,9 +14,9 @@ import torch
 from regard.core.device import find_device, num_cores
 from regard.core.errors import RegardError
 from regard.core.logging import logger, speak_through
-from regard.runs.train import train
 from regard.runs.report import write_report
 from regard.runs.request import Request
+from regard.runs.train import train
 from regard.training.logs import Display, LineDisplay
 from regard.training.signals import Interrupts
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from regard.core.files import read_json, read_json_lines, write_text
 from regard.data.example import Example
+from regard.interpret.attention_tiles import look_through, num_columns
+from regard.interpret.representations import representation_sections
 from regard.metrics.grouping import Group
 from regard.plots import curves, heatmap, spectrogram
 from regard.plots.figure import to_svg
@@ -13,12 +15,10 @@ from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.pixels import check_image, fit
 from regard.runs import folder as runs
-from regard.tasks.generation.evaluation import Evaluation
 from regard.tasks.generation.audio_alignment import listen_through
-from regard.tasks.prediction import AttentionMap
+from regard.tasks.generation.evaluation import Evaluation
 from regard.tasks.generation.task import Predictor
-from regard.interpret.representations import representation_sections
-from regard.interpret.attention_tiles import look_through, num_columns
+from regard.tasks.prediction import AttentionMap
 
 MOST_ERRORS = 15
 """Kinds of errors that are shown."""

@@ -13,11 +13,11 @@ from regard.data.text.columns import split_columns
 from regard.data.text.dialogue import SPEAKERS
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.search.settings import SearchConfig
+from regard.tasks.base import Task
 from regard.tasks.generation import forced as forcing
 from regard.tasks.generation.evaluation import as_text
-from regard.tasks.prediction import Prediction
 from regard.tasks.generation.task import Predictor
-from regard.tasks.base import Task
+from regard.tasks.prediction import Prediction
 
 LEAST_CANDIDATES = 10
 """Of fewer answers there is little to choose from."""

@@ -13,12 +13,12 @@ from regard.core.logging import logger
 from regard.data.splits import Splits
 from regard.data.text.readers import write_examples
 from regard.runs import folder as runs
-from regard.tasks.generation.evaluation import Evaluation
-from regard.tasks.recipe import BaseRecipe
 from regard.runs.request import Request
-from regard.tasks.generation.rewards import find_objective
-from regard.tasks.table import TASKS
 from regard.tasks.base import Task
+from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.generation.rewards import find_objective
+from regard.tasks.recipe import BaseRecipe
+from regard.tasks.table import TASKS
 from regard.training.logs import Display
 from regard.training.loop import Summary, Trainer
 

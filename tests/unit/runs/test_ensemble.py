@@ -9,12 +9,12 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.models.ensemble import Ensemble
-from regard.search.settings import SearchConfig
 from regard.runs import folder as runs
-from regard.runs.recipes import load_recipe
 from regard.runs.ensemble import assemble, split_folders
-from regard.tasks.language_modeling import LanguageTask
+from regard.runs.recipes import load_recipe
 from regard.runs.train import train
+from regard.search.settings import SearchConfig
+from regard.tasks.language_modeling import LanguageTask
 
 SOURCES = ["a b c", "e d", "b a c d"]
 PAIRS = [Example("a b c", "c b a"), Example("e d", "d e e"), Example("b", "b")]

@@ -13,11 +13,11 @@ from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ListenerEncoderConfig
-from regard.search.settings import SearchConfig
-from regard.tasks.prediction import Prediction
-from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import DataConfig, Recipe
 from regard.runs.long_audio import Heard, join, transcribe, transcribe_all
+from regard.search.settings import SearchConfig
+from regard.tasks.generation.task import Predictor
+from regard.tasks.prediction import Prediction
+from regard.tasks.recipe import DataConfig, Recipe
 
 EXAMPLES = find_data("tones:30").train
 

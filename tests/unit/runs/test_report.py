@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from regard.runs import folder as runs
-from regard.tasks.prediction import cell_names
-from regard.tasks.generation.task import Predictor
 from regard.runs.report import write_report
+from regard.tasks.generation.task import Predictor
+from regard.tasks.prediction import cell_names
 
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 """Names that look like addresses, but that nobody visits."""

@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
+from regard.runs.request import Request
 from regard.tasks.reading import read_pairs, read_side
 from regard.tasks.recipe import DataConfig
-from regard.runs.request import Request
 
 
 def write_pairs(path, names):

@@ -5,8 +5,8 @@ import pytest
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.text.dialogue import write_context
-from regard.search.settings import SearchConfig
 from regard.runs.reranking import answering, last_turn, rerank
+from regard.search.settings import SearchConfig
 
 SOURCES = ["a b c d e", "e d", "", "b b a", "d d c a"]
 BEAM = SearchConfig(beams=12, length_penalty=0.7)
