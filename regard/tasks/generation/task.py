@@ -95,12 +95,9 @@ class Predictor(Task[Recipe]):
         init_from: Task[Any] | None = None,
     ) -> Self:
         """Learn vocabularies from training pairs, or take over a run's, and build a model."""
-        parts = (
-            cls.learn(recipe, examples)
-            if init_from is None
-            else cls.take(recipe, init_from, examples)
-        )
-        return cls.build(parts, device=device)
+        if init_from is None:
+            return cls.build(cls.learn(recipe, examples), device=device)
+        return cls.build(cls.take(recipe, init_from, examples), device=device)
 
     @classmethod
     def build(cls, parts: Parts, *, device: torch.device) -> Self:
