@@ -14,11 +14,11 @@ from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     BottleneckEncoder,
     BottleneckEncoderConfig,
+    EmbeddingEncoderConfig,
     EncoderConfig,
     RnnEncoderConfig,
     SourceSize,
     TokenEncoderConfig,
-    TokensEncoderConfig,
     build_encoder,
     check_unpooled,
 )
@@ -52,9 +52,9 @@ class ModelConfig:
     """How the weights start."""
 
     def __post_init__(self) -> None:
-        if self.foretells_source and not isinstance(self.encoder, TokensEncoderConfig):
+        if self.foretells_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
-                "`decoder.source_weight` above 0 needs the encoder 'tokens', since any other has "
+                "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other has "
                 f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
             )
         if self.copies and isinstance(self.decoder, XuDecoderConfig):

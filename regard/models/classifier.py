@@ -10,9 +10,9 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.encoders import (
     ImageEncoderConfig,
-    JoinedEncoderConfig,
     SoundEncoderConfig,
     SourceSize,
+    TextImageEncoderConfig,
     TokenEncoderConfig,
     TransformerEncoderConfig,
     VideoEncoderConfig,
@@ -31,7 +31,7 @@ class ClassifierConfig:
     encoder: (
         TokenEncoderConfig
         | ImageEncoderConfig
-        | JoinedEncoderConfig
+        | TextImageEncoderConfig
         | SoundEncoderConfig
         | VideoEncoderConfig
     ) = field(default_factory=TransformerEncoderConfig)
@@ -56,7 +56,7 @@ class ClassifierConfig:
         is_sound = isinstance(self.encoder, SoundEncoderConfig)
         # Beside a text, the cells of the image come first.
         is_seen = isinstance(
-            self.encoder, ImageEncoderConfig | VideoEncoderConfig | JoinedEncoderConfig
+            self.encoder, ImageEncoderConfig | VideoEncoderConfig | TextImageEncoderConfig
         )
         if is_sound or is_seen:
             raise ConfigError(

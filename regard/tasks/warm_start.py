@@ -17,7 +17,7 @@ from regard.models.encoders import (
     BottleneckEncoder,
     BottleneckEncoderConfig,
     ImageEncoderConfig,
-    JoinedEncoderConfig,
+    TextImageEncoderConfig,
     TokenEncoderConfig,
 )
 from regard.models.interfaces import Encoder
@@ -52,7 +52,7 @@ def take_encoder(
     """Take over a run's encoder; where a text stands beside an image, only what sees the image."""
     source: SourceField
     config, settings = recipe.data.source, recipe.model.encoder
-    if isinstance(config, JoinedConfig) and isinstance(settings, JoinedEncoderConfig):
+    if isinstance(config, JoinedConfig) and isinstance(settings, TextImageEncoderConfig):
         eyes, encoder = find_image_encoder(init_from)
         settings, place = replace(settings, image=eyes), "encoder.image"
         texts = [read_pair(example.source)[0] for example in examples]

@@ -33,15 +33,15 @@ from regard.models.encoders import (
     BertEncoderConfig,
     BottleneckEncoderConfig,
     ConvolutionEncoderConfig,
+    EmbeddingEncoderConfig,
     HybridEncoderConfig,
-    JoinedEncoderConfig,
-    ListenerEncoderConfig,
+    PyramidalLstmEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
     SentencesEncoderConfig,
     SpeechEncoderConfig,
+    TextImageEncoderConfig,
     TokenEncoderConfig,
-    TokensEncoderConfig,
     TransformerEncoderConfig,
     VideoEncoderConfig,
     VitEncoderConfig,
@@ -214,7 +214,7 @@ ENCODER_CASES = {
     ],
     BertEncoderConfig: list(berts(BertEncoderConfig)),
     AlbertEncoderConfig: list(berts(partial(AlbertEncoderConfig, embedding_dim=6))),
-    TokensEncoderConfig: [TokensEncoderConfig(dim=8), TokensEncoderConfig(dim=5)],
+    EmbeddingEncoderConfig: [EmbeddingEncoderConfig(dim=8), EmbeddingEncoderConfig(dim=5)],
     SentencesEncoderConfig: list(sentence_readers()),
     VitEncoderConfig: list(vits()),
     ResnetEncoderConfig: [
@@ -232,12 +232,12 @@ ENCODER_CASES = {
         )
         for is_norm_first in (False, True)
     ],
-    ListenerEncoderConfig: [
-        ListenerEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
+    PyramidalLstmEncoderConfig: [
+        PyramidalLstmEncoderConfig(dim=3, num_layers=num_layers) for num_layers in (1, 2, 4)
     ],
     SpeechEncoderConfig: list(speech_readers()),
-    JoinedEncoderConfig: [
-        JoinedEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
+    TextImageEncoderConfig: [
+        TextImageEncoderConfig(text=text, image=ResnetEncoderConfig(widths=(4,), blocks=(1,)))
         for text in (*itertools.islice(rnn_encoders(), 2), TransformerEncoderConfig(dim=8))
     ],
     VideoEncoderConfig: [
@@ -293,7 +293,7 @@ TOLD_APART_BY = (
 
 def name_side(config):
     """The settings that tell the cases of a kind apart; of booleans, those that are true."""
-    if isinstance(config, JoinedEncoderConfig):
+    if isinstance(config, TextImageEncoderConfig):
         return f"joined-{name_side(config.text)}"
     if isinstance(config, BottleneckEncoderConfig):
         return f"{config.bottleneck.kind}-{config.of}-{name_side(config.encoder)}"

@@ -29,7 +29,7 @@ class PrefixDecoderConfig(TransformerConfig):
     kind: Literal["prefix"] = "prefix"
     """What kind of decoder this is."""
     source_weight: float = 0.0
-    """Weight of foretelling the source itself; above 0 it needs the encoder 'tokens' and a joint
+    """Weight of foretelling the source itself; above 0 it needs the encoder 'embedding' and a joint
     vocabulary."""
 
     def __post_init__(self) -> None:

@@ -9,14 +9,14 @@ from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
 from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.embedding import TokensEncoder, TokensEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoder, EmbeddingEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
-from regard.models.encoders.pyramidal_lstm import ListenerEncoder, ListenerEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
 from regard.models.encoders.speech_transformer import SpeechEncoder, SpeechEncoderConfig
-from regard.models.encoders.text_image import JoinedEncoder, JoinedEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoder, TextImageEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
@@ -38,18 +38,18 @@ TokenEncoderConfig = (
     | TransformerEncoderConfig
     | BertEncoderConfig
     | AlbertEncoderConfig
-    | TokensEncoderConfig
+    | EmbeddingEncoderConfig
 )
 """Encoders with a state for every token."""
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
-SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
+SoundEncoderConfig = PyramidalLstmEncoderConfig | SpeechEncoderConfig
 """Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
     TokenEncoderConfig
     | SentencesEncoderConfig
     | ImageEncoderConfig
-    | JoinedEncoderConfig
+    | TextImageEncoderConfig
     | VideoEncoderConfig
     | SoundEncoderConfig
     | BottleneckEncoderConfig
@@ -60,7 +60,7 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     TransformerEncoderConfig: TransformerEncoder,
     BertEncoderConfig: BertEncoder,
     AlbertEncoderConfig: AlbertEncoder,
-    TokensEncoderConfig: TokensEncoder,
+    EmbeddingEncoderConfig: EmbeddingEncoder,
     SentencesEncoderConfig: SentencesEncoder,
 }
 IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
@@ -68,10 +68,12 @@ IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     ResnetEncoderConfig: ResnetEncoder,
     HybridEncoderConfig: HybridEncoder,
 }
-JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
+JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    TextImageEncoderConfig: TextImageEncoder
+}
 VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
 SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    ListenerEncoderConfig: ListenerEncoder,
+    PyramidalLstmEncoderConfig: PyramidalLstmEncoder,
     SpeechEncoderConfig: SpeechEncoder,
 }
 
@@ -124,7 +126,7 @@ def max_tokens(config: object) -> int:
 
     Only learned positions come to an end.
     """
-    if isinstance(config, JoinedEncoderConfig):
+    if isinstance(config, TextImageEncoderConfig):
         return max_tokens(config.text)
     if isinstance(config, BottleneckEncoderConfig):
         return max_tokens(config.encoder)
@@ -156,11 +158,11 @@ __all__ = [
     "EncoderConfig",
     "HybridEncoder",
     "HybridEncoderConfig",
-    "JoinedEncoder",
-    "JoinedEncoderConfig",
+    "TextImageEncoder",
+    "TextImageEncoderConfig",
     "ImageEncoderConfig",
-    "ListenerEncoder",
-    "ListenerEncoderConfig",
+    "PyramidalLstmEncoder",
+    "PyramidalLstmEncoderConfig",
     "ResnetEncoder",
     "ResnetEncoderConfig",
     "RnnEncoder",
@@ -172,8 +174,8 @@ __all__ = [
     "SpeechEncoder",
     "SpeechEncoderConfig",
     "TokenEncoderConfig",
-    "TokensEncoder",
-    "TokensEncoderConfig",
+    "EmbeddingEncoder",
+    "EmbeddingEncoderConfig",
     "TransformerEncoder",
     "TransformerEncoderConfig",
     "VideoEncoder",

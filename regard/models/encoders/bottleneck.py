@@ -15,14 +15,14 @@ from regard.models.bottlenecks import (
 from regard.models.encoders.albert import AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoderConfig
 from regard.models.encoders.convolutional import ConvolutionEncoderConfig
-from regard.models.encoders.embedding import TokensEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoderConfig
-from regard.models.encoders.pyramidal_lstm import ListenerEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.sentences import SentencesEncoderConfig
 from regard.models.encoders.speech_transformer import SpeechEncoderConfig
-from regard.models.encoders.text_image import JoinedEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoderConfig
@@ -34,14 +34,14 @@ WideEncoderConfig = (
     | TransformerEncoderConfig
     | BertEncoderConfig
     | AlbertEncoderConfig
-    | TokensEncoderConfig
+    | EmbeddingEncoderConfig
     | SentencesEncoderConfig
     | VitEncoderConfig
     | ResnetEncoderConfig
     | HybridEncoderConfig
-    | JoinedEncoderConfig
+    | TextImageEncoderConfig
     | VideoEncoderConfig
-    | ListenerEncoderConfig
+    | PyramidalLstmEncoderConfig
     | SpeechEncoderConfig
 )
 """What can be narrowed: every other encoder."""

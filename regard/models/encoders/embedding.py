@@ -10,10 +10,10 @@ from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokensEncoderConfig:
+class EmbeddingEncoderConfig:
     """Embeddings and nothing else."""
 
-    kind: Literal["tokens"] = "tokens"
+    kind: Literal["embedding"] = "embedding"
     """What kind of encoder this is."""
     dim: int = 256
     """Width of the embeddings."""
@@ -22,10 +22,10 @@ class TokensEncoderConfig:
         at_least("dim", self.dim, 1)
 
 
-class TokensEncoder(TokenEncoder):
+class EmbeddingEncoder(TokenEncoder):
     """Hands the embeddings of the source over, each blind to the others."""
 
-    def __init__(self, config: TokensEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: EmbeddingEncoderConfig, vocab_size: int) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.embedding = nn.Embedding(vocab_size, config.dim)

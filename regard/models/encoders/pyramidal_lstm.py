@@ -1,4 +1,4 @@
-"""The listener: a pyramid of recurrent layers over sound, each half as long as the one below."""
+"""Pyramidal LSTM encoder: a stack of recurrent layers over sound, each half as long as the one below."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,10 +13,10 @@ from regard.models.recurrent import BothWays
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListenerEncoderConfig:
+class PyramidalLstmEncoderConfig:
     """A pyramid of LSTMs that read in both directions."""
 
-    kind: Literal["listener"] = "listener"
+    kind: Literal["pyramidal_lstm"] = "pyramidal_lstm"
     """What kind of encoder this is."""
     dim: int = 256
     """Width of a layer's states in each direction; both together are the memory's."""
@@ -31,7 +31,7 @@ class ListenerEncoderConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 
-class ListenerEncoder(Encoder):
+class PyramidalLstmEncoder(Encoder):
     """Listens with a pyramid of bidirectional LSTMs (Chan et al. 2016, eq. 3-5).
 
     One state stands for 2^(layers - 1) frames, so that a decoder has few places to look at.
@@ -41,7 +41,7 @@ class ListenerEncoder(Encoder):
         size: The number of mel bins of a frame.
     """
 
-    def __init__(self, config: ListenerEncoderConfig, size: tuple[int]) -> None:
+    def __init__(self, config: PyramidalLstmEncoderConfig, size: tuple[int]) -> None:
         super().__init__()
         self.memory_dim = 2 * config.dim
         self.num_joined: int = 2 ** (config.num_layers - 1)

@@ -33,7 +33,7 @@ WORDS: dict[type, type[TokenEncoder]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedEncoderConfig:
+class TextImageEncoderConfig:
     """An encoder for the text and one for the image."""
 
     kind: Literal["joined"] = "joined"
@@ -62,7 +62,7 @@ class JoinedEncoderConfig:
             )
 
 
-class JoinedEncoder(TokenEncoder):
+class TextImageEncoder(TokenEncoder):
     """Reads a text and an image; a decoder may look at words and at cells alike.
 
     Where there are blocks after that, what is summed up is their states, else half the text and
@@ -73,7 +73,7 @@ class JoinedEncoder(TokenEncoder):
         size: The number of tokens, and the shape of the image.
     """
 
-    def __init__(self, config: JoinedEncoderConfig, size: JoinedSize) -> None:
+    def __init__(self, config: TextImageEncoderConfig, size: JoinedSize) -> None:
         super().__init__()
         vocab_size, shape = size
         self.text = WORDS[type(config.text)](config.text, vocab_size)
@@ -117,7 +117,7 @@ class JoinedEncoder(TokenEncoder):
         return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)
 
 
-def _build_blocks(config: JoinedEncoderConfig, dim: int) -> tuple[TransformerBlocks, nn.Module]:
+def _build_blocks(config: TextImageEncoderConfig, dim: int) -> tuple[TransformerBlocks, nn.Module]:
     if not config.num_layers:
         return TransformerBlocks(), nn.Identity()
     settings = BlockConfig(

@@ -14,7 +14,7 @@ from regard.data.example import Example
 from regard.data.labels import LabelledBatch
 from regard.data.modality import JoinedField
 from regard.models.classifier import Classifier
-from regard.models.encoders import JoinedEncoder, VideoEncoder, VitEncoder
+from regard.models.encoders import TextImageEncoder, VideoEncoder, VitEncoder
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.tasks.prediction import AttentionMap, as_picture, cell_names
 
@@ -99,7 +99,7 @@ def _look(
 
 def _mixing(encoder: Encoder) -> torch.nn.Module | None:
     """Return the blocks, if any, in which words and cells, or cells of all frames, look around."""
-    if isinstance(encoder, JoinedEncoder):
+    if isinstance(encoder, TextImageEncoder):
         return encoder.blocks if len(encoder.blocks) else None
     if isinstance(encoder, VideoEncoder) and _has_attention(encoder.over_time):
         return encoder.over_time
@@ -108,7 +108,7 @@ def _mixing(encoder: Encoder) -> torch.nn.Module | None:
 
 def _eyes(encoder: Encoder) -> Encoder:
     """Return what sees: in a joined encoder without blocks, words and image meet only later."""
-    return encoder.image if isinstance(encoder, JoinedEncoder) else encoder
+    return encoder.image if isinstance(encoder, TextImageEncoder) else encoder
 
 
 def _activation_map(

@@ -12,7 +12,7 @@ from regard.data.audio.wav import read_file
 from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
-from regard.models.encoders import ListenerEncoderConfig
+from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.runs.long_audio import Heard, join, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.task import Predictor
@@ -28,7 +28,7 @@ def listener():
     recipe = Recipe(
         data=DataConfig(source=AudioConfig(num_mels=12, max_seconds=5)),
         model=ModelConfig(
-            encoder=ListenerEncoderConfig(dim=6, num_layers=2),
+            encoder=PyramidalLstmEncoderConfig(dim=6, num_layers=2),
             decoder=BahdanauDecoderConfig(dim=8, embedding_dim=4, attention_dim=5),
         ),
         search=SearchConfig(beams=2, max_ratio=0.05, max_extra=4),

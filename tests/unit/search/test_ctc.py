@@ -153,7 +153,7 @@ def test_the_best_path_is_the_likeliest_of_all(emissions):
 @pytest.fixture
 def joint(tiny_configs, build, recordings):
     """A scorer of both, over three recordings."""
-    plain = tiny_configs["listener-luong-gru"]
+    plain = tiny_configs["pyramidal_lstm-luong-gru"]
     config = ModelConfig(encoder=plain.encoder, decoder=plain.decoder, ctc=CtcHeadConfig())
     with torch.inference_mode():
         model = build(config).double()

@@ -6,14 +6,14 @@ from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
 from regard.models.decoders import PrefixDecoderConfig
-from regard.models.encoders import TokensEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders import EmbeddingEncoderConfig, TransformerEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
 
 
 def config(**changes):
     return ModelConfig(
-        encoder=TokensEncoderConfig(dim=8),
+        encoder=EmbeddingEncoderConfig(dim=8),
         decoder=PrefixDecoderConfig(**{**SIZES, "is_norm_first": True, **changes}),
         ties="all",
     )
@@ -83,7 +83,7 @@ def test_maps_are_the_share_of_the_source(model, sentences):
 
 
 def test_foretelling_the_source_needs_an_encoder_that_has_not_read_it():
-    with pytest.raises(ConfigError, match="needs the encoder 'tokens'.*is 'transformer'"):
+    with pytest.raises(ConfigError, match="needs the encoder 'embedding'.*is 'transformer'"):
         ModelConfig(
             encoder=TransformerEncoderConfig(**SIZES),
             decoder=PrefixDecoderConfig(**SIZES, source_weight=0.1),

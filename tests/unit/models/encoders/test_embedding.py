@@ -2,11 +2,11 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.encoders import TokensEncoder, TokensEncoderConfig
+from regard.models.encoders import EmbeddingEncoder, EmbeddingEncoderConfig
 
 
 def test_memory_is_the_embeddings_and_the_tokens():
-    encoder = TokensEncoder(TokensEncoderConfig(dim=4), 9)
+    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(dim=4), 9)
     values, mask = torch.tensor([[3, 5, 0]]), torch.tensor([[True, True, False]])
     memory = encoder(values, mask)
     assert torch.equal(memory.states, encoder.embedding(values) * 2)
@@ -16,4 +16,4 @@ def test_memory_is_the_embeddings_and_the_tokens():
 
 def test_width_has_a_limit():
     with pytest.raises(ConfigError, match="`dim` must be at least 1, but is 0"):
-        TokensEncoderConfig(dim=0)
+        EmbeddingEncoderConfig(dim=0)

@@ -2,13 +2,15 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.encoders import ListenerEncoder, ListenerEncoderConfig
+from regard.models.encoders import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
 from regard.models.encoders.pyramidal_lstm import join_pairs
 
 
 def build_encoder(num_layers, num_mels=5):
     torch.manual_seed(0)
-    return ListenerEncoder(ListenerEncoderConfig(dim=3, num_layers=num_layers), (num_mels,)).eval()
+    return PyramidalLstmEncoder(
+        PyramidalLstmEncoderConfig(dim=3, num_layers=num_layers), (num_mels,)
+    ).eval()
 
 
 def test_neighbours_are_put_side_by_side():
@@ -55,4 +57,4 @@ def test_frames_are_told_which_state_they_went_into(recordings):
 
 def test_a_pyramid_has_a_layer():
     with pytest.raises(ConfigError, match="`num_layers` must be at least 1, but is 0"):
-        ListenerEncoderConfig(num_layers=0)
+        PyramidalLstmEncoderConfig(num_layers=0)

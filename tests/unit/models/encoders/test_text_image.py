@@ -6,10 +6,10 @@ from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import (
     ConvolutionEncoderConfig,
     HybridEncoderConfig,
-    JoinedEncoder,
-    JoinedEncoderConfig,
     ResnetEncoderConfig,
     RnnEncoderConfig,
+    TextImageEncoder,
+    TextImageEncoderConfig,
     TransformerEncoderConfig,
     VitEncoderConfig,
     max_tokens,
@@ -30,14 +30,14 @@ SIZE = 11, (3, 4, 6)
 
 
 def settings(text="transformer", image="vit", **changes):
-    return JoinedEncoderConfig(
+    return TextImageEncoderConfig(
         **{"text": TEXTS[text], "image": IMAGES[image], "num_heads": 2, "dropout": 0.0, **changes}
     )
 
 
 def build(**changes):
     torch.manual_seed(0)
-    return JoinedEncoder(settings(**changes), SIZE).eval()
+    return TextImageEncoder(settings(**changes), SIZE).eval()
 
 
 @pytest.fixture
@@ -123,16 +123,16 @@ def test_a_pooling_that_would_take_a_corner_of_the_image_for_a_word_is_refused(p
 def test_words_must_not_share_states():
     text = TransformerEncoderConfig(pooling=2)
     with pytest.raises(ConfigError, match=r"`text.pooling` must be 1 .* but is 2"):
-        JoinedEncoderConfig(text=text)
+        TextImageEncoderConfig(text=text)
 
 
 @pytest.mark.parametrize(("name", "value"), [("num_layers", -1), ("num_heads", 0), ("dropout", 1)])
 def test_limits(name, value):
     with pytest.raises(ConfigError, match=f"`{name}` must be"):
-        JoinedEncoderConfig(**{name: value})
+        TextImageEncoderConfig(**{name: value})
 
 
 def test_learned_positions_of_the_text_come_to_an_end():
     text = TransformerEncoderConfig(positions="learned", max_length=7)
     assert max_tokens(settings(text="transformer")) == 0
-    assert max_tokens(JoinedEncoderConfig(text=text)) == 7
+    assert max_tokens(TextImageEncoderConfig(text=text)) == 7

@@ -9,8 +9,8 @@ from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import PrefixDecoderConfig
 from regard.models.encoders import (
+    EmbeddingEncoderConfig,
     SentencesEncoderConfig,
-    TokensEncoderConfig,
     TransformerEncoderConfig,
 )
 from regard.models.heads.copying import CoverageAttention, PointerConfig
@@ -194,7 +194,7 @@ def test_prefix_decoder_does_not_copy():
         r"`decoder\.kind` is 'prefix', which reads the source itself\. Set .+ to 'none'\.$",
     ):
         ModelConfig(
-            encoder=TokensEncoderConfig(), decoder=PrefixDecoderConfig(), copying=PointerConfig()
+            encoder=EmbeddingEncoderConfig(), decoder=PrefixDecoderConfig(), copying=PointerConfig()
         )
 
 

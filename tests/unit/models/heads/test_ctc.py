@@ -7,7 +7,7 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.models.build import ModelConfig, build_model
-from regard.models.encoders import ListenerEncoderConfig
+from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHead, CtcHeadConfig, align, labelling_loss
 from regard.models.interfaces import Emissions, Memory
 
@@ -101,7 +101,7 @@ def test_the_head_says_log_probabilities_of_real_states():
 
 
 def test_a_model_with_a_head_says_what_its_states_stand_for(recordings):
-    config = ModelConfig(encoder=ListenerEncoderConfig(dim=3), ctc=CtcHeadConfig(weight=0.5))
+    config = ModelConfig(encoder=PyramidalLstmEncoderConfig(dim=3), ctc=CtcHeadConfig(weight=0.5))
     model = build_model(config, source_size=(5,), target_vocab_size=11)
     output = model(recordings.source, recordings.mask, recordings.targets)
     assert output.emissions.log_probs.shape == (3, 3, 12)

@@ -4,7 +4,7 @@ import torch
 from regard.data.audio.field import AudioConfig
 from regard.data.datasets.catalog import find_data
 from regard.models.classifier import ClassifierConfig
-from regard.models.encoders import ListenerEncoderConfig
+from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.recipe import ClassificationDataConfig, ClassificationRecipe
 
@@ -16,7 +16,7 @@ def task(request):
     recipe = ClassificationRecipe(
         data=ClassificationDataConfig(source=AudioConfig(num_mels=12)),
         model=ClassifierConfig(
-            encoder=ListenerEncoderConfig(dim=5, num_layers=2), pooling=request.param
+            encoder=PyramidalLstmEncoderConfig(dim=5, num_layers=2), pooling=request.param
         ),
     )
     return ClassificationTask.prepare(recipe, EXAMPLES, device=torch.device("cpu"))

@@ -10,7 +10,7 @@ from regard.data.example import Example
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
-from regard.models.encoders import ListenerEncoderConfig
+from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.runs.ensemble import assemble
 from regard.search.forced import force
@@ -33,7 +33,7 @@ def make_recipe(weight=0.3, **search):
     return Recipe(
         data=DataConfig(source=AudioConfig(num_mels=8), target=TokenizerConfig(kind="word")),
         model=ModelConfig(
-            encoder=ListenerEncoderConfig(dim=6, num_layers=3),
+            encoder=PyramidalLstmEncoderConfig(dim=6, num_layers=3),
             decoder=BahdanauDecoderConfig(embedding_dim=5, dim=8, attention_dim=4),
             ctc=CtcHeadConfig(weight=weight),
         ),
