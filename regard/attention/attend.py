@@ -11,15 +11,15 @@ from regard.attention.masks import causal
 
 
 class Attention(nn.Module):
-    """What every attention module is: its output is a context and, if asked for, weights.
+    """Base class of attention modules: the output is a context, then weights or None.
 
-    `needs_weights` is switched on by `record` for as long as it looks. A module that can answer
-    faster without weights returns None in their place while it is off.
+    `needs_weights` is switched on by `record` while it records. A module that is faster without
+    weights returns None in their place while it is off.
     """
 
     needs_weights = False
     is_self = False
-    """Whether queries and keys are one text, as in a transformer's encoder."""
+    """Whether queries and keys come from one sequence, as in a transformer's encoder."""
 
 
 def weigh(scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
@@ -63,6 +63,14 @@ def mix(weights: Tensor, values: Tensor) -> Tensor:
     return weights.to(values.dtype) @ values
 
 
+def scaled_dot(queries: Tensor, keys: Tensor) -> Tensor:
+    """Score queries (..., Q, D) against keys (..., K, D): q · k / √D, (..., Q, K).
+
+    Vaswani et al. 2017, eq. 1: the variance stays one however wide they are.
+    """
+    return queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
+
+
 def attend(
     queries: Tensor,
     keys: Tensor,
@@ -74,10 +82,10 @@ def attend(
     dropout: float = 0.0,
     needs_weights: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Answer queries with scaled dot-product attention.
+    """Compute scaled dot-product attention.
 
     Vaswani et al. 2017, eq. 1. Without `needs_weights` torch's fused kernel does it all and never
-    writes the weights down, unless that is slow; with it, the explicit road returns them. Both
+    stores the weights, unless that is slow; with it, the explicit computation returns them. Both
     give one result.
 
     Args:
@@ -86,7 +94,7 @@ def attend(
         values: (B, H, K, E), as many heads as the keys.
         mask: (B, H, Q, K) or broadcastable, bool, True = may attend.
         bias: (B, H, Q, K) or broadcastable, added to the scaled scores.
-        is_causal: Each query sees the keys up to its own place, the queries being the last ones.
+        is_causal: Each query sees the keys up to its own position, the queries being the last.
         dropout: Share of the weights that are dropped.
         needs_weights: Whether weights are returned.
 
@@ -117,10 +125,10 @@ def attend(
 
 
 def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
-    """Tell whether the explicit road is the quicker one, as in some training on a CPU.
+    """Return whether the explicit computation is faster, as in some training on a CPU.
 
     There torch has no fused kernel with dropout, and the backward pass of the one without takes
-    more than five times as long in bf16 as the explicit road.
+    more than five times as long in bf16 as the explicit computation.
     """
     is_trained = queries.device.type == "cpu" and queries.requires_grad
     return is_trained and (dropout > 0 or queries.dtype == torch.bfloat16)
@@ -137,14 +145,13 @@ def _attend_explicitly(
 ) -> tuple[Tensor, Tensor]:
     group = queries.shape[1] // keys.shape[1]
     if group > 1:
-        keys, values = (heads.repeat_interleave(group, dim=1) for heads in (keys, values))
-    scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])  # (B, H, Q, K)
-    weights = weigh(scores, mask, bias)
+        keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
+    weights = weigh(scaled_dot(queries, keys), mask, bias)
     return mix(drop(weights, dropout), values), weights
 
 
 def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """Make of mask and bias the one thing that the fused kernel takes."""
+    """Join mask and bias into the one tensor that the fused kernel takes."""
     if bias is None:
         return mask
     bias = bias.to(dtype)

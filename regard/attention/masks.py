@@ -40,8 +40,8 @@ def recent(
         (Q, K), True in a band on and below the diagonal.
     """
     rows = torch.arange(num_keys - num_queries, num_keys, device=device)[:, None]
-    places = torch.arange(num_keys, device=device)
-    return (places <= rows) & (places > rows - window)  # (Q, K)
+    positions = torch.arange(num_keys, device=device)
+    return (positions <= rows) & (positions > rows - window)  # (Q, K)
 
 
 def window(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
@@ -57,8 +57,8 @@ def window(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
     Returns:
         (..., Q, K).
     """
-    places = torch.arange(num_keys, device=centres.device)
-    return (places - centres[..., None]).abs() <= half_width  # (..., Q, K)
+    positions = torch.arange(num_keys, device=centres.device)
+    return (positions - centres[..., None]).abs() <= half_width  # (..., Q, K)
 
 
 def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:

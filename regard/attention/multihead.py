@@ -1,4 +1,4 @@
-"""Multi-head attention: the same question asked in several subspaces at once."""
+"""Multi-head attention: attention in several subspaces at once."""
 
 from typing import TYPE_CHECKING
 
@@ -6,18 +6,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention, attend
+from regard.attention.cache import KeyValueCache
 from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
 
-Heads = tuple[Tensor, Tensor]
+KeyValue = tuple[Tensor, Tensor]
 """Keys and values by head, each (B, H, K, E)."""
-
-Places = tuple[Tensor, Tensor]
-"""Where queries and keys stand in their text, (Q,) and (K,)."""
 
 
 def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
-    """Let every vector attend to every vector, itself included, with nothing to learn.
+    """Let every vector attend to every vector, itself included, without parameters.
 
     The lectures' first step: queries, keys and values are the inputs themselves.
 
@@ -35,18 +33,18 @@ def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, 
 
 
 class MultiHeadAttention(Attention):
-    """Projects queries, keys and values, attends in every head, and joins the answers.
+    """Projects queries, keys and values, attends in every head, and joins the contexts.
 
     Vaswani et al. 2017, section 3.2.2. With fewer key heads, groups of query heads share one
     (Ainslie et al. 2023); one key head is multi-query attention (Shazeer 2019).
 
     Args:
-        dim: Width of the queries and of the answer.
+        dim: Width of the queries and of the output.
         num_heads: Number of query heads.
         num_key_heads: Number of key and value heads; 0 = as many as query heads.
         memory_dim: Width of what keys and values come from; 0 = `dim`.
         dropout: Share of the weights that are dropped in training.
-        positions: How order is told, where queries and keys share one text.
+        positions: How order is encoded, where queries and keys share one sequence.
     """
 
     def __init__(
@@ -69,109 +67,140 @@ class MultiHeadAttention(Attention):
             )
         self.head_dim = dim // num_heads
         self.dropout = dropout
-        self.positions = positions
+        self.positions = positions or Positions(dim=dim, num_heads=num_heads)
         self.query_map = nn.Linear(dim, dim)
         self.key_map = nn.Linear(memory_dim or dim, num_key_heads * self.head_dim)
         self.value_map = nn.Linear(memory_dim or dim, num_key_heads * self.head_dim)
         self.output_map = nn.Linear(dim, dim)
 
-    def prepare(self, states: Tensor, *, first: int = 0) -> Heads:
-        """Make keys and values of states (B, K, D), the first of which stands at place `first`."""
-        keys, values = self._split(self.key_map(states)), self._split(self.value_map(states))
-        places = torch.arange(first, first + states.shape[1], device=states.device)
-        return self._rotate(keys, (places, places)), values
+    def project(self, states: Tensor, positions: Tensor | None = None) -> KeyValue:
+        """Compute keys and values (B, H, K, E) of states (B, K, D) at positions (K,), if any."""
+        keys, values = (
+            _split(each(states), self.head_dim) for each in (self.key_map, self.value_map)
+        )
+        return keys if positions is None else self.positions.rotate(keys, positions), values
 
-    def forward(
+    def attend(
         self,
         states: Tensor,
-        heads: Heads,
+        key_value: KeyValue,
         *,
         mask: Tensor | None = None,
         is_causal: bool = False,
-        places: Places | None = None,
+        key_positions: Tensor | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Let states (B, Q, D) ask the prepared heads.
+        """Attend from states (B, Q, D) to projected keys and values (B, H, K, E).
 
         Args:
             states: (B, Q, D).
-            heads: What `prepare` made, keys and values (B, H, K, E).
+            key_value: What `project` returned.
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
-            is_causal: Whether each query sees the keys up to its own place only.
-            places: Where queries and keys stand; if not given, the keys are a text from its first
-                place on, and the queries its last ones.
+            is_causal: Whether each query sees the keys up to its own position only.
+            key_positions: (K,), if order matters; the last ones are those of the queries.
 
         Returns:
-            The answer (B, Q, D), and the weights (B, H, Q, K) while somebody records.
+            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
         """
-        keys, values = heads
-        if places is None and self.positions is not None:
-            all_places = torch.arange(keys.shape[2], device=states.device)
-            places = all_places[keys.shape[2] - states.shape[1] :], all_places
-        queries = self._rotate(self._split(self.query_map(states)), places)  # (B, H, Q, E)
-        heads = keys.to(queries.dtype), values.to(queries.dtype)
-        context, weights = self.ask(queries, heads, mask=mask, is_causal=is_causal, places=places)
-        answer: Tensor = self.output_map(context.transpose(1, 2).flatten(2))  # (B, Q, D)
-        return answer, weights
+        queries = _split(self.query_map(states), self.head_dim)  # (B, H, Q, E)
+        if key_positions is not None:
+            queries = self.positions.rotate(queries, key_positions[-states.shape[1] :])
+        context, weights = self.attend_heads(
+            queries, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
+        )
+        output: Tensor = self.output_map(context.transpose(1, 2).flatten(2))  # (B, Q, D)
+        return output, weights
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
-    def ask(
+    def attend_heads(
         self,
         queries: Tensor,
-        heads: Heads,
+        key_value: KeyValue,
         *,
         mask: Tensor | None,
         is_causal: bool,
-        places: Places | None,
+        key_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Let queries (B, H, Q, E) attend; return contexts like them, and weights or nothing."""
+        """Return contexts (B, H, Q, E) of queries (B, H, Q, E), and weights or None."""
+        bias = None
+        if key_positions is not None:
+            bias = self.positions.bias(queries, key_positions[-queries.shape[2] :], key_positions)
         return attend(
             queries,
-            *heads,
+            *(part.to(queries.dtype) for part in key_value),
             mask=mask if mask is None else mask[:, None],
-            bias=self.bias(queries, places),
+            bias=bias,
             is_causal=is_causal,
             dropout=self.dropout if self.training else 0.0,
             needs_weights=self.needs_weights,
         )
 
-    def bias(self, queries: Tensor, places: Places | None) -> Tensor | None:
-        """Return what places add to the scores of queries (B, H, Q, E), or nothing."""
-        if self.positions is None or places is None:
-            return None
-        return self.positions.bias(queries, *places)
 
-    def _split(self, projected: Tensor) -> Tensor:
-        by_head = projected.view(*projected.shape[:2], -1, self.head_dim)
-        return by_head.transpose(1, 2)  # (B, H, L, E)
+class CrossAttention(MultiHeadAttention):
+    """Attention from one sequence to another."""
 
-    def _rotate(self, vectors: Tensor, places: Places | None) -> Tensor:
-        if self.positions is None or places is None:
-            return vectors
-        return self.positions.rotate(vectors, places[0])
+    def forward(
+        self, states: Tensor, memory: Tensor | KeyValue, *, mask: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from states to a memory.
+
+        Args:
+            states: (B, Q, D).
+            memory: (B, K, D), or its keys and values where they were projected before.
+            mask: (B, Q, K) or broadcastable, bool, True = may attend.
+
+        Returns:
+            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
+        """
+        key_value = self.project(memory) if isinstance(memory, Tensor) else memory
+        return self.attend(states, key_value, mask=mask)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class SelfAttention(MultiHeadAttention):
-    """A text that looks at itself: queries, keys and values come from the same states."""
+    """Attention within one sequence: queries, keys and values come from the same states."""
 
     is_self = True
 
-    def nothing(self, batch: int) -> Heads:
-        """Return the heads of texts of which nothing is read yet."""
-        num_heads = self.key_map.out_features // self.head_dim
-        empty = self.key_map.weight.new_empty(batch, num_heads, 0, self.head_dim)
-        return empty, empty
+    def forward(
+        self,
+        states: Tensor,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend from states (B, Q, D) to themselves and, if given, to the cached positions.
 
-    def extend(
-        self, states: Tensor, past: Heads | None = None, *, first: int | None = None
-    ) -> Heads:
-        """Return the heads of a text that goes on with states (B, L, D) after its past.
+        Args:
+            states: (B, Q, D).
+            mask: (B, Q, K) or broadcastable, bool, True = may attend.
+            is_causal: Whether each position sees itself and those before it only.
+            cache: Keys and values of the positions before; those of the states are added to it.
 
-        The states' first place is `first`; if not given, the past is the whole text before them.
+        Returns:
+            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
         """
-        num_past = 0 if past is None else past[0].shape[2]
-        keys, values = self.prepare(states, first=num_past if first is None else first)
-        if past is None or not num_past:
-            return keys, values
-        return torch.cat([past[0], keys], dim=2), torch.cat([past[1], values], dim=2)
+        key_value, key_positions = self.extend(states, cache)
+        return self.attend(
+            states, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
+        )
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def extend(self, states: Tensor, cache: KeyValueCache | None) -> tuple[KeyValue, Tensor]:
+        """Return keys and values (B, H, K, E) up to the last state, and their positions (K,)."""
+        first = 0 if cache is None else cache.position
+        positions = torch.arange(first, first + states.shape[1], device=states.device)
+        key_value = self.project(states, positions)
+        if cache is None:
+            return key_value, positions
+        key_value = cache.append(*key_value)
+        end = first + states.shape[1]
+        return key_value, torch.arange(end - key_value[0].shape[2], end, device=states.device)
+
+
+def _split(projected: Tensor, head_dim: int) -> Tensor:
+    """Split projected states (B, L, D) by head: (B, H, L, E)."""
+    return projected.view(*projected.shape[:2], -1, head_dim).transpose(1, 2)

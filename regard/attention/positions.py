@@ -37,24 +37,26 @@ class Positions(nn.Module):
         self.max_length = max_length
         self.is_causal = is_causal
 
-    def embed(self, places: Tensor) -> Tensor | None:
-        """Return what is added to the embeddings at `places` (L,): (L, D), or nothing."""
+    def embed(self, positions: Tensor) -> Tensor | None:
+        """Return what is added to the embeddings at `positions` (L,): (L, D), or nothing."""
         return None
 
     def check_length(self, length: int) -> None:
         """Raise a `ConfigError` if a text of so many tokens is too long; most have no limit."""
 
-    def rotate(self, vectors: Tensor, places: Tensor) -> Tensor:
-        """Turn queries or keys (B, H, L, E) according to their `places` (L,)."""
+    def rotate(self, vectors: Tensor, positions: Tensor) -> Tensor:
+        """Turn queries or keys (B, H, L, E) according to their `positions` (L,)."""
         return vectors
 
-    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor | None:
+    def bias(
+        self, queries: Tensor, query_positions: Tensor, key_positions: Tensor
+    ) -> Tensor | None:
         """Return what is added to the scaled scores: (B, H, Q, K) or broadcastable, or nothing.
 
         Args:
             queries: (B, H, Q, E).
-            query_places: (Q,).
-            key_places: (K,).
+            query_positions: (Q,).
+            key_positions: (K,).
         """
         return None
 
@@ -62,17 +64,17 @@ class Positions(nn.Module):
 class SinusoidalPositions(Positions):
     """Sines and cosines of falling frequency, added (Vaswani et al. 2017, section 3.5)."""
 
-    def embed(self, places: Tensor) -> Tensor:
+    def embed(self, positions: Tensor) -> Tensor:
         """Return sin in the even and cos in the odd columns, (L, D)."""
-        return sinusoids(places, self.dim)
+        return sinusoids(positions, self.dim)
 
 
 class HalvedSinusoidalPositions(Positions):
     """The same sines and cosines in another order, as Marian keeps them."""
 
-    def embed(self, places: Tensor) -> Tensor:
+    def embed(self, positions: Tensor) -> Tensor:
         """Return all sines in the first half of the columns and all cosines after them, (L, D)."""
-        table = sinusoids(places, self.dim)
+        table = sinusoids(positions, self.dim)
         return torch.cat([table[:, 0::2], table[:, 1::2]], dim=-1)  # (L, D)
 
 
@@ -80,13 +82,13 @@ class GridPositions(Positions):
     """Sines and cosines of the row in one half of the columns, of the column in the other.
 
     Dosovitskiy et al. 2021, appendix D.4, as the fixed positions of Chen et al. 2021 and of He et
-    al. 2022. Cells are counted row by row; places before the first cell are told nothing.
+    al. 2022. Cells are counted row by row; positions before the first cell are told nothing.
 
     Args:
         dim: Width of the model.
         num_heads: Number of query heads.
         num_columns: Columns of the grid.
-        num_before: Places before the first cell.
+        num_before: Positions before the first cell.
     """
 
     def __init__(self, *, dim: int, num_heads: int, num_columns: int, num_before: int = 0) -> None:
@@ -94,9 +96,9 @@ class GridPositions(Positions):
         self.num_columns = num_columns
         self.num_before = num_before
 
-    def embed(self, places: Tensor) -> Tensor:
-        """Return what tells row and column of the places, (L, D)."""
-        cells = places - self.num_before
+    def embed(self, positions: Tensor) -> Tensor:
+        """Return what tells row and column of the positions, (L, D)."""
+        cells = positions - self.num_before
         rows, columns = cells // self.num_columns, cells % self.num_columns
         half = self.dim // 2
         told = torch.cat([sinusoids(rows, half), sinusoids(columns, self.dim - half)], dim=-1)
@@ -104,7 +106,7 @@ class GridPositions(Positions):
 
 
 class LearnedPositions(Positions):
-    """A learned vector for every place, added; there is a longest text."""
+    """A learned vector for every position, added; there is a longest text."""
 
     def __init__(
         self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
@@ -113,13 +115,13 @@ class LearnedPositions(Positions):
         self.embedding = nn.Embedding(max_length, dim)
         nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
 
-    def embed(self, places: Tensor) -> Tensor:
-        """Return the vectors of the places, (L, D)."""
-        found: Tensor = self.embedding(places)
+    def embed(self, positions: Tensor) -> Tensor:
+        """Return the vectors of the positions, (L, D)."""
+        found: Tensor = self.embedding(positions)
         return found
 
     def check_length(self, length: int) -> None:
-        """Raise a `ConfigError` if a text has more places than there are vectors."""
+        """Raise a `ConfigError` if a text has more positions than there are vectors."""
         if length > self.max_length:
             raise ConfigError(
                 f"`max_length` must be at least the length of the text ({length} tokens) with "
@@ -129,16 +131,16 @@ class LearnedPositions(Positions):
 
 
 class RotaryPositions(Positions):
-    """Turns each pair of columns by an angle that grows with the place (Su et al. 2021).
+    """Turns each pair of columns by an angle that grows with the position (Su et al. 2021).
 
     The product of a query and a key then depends on their distance alone.
     """
 
-    def rotate(self, vectors: Tensor, places: Tensor) -> Tensor:
+    def rotate(self, vectors: Tensor, positions: Tensor) -> Tensor:
         """Turn queries or keys (B, H, L, E); column i is paired with column i + E/2."""
         half = vectors.shape[-1] // 2
-        rates = _rates(half, places.device)
-        angles = places[:, None] * rates  # a row a place, a column a pair
+        rates = _rates(half, positions.device)
+        angles = positions[:, None] * rates  # a row a position, a column a pair
         cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
         first, second = vectors[..., :half], vectors[..., half : 2 * half]
         turned = [first * cos - second * sin, second * cos + first * sin]
@@ -161,9 +163,9 @@ class ShawPositions(Positions):
         self.embedding = nn.Embedding(2 * self.REACH + 1, self.head_dim)
         nn.init.normal_(self.embedding.weight, 0.0, self.head_dim**-0.5)
 
-    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+    def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return q · a_ij / √E, (B, H, Q, K)."""
-        distance = key_places - query_places[:, None]  # (Q, K)
+        distance = key_positions - query_positions[:, None]  # (Q, K)
         index = distance.clamp(-self.REACH, self.REACH) + self.REACH
         # Every query against every distance first, then each pair picks its own.
         scores = queries @ self.embedding.weight.to(queries.dtype).T  # (B, H, Q, any width)
@@ -187,14 +189,14 @@ class BucketPositions(Positions):
         self.embedding = nn.Embedding(self.NUM_BUCKETS, num_heads)
         nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
 
-    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+    def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return one number for each head and distance, (1, H, Q, K)."""
-        buckets = self.bucket(key_places - query_places[:, None])  # (Q, K)
+        buckets = self.bucket(key_positions - query_positions[:, None])  # (Q, K)
         found: Tensor = self.embedding(buckets)  # (Q, K, H)
         return found.permute(2, 0, 1)[None]  # (1, H, Q, K)
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """Return the bucket of each distance, key place minus query place."""
+        """Return the bucket of each distance, key position minus query position."""
         num, base = self.NUM_BUCKETS, torch.zeros_like(distance)
         if self.is_causal:
             back = (-distance).clamp(min=0)
@@ -212,16 +214,16 @@ class BucketPositions(Positions):
 class AlibiPositions(Positions):
     """A penalty that grows with the distance, each head with its own slope (Press et al. 2022)."""
 
-    def bias(self, queries: Tensor, query_places: Tensor, key_places: Tensor) -> Tensor:
+    def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return minus slope times distance, (1, H, Q, K)."""
         slopes = torch.tensor(alibi_slopes(self.num_heads), device=queries.device)
-        distance = (key_places - query_places[:, None]).abs()  # (Q, K)
+        distance = (key_positions - query_positions[:, None]).abs()  # (Q, K)
         return -(slopes[:, None, None] * distance)[None]  # (1, H, Q, K)
 
 
-def sinusoids(places: Tensor, dim: int) -> Tensor:
-    """Return sin(place / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
-    angles = places[:, None] * _rates((dim + 1) // 2, places.device)
+def sinusoids(positions: Tensor, dim: int) -> Tensor:
+    """Return sin(position / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
+    angles = positions[:, None] * _rates((dim + 1) // 2, positions.device)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :dim]  # (L, D)
 
 
@@ -234,7 +236,7 @@ def alibi_slopes(num_heads: int) -> list[float]:
 
 
 def _rates(num: int, device: torch.device) -> Tensor:
-    """Return the angles per place of `num` frequencies, from 1 down to nearly 1/10000."""
+    """Return the angles per position of `num` frequencies, from 1 down to nearly 1/10000."""
     return 10_000 ** (-torch.arange(num, device=device) / num)
 
 
@@ -251,7 +253,7 @@ POSITIONS: dict[str, type[Positions]] = {
 
 
 if __name__ == "__main__":
-    print("sinusoidal, 4 places x 6 columns:")
+    print("sinusoidal, 4 positions x 6 columns:")
     for row in sinusoids(torch.arange(4), 6):
         print("  ", *(f"{value:6.3f}" for value in row))
     print("alibi slopes of 8 heads:", *(f"{slope:.4f}" for slope in alibi_slopes(8)))

@@ -20,8 +20,10 @@ class Maps:
     def __init__(self, num_layers: int) -> None:
         self._pieces: list[list[Tensor]] = [[] for _ in range(num_layers)]
 
-    def add(self, layer: int, weights: Tensor) -> None:
-        """Keep the weights of one call, (B, Q, S) or (B, H, Q, S)."""
+    def add(self, layer: int, weights: Tensor | None) -> None:
+        """Keep the weights of one call, (B, Q, S) or (B, H, Q, S), if it returned any."""
+        if weights is None:
+            return
         with_heads = weights if weights.dim() == 4 else weights[:, None]  # (B, H, Q, S)
         self._pieces[layer].append(with_heads.detach())
 

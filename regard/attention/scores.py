@@ -5,14 +5,13 @@ and `forward(queries, prepared)` scores every query against every key. The table
 2015, section 3.1, and the additive score of Bahdanau et al. 2015, appendix A.1.2.
 """
 
-import math
 from abc import ABC, abstractmethod
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.attend import weigh
+from regard.attention.attend import scaled_dot, weigh
 from regard.core.errors import ConfigError
 
 ScoreKind = Literal[
@@ -78,11 +77,11 @@ class DotScore(Score):
 
 
 class ScaledDotScore(DotScore):
-    """q · k / √d (Vaswani et al. 2017, eq. 1): the variance stays one however wide they are."""
+    """q · k / √d, as in a transformer."""
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score every query against every key, (..., Q, K)."""
-        return super().forward(queries, prepared) / math.sqrt(self.key_dim)
+        return scaled_dot(queries, prepared)
 
 
 class GeneralScore(Score):
@@ -156,7 +155,7 @@ class LocationScore(Score):
                 f"`score` 'location' needs `max_source`, the longest source there will be, "
                 f"but it is {max_source}."
             )
-        self.place_map = nn.Linear(query_dim, max_source, bias=False)
+        self.position_map = nn.Linear(query_dim, max_source, bias=False)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score every query against every key, (..., Q, K)."""
@@ -167,7 +166,7 @@ class LocationScore(Score):
                 f"'location' score, but is {self.max_source}. Train with a larger one or "
                 "shorten the source."
             )
-        scores: Tensor = self.place_map(queries)
+        scores: Tensor = self.position_map(queries)
         return scores[..., :num_keys]  # (..., Q, K)
 
 

@@ -1,22 +1,42 @@
-"""How far a decoder looks: everywhere (global), near one place (local), or only ahead (monotonic).
+"""Source positions a decoder attends to: all (global), a window (local), or ahead (monotonic).
 
 All share one signature. `prepare(states, mask)` is done once per sentence; calling the module
-answers every query with its context and its weights. Beams are just more queries of a sentence.
-Where a hypothesis stands, its place, is one tensor: `begin` makes it, `advance` moves it on.
+returns the context and the weights of every query. Beams are just more queries of a sentence.
+What an attention remembers between steps is one tensor a hypothesis: `start` makes it, `advance`
+returns the next one. It is the number of steps taken, or the weights of the last step.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.attend import Attention, mix, weigh
 from regard.attention.masks import window
-from regard.attention.monotonic import choose_ahead, expect_ahead
 from regard.attention.scores import Score
 
 Prepared = dict[str, Tensor]
 SpanKind = Literal["global", "local_m", "local_p", "monotonic"]
+
+
+class Sample(NamedTuple):
+    """What hard attention learns from: one position was sampled for each query."""
+
+    log_probs: Tensor
+    """(B, Q), the log-probability of the sampled position; 0 where none was sampled."""
+    entropies: Tensor
+    """(B, Q), the entropy of the distribution that was sampled from."""
+
+
+class Attended(NamedTuple):
+    """The result of attending; the weights come second, as with every attention."""
+
+    context: Tensor
+    """(B, Q, D)."""
+    weights: Tensor
+    """(B, Q, S)."""
+    sample: Sample | None = None
+    """What was sampled, by hard attention."""
 
 
 class GlobalAttention(Attention):
@@ -28,8 +48,8 @@ class GlobalAttention(Attention):
     """
 
     follows_weights = False
-    """Whether a place depends on the weights before it, so that a target must run step by step;
-    otherwise it is the number of steps taken."""
+    """Whether a step depends on the weights of the step before, so that a target must run step by
+    step; otherwise it depends on the number of steps taken at most."""
 
     def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__()
@@ -45,64 +65,66 @@ class GlobalAttention(Attention):
         """
         return {"keys": self.score.prepare(states), "values": states, "mask": mask}
 
-    def begin(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
-        """Return where hypotheses stand before their first step, (B·W, ...)."""
+    def start(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
+        """Return the number of steps taken before the first step: zeros, (B·W,)."""
         mask = prepared["mask"]
         return mask.new_zeros(mask.shape[0] * beams, dtype=torch.long)
 
-    def advance(self, place: Tensor, weights: Tensor) -> Tensor:
-        """Return where hypotheses stand after a step.
+    def advance(self, steps: Tensor, weights: Tensor) -> Tensor:
+        """Return what is remembered after a step: here the number of steps taken, (B·W,).
 
         Args:
-            place: (B·W, ...), where they stood.
-            weights: (B·W, S), where they looked from there.
+            steps: What was remembered before it.
+            weights: (B·W, S), of this step.
         """
-        return place + 1
+        return steps + 1
 
-    def forward(self, queries: Tensor, prepared: Prepared, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer every query.
+    def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> Attended:
+        """Attend from every query.
 
         Args:
             queries: (B, Q, D).
             prepared: What `prepare` returned.
-            places: (B, Q, ...), where each query stands.
-
-        Returns:
-            The context (B, Q, D) and the weights (B, Q, S).
+            steps: (B, Q), the number of steps taken before each query.
         """
         scores = self.score(queries, prepared["keys"])  # (B, Q, S)
         weights = weigh(scores, prepared["mask"][:, None])
-        return mix(weights, prepared["values"]), weights
+        return Attended(mix(weights, prepared["values"]), weights)
+
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
 class LocalMonotonicAttention(GlobalAttention):
-    """local-m: the window walks along the source in step with the target."""
+    """local-m: the window moves along the source by one position a step."""
 
-    def forward(self, queries: Tensor, prepared: Prepared, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer every query from the window around its own position."""
+    def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> Attended:
+        """Attend from every query to the window around the position of its step."""
         mask = prepared["mask"]
-        # A target longer than its source goes on looking at the end of the source.
-        centres = places.minimum(mask.sum(-1, keepdim=True) - 1)  # (B, Q)
+        # A target longer than its source stays at the end of the source.
+        centres = steps.minimum(mask.sum(-1, keepdim=True) - 1)  # (B, Q)
         allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
         weights = weigh(self.score(queries, prepared["keys"]), allowed)
-        return mix(weights, prepared["values"]), weights
+        return Attended(mix(weights, prepared["values"]), weights)
 
 
 class LocalPredictiveAttention(GlobalAttention):
-    """local-p: each query says where it wants to look (Luong et al. 2015, eq. 9-10).
+    """local-p: each query predicts the centre of its window (Luong et al. 2015, eq. 9-10).
 
     p = S · sigmoid(v · tanh(W q)), and a Gaussian around p favours what lies near it.
     """
 
     def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__(score, half_width=half_width)
-        self.place_map = nn.Linear(score.query_dim, score.query_dim, bias=False)
-        self.place = nn.Linear(score.query_dim, 1, bias=False)
+        self.position_map = nn.Linear(score.query_dim, score.query_dim, bias=False)
+        self.position = nn.Linear(score.query_dim, 1, bias=False)
 
-    def forward(self, queries: Tensor, prepared: Prepared, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer every query from the window around the place it asks for."""
+    def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> Attended:
+        """Attend from every query to the window around the position it predicts."""
         mask = prepared["mask"]
-        share = self.place(self.place_map(queries).tanh()).float().sigmoid().squeeze(-1)  # (B, Q)
+        share = (
+            self.position(self.position_map(queries).tanh()).float().sigmoid().squeeze(-1)
+        )  # (B, Q)
         # S is the last real position, so that the window never leaves the sentence.
         centres = share * (mask.sum(-1, keepdim=True) - 1)
         allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
@@ -110,16 +132,18 @@ class LocalPredictiveAttention(GlobalAttention):
         distance = torch.arange(mask.shape[-1], device=mask.device) - centres[..., None]
         # The spread of the paper: half the half_width.
         weights = weights * (-2.0 * (distance / self.half_width) ** 2).exp()  # (B, Q, S)
-        return mix(weights, prepared["values"]), weights
+        return Attended(mix(weights, prepared["values"]), weights)
 
 
 class MonotonicAttention(GlobalAttention):
-    """Monotonic attention: reads on from where it stood, and stops at one position.
+    """Monotonic attention: goes on from the position of the step before and stops at one.
 
     Raffel et al. 2017, section 2. Each position is taken with p = sigmoid(gain · score + offset).
     In training the weights are the expected alignment over all ways to stop, and noise drives p
-    towards 0 and 1; in evaluation the first position with p ≥ 0.5 is taken. A place is the
-    alignment of the step before, one number a source position.
+    towards 0 and 1; in evaluation the first position with p ≥ 0.5 is taken. Whoever comes to the
+    last position stops there; in the paper it may pass that as well, to a context of zeros, and in
+    expectation would then attend to nothing for ever. What is remembered is the alignment of the
+    step before, one number a source position.
     """
 
     follows_weights = True
@@ -129,29 +153,26 @@ class MonotonicAttention(GlobalAttention):
     def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__(score, half_width=half_width)
         self.gain = nn.Parameter(torch.ones(()))
-        # Below zero, so that at first it reads on: what is never reached is never learned.
+        # Below zero, so that at first it goes on: what is never reached is never learned.
         self.offset = nn.Parameter(torch.tensor(-1.0))
 
-    def begin(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
-        """Return where hypotheses stand before their first step: at the first position."""
+    def start(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
+        """Return the alignment before the first step: the first position, (B·W, S)."""
         first = torch.zeros_like(prepared["mask"], dtype=torch.get_default_dtype())  # (B, S)
         first[:, 0] = 1.0
         return first.repeat_interleave(beams, dim=0)  # (B·W, S)
 
-    def advance(self, place: Tensor, weights: Tensor) -> Tensor:
-        """Return where hypotheses stand after a step: where they looked."""
+    def advance(self, alignment: Tensor, weights: Tensor) -> Tensor:
+        """Return the alignment after a step: its weights, (B·W, S)."""
         return weights
 
-    def forward(self, queries: Tensor, prepared: Prepared, places: Tensor) -> tuple[Tensor, Tensor]:
-        """Answer every query from where it stands on.
+    def forward(self, queries: Tensor, prepared: Prepared, alignment: Tensor) -> Attended:
+        """Attend from every query to positions from its last one on; the weights sum to one.
 
         Args:
             queries: (B, Q, D).
             prepared: What `prepare` returned.
-            places: (B, Q, S), the weights of the step before.
-
-        Returns:
-            The context (B, Q, D) and the weights (B, Q, S), which sum to one.
+            alignment: (B, Q, S), the weights of the step before.
         """
         scores = self.score(queries, prepared["keys"])  # (B, Q, S)
         if scores.dtype in (torch.bfloat16, torch.float16):
@@ -160,10 +181,56 @@ class MonotonicAttention(GlobalAttention):
         mask = prepared["mask"][:, None]  # (B, 1, S)
         if self.training:
             energies = energies + self.noise * torch.randn_like(energies)
-            weights = expect_ahead(energies, mask, places)
+            weights = expect_alignment(energies, mask, alignment)
         else:
-            weights = choose_ahead(energies, mask, places)
-        return mix(weights, prepared["values"]), weights
+            weights = choose_alignment(energies, mask, alignment)
+        return Attended(mix(weights, prepared["values"]), weights)
+
+
+def expect_alignment(energies: Tensor, mask: Tensor, alignment: Tensor) -> Tensor:
+    """Return the probability that each position is the one at which reading stops.
+
+    Eq. 9: from position k, position j is reached if none from k to j - 1 was taken. The products of
+    1 - p are sums of logarithms here, each summed for itself; the paper's form in one sweep
+    (appendix C.1) divides by products that vanish in a long source.
+
+    Args:
+        energies: (B, Q, S), the logits of p.
+        mask: (B, 1, S), True = a real position.
+        alignment: (B, Q, S), the alignment of the step before.
+
+    Returns:
+        (B, Q, S).
+    """
+    # What it takes to come to a position from the one before it.
+    passed = nn.functional.logsigmoid(-energies).masked_fill(~mask, 0.0)  # (B, Q, S)
+    passed = nn.functional.pad(passed[..., :-1], (1, 0))
+    # Row j, column k: all that lies between position k and position j; never above zero.
+    spans = passed[..., None].expand(*passed.shape, passed.shape[-1]).tril(-1).cumsum(-2)
+    reached = (spans.exp().tril() * alignment[..., None, :]).sum(-1)  # (B, Q, S)
+    return reached * energies.sigmoid().masked_fill(_last(mask), 1.0).masked_fill(~mask, 0.0)
+
+
+def choose_alignment(energies: Tensor, mask: Tensor, alignment: Tensor) -> Tensor:
+    """Choose the first position from the last choice on whose p is at least one half.
+
+    Args:
+        energies: (B, Q, S), the logits of p.
+        mask: (B, 1, S), True = a real position.
+        alignment: (B, Q, S), 1 at the last choice.
+
+    Returns:
+        (B, Q, S), 1 at the new choice.
+    """
+    is_ahead = alignment.cumsum(-1) > 0
+    is_wanted = is_ahead & mask & ((energies >= 0) | _last(mask))
+    is_first = is_wanted & (is_wanted.cumsum(-1) == 1)
+    return is_first.to(energies.dtype)
+
+
+def _last(mask: Tensor) -> Tensor:
+    """Tell the last real position of each row from all others."""
+    return mask & (mask.flip(-1).cumsum(-1).flip(-1) == 1)
 
 
 SPANS: dict[str, type[GlobalAttention]] = {

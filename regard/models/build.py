@@ -54,8 +54,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         if self.foretells_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
-                "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other has "
-                f"already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
+                "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other "
+                f"has already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
             )
         if self.copies and isinstance(self.decoder, XuDecoderConfig):
             raise ConfigError(

@@ -59,11 +59,11 @@ class EnsembleDecoder(Decoder):
         super().__init__()
         self.members = Decoders(members)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
         assert isinstance(memory, EnsembleMemory)
         starts = [
-            member.start(own, beams=beams)
+            member.start(own, beams=beams, max_length=max_length)
             for member, own in zip(self.members, memory.members, strict=True)
         ]
         return _join(starts)
@@ -71,8 +71,8 @@ class EnsembleDecoder(Decoder):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
         steps = [
-            member.step(tokens, State(fixed, per_hypothesis))
-            for member, fixed, per_hypothesis in zip(
+            member.step(tokens, State(per_source, per_hypothesis))
+            for member, per_source, per_hypothesis in zip(
                 self.members, state.per_source, state.per_hypothesis, strict=True
             )
         ]

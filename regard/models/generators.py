@@ -12,15 +12,14 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.models.encoders.video import place_cells
+from regard.models.encoders.video import add_cell_positions
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
     BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
     build_final_norm,
+    build_stack,
 )
 
 ImageShape = tuple[int, int, int]
@@ -239,14 +238,11 @@ class AttentionGenerator(Generator):
         self.patch = config.patch
         self.layout = num_rows // config.patch, num_columns // config.patch
         self.memory_map = nn.Linear(memory_dim, config.dim)
-        self.places = GridPositions(
+        self.patch_positions = GridPositions(
             dim=config.dim, num_heads=config.num_heads, num_columns=self.layout[1]
         )
         positions = Positions(dim=config.dim, num_heads=config.num_heads)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, positions, memory_dim=config.dim)
-            for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, positions, memory_dim=config.dim)
         self.norm = build_final_norm(config)
         self.output = nn.Linear(config.dim, channels * config.patch**2)
 
@@ -255,28 +251,15 @@ class AttentionGenerator(Generator):
         seen = self.memory_map(memory.states)  # (B, S, D)
         if memory.layout is not None:
             frames = seen.unflatten(1, (-1, memory.layout[-2] * memory.layout[-1]))  # (B, F, P, D)
-            seen = place_cells(frames, num_columns=memory.layout[-1]).flatten(1, 2)  # (B, S, D)
+            frames = add_cell_positions(frames, num_columns=memory.layout[-1])
+            seen = frames.flatten(1, 2)  # (B, S, D)
         numbers = torch.arange(self.layout[0] * self.layout[1], device=seen.device)
-        states = self.places.embed(numbers).to(seen.dtype).expand(len(seen), -1, -1)  # (B, P, D)
-        for block in self.blocks:
-            states = _look(block, states, seen, mask=memory.mask)
+        patches = self.patch_positions.embed(numbers).to(seen.dtype)  # (P, D)
+        states = patches.expand(len(seen), -1, -1)  # (B, P, D)
+        states = self.blocks(states, memory=seen, memory_mask=memory.mask)
         patches = self.output(self.norm(states))  # (B, P, any width)
         grid = patches.transpose(1, 2).unflatten(2, self.layout)
         return F.pixel_shuffle(grid, self.patch)  # (B, C, Y, X)
-
-
-def _look(block: TransformerBlock, states: Tensor, seen: Tensor, *, mask: Tensor) -> Tensor:
-    """Let every patch (B, P, D) see every other, and what was seen (B, S, D)."""
-
-    def look_around(inputs: Tensor) -> Tensor:
-        return block.self_attention(inputs, block.self_attention.extend(inputs))[0]
-
-    def look_across(inputs: Tensor) -> Tensor:
-        source = block.cross_attention.prepare(seen)
-        return block.cross_attention(inputs, source, mask=mask[:, None])[0]
-
-    states = block.self_residual(states, look_around)
-    return block.think(block.cross_residual(states, look_across))
 
 
 GeneratorConfig = ConvolutionGeneratorConfig | AttentionGeneratorConfig

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-Nested: TypeAlias = "Tensor | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
-"""Tensors in any arrangement of tuples, lists and dicts."""
+from regard.attention.cache import KeyValueCache
+
+Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
+"""Tensors and caches in any arrangement of tuples, lists and dicts."""
 
 LayerStates: TypeAlias = tuple[tuple[Tensor, ...], ...]
 """What a recurrent stack remembers: for each layer (h,) or, with LSTM cells, (h, c); (B, D)."""
@@ -127,12 +129,21 @@ class Decoder(nn.Module, ABC):
     """What turns the last states into logits."""
 
     @abstractmethod
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token.
+
+        Args:
+            memory: The encoded sources.
+            beams: Hypotheses a sentence.
+            max_length: Most tokens that will be read, if that is known.
+        """
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state.
+
+        The given state stays as it is: it may be continued more than once.
+        """
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
@@ -143,9 +154,9 @@ class Decoder(nn.Module, ABC):
         __call__ = forward
 
 
-def map_tensors(nested: Any, change: Callable[[Tensor], Tensor]) -> Any:
-    """Apply `change` to every tensor of a nested arrangement."""
-    if isinstance(nested, Tensor):
+def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
+    """Apply `change` to every tensor and every cache of a nested arrangement."""
+    if isinstance(nested, Tensor | KeyValueCache):
         return change(nested)
     if isinstance(nested, dict):
         return {key: map_tensors(value, change) for key, value in nested.items()}
@@ -154,7 +165,7 @@ def map_tensors(nested: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 def reorder(state: State, rows: Tensor) -> State:
     """Return the state whose hypothesis i is the old hypothesis `rows[i]`."""
-    return State(state.per_source, map_tensors(state.per_hypothesis, lambda tensor: tensor[rows]))
+    return State(state.per_source, map_tensors(state.per_hypothesis, lambda part: part[rows]))
 
 
 def repeat_rows(nested: Any, times: int) -> Any:

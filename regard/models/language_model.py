@@ -1,25 +1,26 @@
 """Language models: what comes next in a text, given all that came before."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
 
+from regard.attention.cache import KeyValueCache
+from regard.attention.masks import recent
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory, Output, State
 from regard.models.recurrent import Cell, Recurrence, num_tensors
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 
@@ -36,12 +37,21 @@ class LanguageModel(nn.Module, ABC):
     """Most tokens of a text; 0 = no limit."""
 
     @abstractmethod
-    def start(self, batch: int, *, beams: int = 1) -> State:
-        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
+    def start(self, batch: int, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token.
+
+        Args:
+            batch: Number of texts.
+            beams: Hypotheses a text.
+            max_length: Most tokens that will be read, if that is known.
+        """
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state.
+
+        The given state stays as it is: it may be continued more than once.
+        """
 
     def forward(self, tokens: Tensor) -> Output:
         """Read whole texts, token ids (B, T): one long step."""
@@ -54,7 +64,7 @@ class LanguageModel(nn.Module, ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerLanguageConfig(TransformerConfig):
-    """A stack of blocks that look back."""
+    """A stack of blocks with masked self-attention."""
 
     kind: Literal["transformer"] = "transformer"
     """What kind of language model this is."""
@@ -78,9 +88,7 @@ class TransformerLanguageModel(LanguageModel):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=True)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(config.dim, vocab_size)
@@ -89,33 +97,38 @@ class TransformerLanguageModel(LanguageModel):
         self.is_recurrent = False
         self.max_length = config.max_length if config.positions == "learned" else 0
 
-    def start(self, batch: int, *, beams: int = 1) -> State:
-        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
-        heads = [block.self_attention.nothing(batch * beams) for block in self.blocks]
-        # How much was read is the length of a tensor without columns: what is known on the host
-        # costs no waiting, and the keys themselves may be forgotten.
-        read = self.embedding.weight.new_empty(batch * beams, 0, 0)
-        return State(per_source={}, per_hypothesis={"heads": heads, "read": read})
+    def start(self, batch: int, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token of so many texts."""
+        if self.window and max_length is not None:
+            max_length = min(max_length, 2 * self.window)
+        return State(per_source={}, per_hypothesis=self.blocks.new_caches(max_length))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
-        first = state.per_hypothesis["read"].shape[1]
-        embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
-        states = self.dropout(place(embedded, self.positions, first=first))
-        per_hypothesis = []
-        for block, past in zip(self.blocks, state.per_hypothesis["heads"], strict=True):
-            states, heads = block.look_back(states, past, first=first, window=self.window)
-            states = block.think(states)
-            per_hypothesis.append(self._forget(heads))
-        read = embedded.new_empty(len(tokens), first + tokens.shape[1], 0)
-        return self.output(self.norm(states)), State({}, {"heads": per_hypothesis, "read": read})
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        caches = [cache.fork() for cache in state.per_hypothesis]
+        logits = self._run(tokens, caches)
+        if self.window:
+            for cache in caches:
+                cache.forget(self.window - 1)
+        return logits, State({}, caches)
 
-    def _forget(self, heads: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-        """Keep what the next token will see."""
-        if not self.window:
-            return heads
-        first = max(0, heads[0].shape[2] - (self.window - 1))
-        return heads[0][:, :, first:], heads[1][:, :, first:]
+    def forward(self, tokens: Tensor) -> Output:
+        """Read whole texts, token ids (B, T): one long step."""
+        return Output(self._run(tokens))
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _run(self, tokens: Tensor, caches: Sequence[KeyValueCache] | None = None) -> Tensor:
+        first, num_past = (caches[0].position, caches[0].length) if caches else (0, 0)
+        embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
+        states = self.dropout(add_positions(embedded, self.positions, first=first))
+        mask, num_keys = None, num_past + tokens.shape[1]
+        if 0 < self.window < num_keys:
+            mask = recent(tokens.shape[1], num_keys, window=self.window, device=tokens.device)[None]
+        states = self.blocks(states, mask=mask, is_causal=True, caches=caches)
+        logits: Tensor = self.output(self.norm(states))
+        return logits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,14 +181,14 @@ class RnnLanguageModel(LanguageModel):
         self.is_recurrent = True
         self.max_length = 0
 
-    def start(self, batch: int, *, beams: int = 1) -> State:
-        """Stand before the first token of so many texts, with `beams` hypotheses a text."""
+    def start(self, batch: int, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token of so many texts."""
         zeros = self.embedding.weight.new_zeros(batch * beams, self.recurrence.dim)
         layer = (zeros,) * num_tensors(self.recurrence.cell)
         return State(per_source={}, per_hypothesis=(layer,) * self.recurrence.num_layers)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the model stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         states, layers = self.recurrence(embedded, state.per_hypothesis)
         return self.output(self.dropout(states)), State({}, layers)

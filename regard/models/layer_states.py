@@ -56,13 +56,13 @@ def _before_bottleneck(encoder: Encoder) -> Encoder:
 
 
 def _of_blocks(encoder: Any, values: Tensor, mask: Tensor) -> list[Tensor]:
-    """Blocks hand their states on through their last residual; a norm may follow the last one."""
+    """Return what goes into the first block and out of each; a norm may follow the last one."""
     first = getattr(encoder, "widen", encoder.dropout)
-    lasts = {f"block {number}": block.feed_residual for number, block in enumerate(encoder.blocks)}
-    with _outputs({"first": first, **lasts, "norm": encoder.norm}) as found:
+    blocks = {f"block {number}": block for number, block in enumerate(encoder.blocks)}
+    with _outputs({"first": first, **blocks, "norm": encoder.norm}) as found:
         encoder(values, mask)
     # One block that is run several times is several layers.
-    after = [states for name in lasts for states in found[name]]
+    after = [states for name in blocks for states in found[name]]
     return [found["first"][0], *after[:-1], found["norm"][-1]]
 
 

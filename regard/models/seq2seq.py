@@ -29,12 +29,12 @@ class EncoderDecoder(nn.Module):
         """Read the source (B, S); True in the mask (B, S) = a real position."""
         return self.encoder(source, mask)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        return self.decoder.start(memory, beams=beams)
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the decoder's state before the first token; see `Decoder.start`."""
+        return self.decoder.start(memory, beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         return self.decoder.step(tokens, state)
 
     def forward(

@@ -1,14 +1,14 @@
-"""The transformer block, shared by encoders and decoders."""
+"""Transformer blocks and stacks, shared by encoders and decoders."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.masks import recent
-from regard.attention.multihead import Heads, MultiHeadAttention, SelfAttention
+from regard.attention.cache import KeyValueCache
+from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
@@ -19,7 +19,7 @@ from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind,
 
 @dataclass(frozen=True, kw_only=True)
 class BlockConfig:
-    """What every stack of transformer blocks can be told."""
+    """Settings of every stack of transformer blocks."""
 
     dim: int = 256
     """Width of the states."""
@@ -61,10 +61,10 @@ class BlockConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(BlockConfig):
-    """What both sides of a transformer can be told."""
+    """Settings of both sides of a transformer."""
 
     positions: PositionKind = "sinusoidal"
-    """How order is told."""
+    """How order is encoded."""
     max_length: int = 512
     """Most tokens; only learned positions have to know."""
 
@@ -74,7 +74,7 @@ class TransformerConfig(BlockConfig):
 
 
 def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
-    """Build how order is told; one for all blocks of a side."""
+    """Build the position encoding; one for all blocks of a side."""
     return pick(POSITIONS, config.positions, "positions")(
         dim=config.dim,
         num_heads=config.num_heads,
@@ -93,131 +93,169 @@ def build_final_norm(config: BlockConfig) -> nn.Module:
     return build_norm(config) if config.is_norm_first else nn.Identity()
 
 
-def place(embedded: Tensor, positions: Positions, *, first: int = 0) -> Tensor:
-    """Add what tells the places of embeddings (B, L, D), the first of which is `first`."""
-    last = first + embedded.shape[1]
-    positions.check_length(last)
-    places = torch.arange(first, last, device=embedded.device)
-    added = positions.embed(places)
+def add_positions(embedded: Tensor, positions: Positions, *, first: int = 0) -> Tensor:
+    """Add the position embeddings to (B, L, D), the first of which has position `first`."""
+    end = first + embedded.shape[1]
+    positions.check_length(end)
+    added = positions.embed(torch.arange(first, end, device=embedded.device))
     return embedded if added is None else embedded + added.to(embedded.dtype)
 
 
 class TransformerBlock(nn.Module):
-    """Look at oneself, look at the source if there is one, think (Vaswani et al. 2017, fig. 1).
+    """Self-attention, cross-attention if there is a memory, and a feed-forward layer.
+
+    Vaswani et al. 2017, fig. 1.
 
     Args:
         config: Sizes and choices.
-        positions: How order is told within the text.
-        memory_dim: Width of the source's states; 0 = there is no source to look at.
+        positions: How order is encoded within the sequence.
+        memory_dim: Width of the memory's states; 0 = no cross-attention.
+        attention_type: The self-attention.
     """
 
-    attention_type: ClassVar[type[SelfAttention]] = SelfAttention
-    """How the text looks at itself."""
-
-    def __init__(self, config: BlockConfig, positions: Positions, *, memory_dim: int = 0) -> None:
+    def __init__(
+        self,
+        config: BlockConfig,
+        positions: Positions,
+        *,
+        memory_dim: int = 0,
+        attention_type: Callable[..., SelfAttention] = SelfAttention,
+    ) -> None:
         super().__init__()
-        self.self_attention = self.attention_type(
+        self.self_attention = attention_type(
             dim=config.dim,
             num_heads=config.num_heads,
             num_key_heads=config.num_key_heads,
             dropout=config.dropout,
             positions=positions,
         )
-        self.self_residual = self._residual(config)
+        self.self_residual = _build_residual(config)
         if memory_dim:
-            self.cross_attention = MultiHeadAttention(
+            self.cross_attention = CrossAttention(
                 dim=config.dim,
                 num_heads=config.num_heads,
                 num_key_heads=config.num_key_heads,
                 memory_dim=memory_dim,
                 dropout=config.dropout,
             )
-            self.cross_residual = self._residual(config)
+            self.cross_residual = _build_residual(config)
         self.feed_forward = pick(FEED_FORWARDS, config.feed_forward, "feed_forward")(
             config.dim, config.feed_forward_dim, config.dropout
         )
-        self.feed_residual = self._residual(config)
+        self.feed_residual = _build_residual(config)
 
-    def encode(self, states: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Let every position see every real one: states (B, S, D), mask (B, S), if not all are."""
-        queries_mask = None if mask is None else mask[:, None]
-
-        def look(inputs: Tensor) -> Tensor:
-            heads = self.self_attention.extend(inputs)
-            return self.self_attention(inputs, heads, mask=queries_mask)[0]
-
-        return self.think(self.self_residual(states, look))
-
-    def decode(
-        self, states: Tensor, past: Heads, source: Heads, *, mask: Tensor
-    ) -> tuple[Tensor, Heads]:
-        """Let each position see what came before, and the source.
+    def forward(
+        self,
+        states: Tensor,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+        memory: Tensor | KeyValue | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Map states (B·W, T, D) to states of the same shape.
 
         Args:
             states: (B·W, T, D).
-            past: Keys and values of what came before, (B·W, H, L, E).
-            source: Keys and values of the source, (B, H, S, E).
-            mask: (B, S), True = a real position of the source.
-
-        Returns:
-            The new states, and keys and values up to here.
+            mask: (B·W, T, K) or broadcastable, True = may attend; all if not given.
+            is_causal: Whether a position sees itself and those before it only.
+            cache: For step-by-step decoding; the positions of the states are added to it.
+            memory: (B, S, D), or its keys and values where they were projected before.
+            memory_mask: (B, S), True = a real position of the memory.
         """
-        states, heads = self.look_back(states, past)
 
-        def look_across(inputs: Tensor) -> Tensor:
+        def attend_self(inputs: Tensor) -> Tensor:
+            return self.self_attention(inputs, mask=mask, is_causal=is_causal, cache=cache)[0]
+
+        def attend_cross(inputs: Tensor) -> Tensor:
+            assert memory is not None and memory_mask is not None
             # The beams of a sentence are more queries of it, so its keys need no copy.
-            queries = by_sentence(inputs, mask.shape[0])
-            answer, _ = self.cross_attention(queries, source, mask=mask[:, None])
-            return answer.reshape(inputs.shape)
+            queries = by_sentence(inputs, memory_mask.shape[0])
+            context, _ = self.cross_attention(queries, memory, mask=memory_mask[:, None])
+            return context.reshape(inputs.shape)
 
-        return self.think(self.cross_residual(states, look_across)), heads
-
-    def look_back(
-        self, states: Tensor, past: Heads, *, first: int | None = None, window: int = 0
-    ) -> tuple[Tensor, Heads]:
-        """Let each position see what came before.
-
-        Args:
-            states: (B·W, T, D).
-            past: Keys and values of what came before, (B·W, H, L, E); it may have been forgotten
-                in part, from its beginning on.
-            first: The place of the first state; if not given, the past is whole.
-            window: How many places each position sees, its own included; 0 = all.
-
-        Returns:
-            The new states, and keys and values up to here.
-        """
-        heads = past
-
-        def look(inputs: Tensor) -> Tensor:
-            nonlocal heads
-            heads = self.self_attention.extend(inputs, past, first=first)
-            num_queries, num_keys = inputs.shape[1], heads[0].shape[2]
-            places = None
-            if first is not None:
-                last = first + num_queries
-                keys_at = torch.arange(last - num_keys, last, device=inputs.device)
-                places = keys_at[num_keys - num_queries :], keys_at
-            mask = None
-            if 0 < window < num_keys:
-                mask = recent(num_queries, num_keys, window=window, device=inputs.device)[None]
-            return self.self_attention(inputs, heads, mask=mask, is_causal=True, places=places)[0]
-
-        return self.self_residual(states, look), heads
-
-    def think(self, states: Tensor) -> Tensor:
-        """Let each position (B, L, D) work on what it saw."""
+        states = self.self_residual(states, attend_self)
+        if memory is not None:
+            states = self.cross_residual(states, attend_cross)
         return self.feed_residual(states, self.feed_forward)
 
-    def _residual(self, config: BlockConfig) -> Residual:
-        return Residual(
-            build_norm(config), is_norm_first=config.is_norm_first, dropout=config.dropout
-        )
+    if TYPE_CHECKING:
+        __call__ = forward
 
 
-class TransformerBlocks(nn.ModuleList):
-    """Blocks in their order."""
+class TransformerStack(nn.ModuleList):
+    """Blocks applied in order: the only loop over transformer blocks.
+
+    Args:
+        blocks: The blocks.
+        num_rounds: How often all of them are applied, with the same weights.
+    """
+
+    def __init__(self, blocks: Iterable[nn.Module] = (), *, num_rounds: int = 1) -> None:
+        super().__init__(blocks)
+        self.num_rounds = num_rounds
+
+    def forward(
+        self,
+        states: Tensor,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        caches: Sequence[KeyValueCache] | None = None,
+        memory: Tensor | list[KeyValue] | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Map states (B·W, T, D) to states of the same shape.
+
+        Args:
+            states: (B·W, T, D).
+            mask: As in `TransformerBlock.forward`.
+            is_causal: Whether a position sees itself and those before it only.
+            caches: One per block for step-by-step decoding; the states are then the new positions.
+            memory: (B, S, D), or keys and values for each block.
+            memory_mask: (B, S), True = a real position of the memory.
+        """
+        for _ in range(self.num_rounds):
+            for index, block in enumerate(self):
+                states = block(
+                    states,
+                    mask=mask,
+                    is_causal=is_causal,
+                    cache=None if caches is None else caches[index],
+                    memory=memory[index] if isinstance(memory, list) else memory,
+                    memory_mask=memory_mask,
+                )
+        return states
 
     if TYPE_CHECKING:
+        __call__ = forward
 
-        def __iter__(self) -> Iterator[TransformerBlock]: ...
+    def new_caches(self, max_length: int | None = None) -> list[KeyValueCache]:
+        """Return an empty cache for each block, for at most so many positions if that is known."""
+        return [KeyValueCache(max_length) for _ in self]
+
+    def project_memory(self, memory: Tensor) -> list[KeyValue]:
+        """Compute the cross-attention keys and values of a memory (B, S, D) for each block."""
+        blocks: Iterable[Any] = self
+        return [block.cross_attention.project(memory) for block in blocks]
+
+
+def build_stack(
+    config: BlockConfig,
+    positions: Positions,
+    *,
+    memory_dim: int = 0,
+    attention_type: Callable[..., SelfAttention] = SelfAttention,
+    num_rounds: int = 1,
+) -> TransformerStack:
+    """Build a stack of `config.num_layers` blocks, which are applied `num_rounds` times."""
+    blocks = (
+        TransformerBlock(config, positions, memory_dim=memory_dim, attention_type=attention_type)
+        for _ in range(config.num_layers)
+    )
+    return TransformerStack(blocks, num_rounds=num_rounds)
+
+
+def _build_residual(config: BlockConfig) -> Residual:
+    return Residual(build_norm(config), is_norm_first=config.is_norm_first, dropout=config.dropout)

@@ -52,9 +52,10 @@ def beam_search(
     tokens = torch.full((scorer.batch * beams,), start, device=scorer.device)
     num_ended = torch.zeros(scorer.batch, dtype=torch.long, device=scorer.device)
     best_ended = torch.full((scorer.batch,), -torch.inf, device=scorer.device)
-    state = scorer.start(beams)
+    num_steps = int(max_lengths.max())
+    state = scorer.start(beams, num_steps)
     trail: list[_Step] = []
-    for number in range(int(max_lengths.max())):
+    for number in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
         step = _Step.choose(totals, log_probs, is_last=limits <= number + 1, end=end)
         trail.append(step)

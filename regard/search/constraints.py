@@ -2,7 +2,7 @@
 
 A rule forbids tokens (their log-probability becomes minus infinity; the others keep the model's
 own numbers, for the forbidden share is not given to them) or, as the repetition penalty does,
-changes numbers. What is left for drawing alone is in `distributions`.
+changes numbers. What applies to sampling alone is in `sampling`.
 """
 
 from collections.abc import Sequence
@@ -110,7 +110,7 @@ def _mark(tokens: Tensor, is_meant: Tensor, log_probs: Tensor) -> Tensor:
 
 
 class RuledScorer:
-    """A scorer whose answers obey rules; what has been written travels in the moving half.
+    """A scorer whose answers obey rules; what has been written is part of the state per hypothesis.
 
     A rule that would leave a hypothesis nothing to write gives way, so that a hypothesis never
     becomes impossible, and a rule can undo no rule before it.
@@ -122,9 +122,9 @@ class RuledScorer:
         self.batch = scorer.batch
         self.device = scorer.device
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        state = self.scorer.start(beams)
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        state = self.scorer.start(beams, max_length)
         nothing = torch.zeros(self.batch * beams, 0, dtype=torch.long, device=self.device)
         return State(state.per_source, {"scorer": state.per_hypothesis, "read": nothing})
 

@@ -40,10 +40,10 @@ class CtcScorer:
         self.last = lengths - 1
         self.sos, self.eos, self.banned = start, end, list(banned)
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence.
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence.
 
-        What moves: for each position the log-probability of what was written so far, the last
+        Per hypothesis: for each position the log-probability of what was written so far, the last
         state saying its last token (`said`) or nothing (`silent`), both (B·W, S); the prefix's own
         (B·W,); and its last token (B·W,), -1 before the first.
         """
@@ -129,15 +129,16 @@ class JointScorer:
         self.weight = weight
         self.batch, self.device = decoder.batch, decoder.device
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        return _side_by_side(self.decoder.start(beams), self.ctc.start(beams))
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        return _side_by_side(self.decoder.start(beams, max_length), self.ctc.start(beams))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return weighted log-probabilities (B·W, V)."""
-        (fixed, ctc_fixed), (per_hypothesis, ctc_moving) = state.per_source, state.per_hypothesis
-        said, after = self.decoder.step(tokens, State(fixed, per_hypothesis))
-        heard, ctc_after = self.ctc.step(tokens, State(ctc_fixed, ctc_moving))
+        halves = zip(state.per_source, state.per_hypothesis, strict=True)
+        own, other = (State(*half) for half in halves)
+        said, after = self.decoder.step(tokens, own)
+        heard, ctc_after = self.ctc.step(tokens, other)
         weighted = (1 - self.weight) * said + self.weight * heard.to(said.dtype)
         return weighted, _side_by_side(after, ctc_after)
 

@@ -55,13 +55,14 @@ def walk(
     Returns:
         All hypotheses, those of a sentence side by side.
     """
-    state = scorer.start(width)
+    num_steps = int(max_lengths.max())
+    state = scorer.start(width, num_steps)
     max_lengths = max_lengths.repeat_interleave(width)  # (B·W,)
     limits = max_lengths.to(scorer.device)
     tokens = torch.full((scorer.batch * width,), start, device=scorer.device)
     is_done = limits < 1
     chosen, values = [], []
-    for step in range(int(max_lengths.max())):
+    for step in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
         value, tokens = choose(log_probs, step)  # (B·W,)
         chosen.append(tokens)

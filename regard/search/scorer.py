@@ -18,8 +18,13 @@ class Scorer(Protocol):
     device: torch.device
     """Where the tensors lie."""
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token.
+
+        Args:
+            beams: Hypotheses a sentence.
+            max_length: Most steps that will be taken, if that is known.
+        """
         ...
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -44,16 +49,13 @@ class ModelScorer:
         self.device = memory.states.device
         self.banned = list(banned)
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        return self.model.start(self.memory, beams=beams)
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        return self.model.start(self.memory, beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
-        logits, state = self.model.step(tokens[:, None], state)
-        log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
-        log_probs[:, self.banned] = -torch.inf
-        return log_probs, state
+        return _step(self.model, tokens, state, banned=self.banned)
 
 
 class LanguageScorer:
@@ -71,13 +73,19 @@ class LanguageScorer:
         self.device = model.embedding.weight.device
         self.banned = list(banned)
 
-    def start(self, beams: int) -> State:
-        """Stand before the first token, with `beams` hypotheses a text."""
-        return self.model.start(self.batch, beams=beams)
+    def start(self, beams: int, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a text."""
+        return self.model.start(self.batch, beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
-        logits, state = self.model.step(tokens[:, None], state)
-        log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
-        log_probs[:, self.banned] = -torch.inf
-        return log_probs, state
+        return _step(self.model, tokens, state, banned=self.banned)
+
+
+def _step(
+    model: EncoderDecoder | LanguageModel, tokens: Tensor, state: State, *, banned: list[int]
+) -> tuple[Tensor, State]:
+    logits, state = model.step(tokens[:, None], state)
+    log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
+    log_probs[:, banned] = -torch.inf
+    return log_probs, state

@@ -22,11 +22,11 @@ from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text.windows import WindowBatch, Windows
 from regard.metrics.text.perplexity import TextSize, perplexities
 from regard.models.language_model import LanguageModel, build_language_model, next_log_probs
+from regard.search.forced import describe_context, score_text
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
-from regard.search.sliding_window import describe_context, foretell
 from regard.tasks import reading
 from regard.tasks.base import Task
 from regard.tasks.generation.evaluation import Evaluation
@@ -282,7 +282,7 @@ class LanguageTask(Task[LanguageRecipe]):
     def _log_probs(self, tokens: Tensor, *, is_quick: bool) -> Tensor:
         """Return the log-probability of every token of a text but the first."""
         data = self.recipe.data
-        return foretell(
+        return score_text(
             self.model, tokens, window=data.window, batch=data.num_windows, is_quick=is_quick
         )
 

@@ -12,10 +12,10 @@ from regard.models.language_model import (
     TransformerLanguageConfig,
     build_language_model,
 )
+from regard.search.forced import carry, slide
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.search.sliding_window import carry, slide
 
 VOCAB_SIZE, START, END = 11, 3, 3
 

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import torch
 
+from regard.attention.cache import KeyValueCache
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
 from regard.attention.scores import SCORES, DotScore
@@ -466,18 +467,48 @@ def test_monotonic_choices_differ_and_never_go_back(model, sentences):
     assert len(choices.unique()) > 1
 
 
-def test_state_is_never_changed_in_place(model, sentences):
-    state = start(model, sentences, beams=2)
-    tokens = sentences.targets.repeat_interleave(2, dim=0)[:, :1]
-    first, moved = model.step(tokens, state)
-    before = map_tensors(moved.per_hypothesis, torch.clone)
-    model.step(first.argmax(-1), reorder(moved, torch.tensor([1, 1, 2, 2, 5, 4])))
-    again, _ = model.step(tokens, state)
-    assert torch.equal(again, first)
-    kept, given = [], []
-    map_tensors(before, lambda tensor: kept.append(tensor) or tensor)
-    map_tensors(moved.per_hypothesis, lambda tensor: given.append(tensor) or tensor)
-    assert all(torch.equal(*pair) for pair in zip(kept, given, strict=True))
+def tensors(nested):
+    """All tensors of a state, those visible in caches included."""
+    found = []
+
+    def add(part):
+        found.extend(part.visible if isinstance(part, KeyValueCache) else [part])
+        return part
+
+    map_tensors(nested, add)
+    return found
+
+
+@pytest.mark.parametrize("max_length", [None, 9], ids=["growing", "preallocated"])
+@torch.no_grad()
+def test_state_may_be_continued_twice(model, sentences, max_length):
+    memory = model.encode(sentences.source, sentences.mask)
+    state = model.start(memory, beams=2, max_length=max_length)
+    tokens = sentences.targets.repeat_interleave(2, dim=0)
+    first, after = model.step(tokens[:, :1], state)
+    before = [tensor.clone() for tensor in tensors(after.per_hypothesis)]
+    rows = torch.tensor([1, 1, 2, 2, 5, 4])
+    model.step(tokens[:, 1:3], reorder(after, rows))
+    one, _ = model.step(tokens[:, 1:3], after)
+    _, other = model.step(tokens[:, 3:4], after)
+    model.step(tokens[:, 1:2], other)
+    again, _ = model.step(tokens[:, 1:3], after)
+    assert torch.equal(again, one)
+    kept = zip(before, tensors(after.per_hypothesis), strict=True)
+    assert all(torch.equal(*pair) for pair in kept)
+    assert torch.equal(model.step(tokens[:, :1], state)[0], first)
+
+
+@torch.no_grad()
+def test_reordered_state_equals_reading_anew(model, sentences):
+    memory = model.encode(sentences.source, sentences.mask)
+    tokens = sentences.targets.repeat_interleave(2, dim=0)
+    rows = torch.tensor([1, 1, 3, 2, 5, 5])
+    _, state = model.step(tokens[:, :2], model.start(memory, beams=2, max_length=4))
+    ours, _ = model.step(tokens[:, 2:3], reorder(state, rows))
+    _, state = model.step(tokens[rows, :2], model.start(memory, beams=2))
+    theirs, _ = model.step(tokens[:, 2:3], state)
+    assert torch.allclose(ours, theirs, atol=1e-5)
 
 
 def test_saved_and_loaded_equals_the_original(config, build, sentences, tmp_path):

@@ -1,14 +1,16 @@
 """Two roads to one result, for rules, draws and forced beginnings."""
 
+from functools import partial
+
 import pytest
 import torch
 
 from regard.models.decoders import DECODERS
 from regard.search.beam import beam_search
 from regard.search.constraints import NoRepeat, RepetitionPenalty
-from regard.search.distributions import MinP, Temperature, TopK, TopP
 from regard.search.forced import force
 from regard.search.greedy import greedy
+from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, scale
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
@@ -173,10 +175,10 @@ def test_rules_are_those_of_hugging_face(numbers, rule, theirs):
 @pytest.mark.parametrize(
     ("reshape", "theirs"),
     [
-        (Temperature(0.6), ("TemperatureLogitsWarper", 0.6)),
-        (TopK(5), ("TopKLogitsWarper", 5)),
-        (TopP(0.7), ("TopPLogitsWarper", 0.7)),
-        (MinP(0.1), ("MinPLogitsWarper", 0.1)),
+        (partial(scale, value=0.6), ("TemperatureLogitsWarper", 0.6)),
+        (partial(keep_top_k, value=5), ("TopKLogitsWarper", 5)),
+        (partial(keep_top_p, value=0.7), ("TopPLogitsWarper", 0.7)),
+        (partial(keep_min_p, value=0.1), ("MinPLogitsWarper", 0.1)),
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )

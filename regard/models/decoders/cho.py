@@ -41,20 +41,17 @@ class ChoDecoder(RecurrentDecoder):
             dim=config.embedding_dim,
         )
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        return State(
-            per_source={"context": memory.summary},
-            per_hypothesis=repeat_rows(self.bridge(memory), beams),
-        )
+    def prepare(self, memory: Memory) -> dict[str, Tensor]:
+        """Keep the fixed context."""
+        return {"context": memory.summary}
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         summary: Tensor = state.per_source["context"]
         beams = tokens.shape[0] // summary.shape[0]
         context = repeat_rows(summary, beams)[:, None].expand(-1, tokens.shape[1], -1)
         inputs = torch.cat([embedded, context.to(embedded.dtype)], dim=-1)
-        states, layers = self.recurrence(inputs, state.per_hypothesis)
+        states, layers = self.recurrence(inputs, state.per_hypothesis["layers"])
         readout = self.readout(states, embedded, context)
-        return self.output(self.dropout(readout)), State(state.per_source, layers)
+        return self.output(self.dropout(readout)), State(state.per_source, {"layers": layers})

@@ -13,7 +13,7 @@ from regard.attention.spans import GlobalAttention
 from regard.core.tables import pick
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
-from regard.models.transformer import place
+from regard.models.transformer import add_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,8 +48,8 @@ class ConvolutionDecoder(Decoder):
         self.output = nn.Linear(config.embedding_dim, vocab_size)
         self.dropout = nn.Dropout(config.dropout)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
         values = memory.states if memory.values is None else memory.values
         prepared = [
             {**block.attention.prepare(memory.states, memory.mask), "values": values}
@@ -64,10 +64,10 @@ class ConvolutionDecoder(Decoder):
         )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         written = state.per_hypothesis["written"]
         embedded = self.embedding(tokens)
-        embedded = self.dropout(place(embedded, self.positions, first=written.shape[1]))
+        embedded = self.dropout(add_positions(embedded, self.positions, first=written.shape[1]))
         states = self.input_map(embedded)  # (B·W, T, D)
         layers = []
         for block, past, prepared in zip(
@@ -110,8 +110,8 @@ class ConvolutionBlock(nn.Module):
         queries = (self.query_map(hidden) + embedded) * HALF
         batch = prepared["mask"].shape[0]
         grouped = by_sentence(queries, batch)
-        places = grouped.new_zeros(grouped.shape[:2], dtype=torch.long)
-        contexts, _ = self.attention(grouped, prepared, places)
+        steps = grouped.new_zeros(grouped.shape[:2], dtype=torch.long)
+        contexts = self.attention(grouped, prepared, steps).context
         contexts = contexts.reshape(*queries.shape[:2], -1)
         # An average of many values has a small variance; √S gives it back (section 3.5).
         lengths = prepared["mask"].sum(1).to(contexts.dtype).sqrt()

@@ -11,11 +11,11 @@ from regard.attention.spans import SPANS, SpanKind
 from regard.core.config import at_least
 from regard.core.tables import pick
 from regard.models.decoders.recurrent import (
+    AttentiveDecoder,
     AttentiveDecoderConfig,
     FinalStateBridge,
-    RecurrentDecoder,
 )
-from regard.models.interfaces import Memory, State, by_sentence, repeat_rows
+from regard.models.interfaces import Memory, State, by_sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
     score: ScoreKind = "general"
     """How well the new state fits a source position."""
     span: SpanKind = "global"
-    """Look everywhere, in a window that walks along or that the state asks for, or only ahead."""
+    """Attend to all positions, in a window that moves along or is predicted, or only ahead."""
     window: int = 10
     """Half the width of a local window, the paper's D."""
     is_input_fed: bool = True
@@ -38,7 +38,7 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
         at_least("window", self.window, 1)
 
 
-class LuongDecoder(RecurrentDecoder):
+class LuongDecoder(AttentiveDecoder):
     """h̃_t = tanh(W_c [c_t; h_t]) speaks, with c_t attended from h_t.
 
     Luong et al. 2015, eq. 5-7, and section 3.3 for input feeding. Without input feeding a whole
@@ -61,19 +61,14 @@ class LuongDecoder(RecurrentDecoder):
         self.bridge = FinalStateBridge(config, memory_dim)
         self.attentional_map = nn.Linear(memory_dim + config.dim, config.dim, bias=False)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        prepared = self.attention.prepare(memory.states, memory.mask)
-        layers = repeat_rows(self.bridge(memory), beams)
-        per_hypothesis = {
-            "layers": layers,
-            "fed": torch.zeros_like(layers[-1][0]),
-            "place": self.attention.begin(prepared, beams=beams),
-        }
-        return State(per_source=prepared, per_hypothesis=per_hypothesis)
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        state = super().start(memory, beams=beams)
+        fed = torch.zeros_like(state.per_hypothesis["layers"][-1][0])
+        return State(state.per_source, {**state.per_hypothesis, "fed": fed})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         is_stepwise = self.is_input_fed or self.attention.follows_weights
         run = self._run_by_steps if is_stepwise else self._run_at_once
@@ -81,38 +76,39 @@ class LuongDecoder(RecurrentDecoder):
         return self.output(self.dropout(vectors)), State(state.per_source, per_hypothesis)
 
     def _run_at_once(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
-        states, layers = self.recurrence(embedded, state.per_hypothesis["layers"])
-        place = state.per_hypothesis["place"]
-        steps = torch.arange(embedded.shape[1], device=embedded.device)
-        vectors, _ = self._attend(states, state.per_source, place[:, None] + steps)
-        per_hypothesis = {
+        before = state.per_hypothesis
+        states, layers = self.recurrence(embedded, before["layers"])
+        num_steps = embedded.shape[1]
+        steps = before["attention"][:, None] + torch.arange(num_steps, device=embedded.device)
+        vectors, _ = self._attend(states, state.per_source, steps)
+        return vectors, {
+            **before,
             "layers": layers,
-            "fed": state.per_hypothesis["fed"],
-            "place": place + embedded.shape[1],
+            "attention": before["attention"] + num_steps,
         }
-        return vectors, per_hypothesis
 
     def _run_by_steps(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
-        layers, fed, place = (state.per_hypothesis[key] for key in ("layers", "fed", "place"))
+        keys = ("layers", "fed", "attention")
+        layers, fed, attention = (state.per_hypothesis[key] for key in keys)
         vectors = []
         for word in embedded.unbind(1):  # (B·W, D)
             inputs = torch.cat([word, fed], dim=-1) if self.is_input_fed else word
             hidden, layers = self.recurrence.step(inputs, layers)
-            vector, weights = self._attend(hidden[:, None], state.per_source, place[:, None])
+            vector, weights = self._attend(hidden[:, None], state.per_source, attention[:, None])
             fed = vector.squeeze(1)
-            place = self.attention.advance(place, weights.flatten(0, 1))
+            attention = self.attention.advance(attention, weights.flatten(0, 1))
             vectors.append(fed)
-        per_hypothesis = {"layers": layers, "fed": fed, "place": place}
+        per_hypothesis = dict(zip(keys, (layers, fed, attention), strict=True))
         return torch.stack(vectors, dim=1), per_hypothesis
 
     def _attend(
-        self, states: Tensor, prepared: dict[str, Tensor], places: Tensor
+        self, states: Tensor, prepared: dict[str, Tensor], remembered: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Turn states (B·W, T, D) into attentional vectors (B·W, T, D) and weights (B, W·T, S)."""
         batch = prepared["mask"].shape[0]
-        contexts, weights = self.attention(
-            by_sentence(states, batch), prepared, by_sentence(places, batch)
+        attended = self.attention(
+            by_sentence(states, batch), prepared, by_sentence(remembered, batch)
         )
-        contexts = contexts.reshape(*states.shape[:2], -1)  # (B·W, T, D)
+        contexts = attended.context.reshape(*states.shape[:2], -1)  # (B·W, T, D)
         vectors: Tensor = self.attentional_map(torch.cat([contexts, states], dim=-1))
-        return vectors.tanh(), weights
+        return vectors.tanh(), attended.weights

@@ -1,6 +1,6 @@
 """Translation as one language model: source and target are one text, read from left to right."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -8,28 +8,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal
-from regard.attention.multihead import Heads, Places, SelfAttention
+from regard.attention.multihead import KeyValue, SelfAttention
 from regard.core.config import at_least
 from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
 from regard.models.transformer import (
     TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    TransformerStack,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrefixDecoderConfig(TransformerConfig):
-    """A stack of blocks that read the source, then go on with the target."""
+    """A stack of blocks that read the source, then the target."""
 
     kind: Literal["prefix"] = "prefix"
     """What kind of decoder this is."""
     source_weight: float = 0.0
-    """Weight of foretelling the source itself; above 0 it needs the encoder 'embedding' and a joint
+    """Weight of predicting the source itself; above 0 it needs the encoder 'embedding' and a joint
     vocabulary."""
 
     def __post_init__(self) -> None:
@@ -38,9 +39,9 @@ class PrefixDecoderConfig(TransformerConfig):
 
 
 class PrefixAttention(SelfAttention):
-    """Looks at a source and at what was written after it, with one softmax over both.
+    """Attention within the target and to a source before it, with one softmax over both.
 
-    Who records it sees the share of the source: rows sum to one less what goes to the target.
+    What is recorded is the share of the source: rows sum to one less what goes to the target.
     """
 
     is_self = False
@@ -48,107 +49,88 @@ class PrefixAttention(SelfAttention):
     def forward(
         self,
         states: Tensor,
-        heads: Heads,
         *,
         mask: Tensor | None = None,
         is_causal: bool = False,
-        places: Places | None = None,
-        num_source: int | None = None,
+        cache: KeyValueCache | None = None,
+        source: KeyValue | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Let states (B, Q, D) ask the prepared heads, of which the first are the source's.
+        """Attend from states (B, Q, D) to the source and to the positions up to their own.
 
         Args:
             states: (B, Q, D).
-            heads: Keys and values of source and target, (B, H, K, E).
-            mask: (B, Q, K) or broadcastable, bool, True = may attend.
-            is_causal: Whether each query sees the keys up to its own place only.
-            places: Where queries and keys stand.
-            num_source: How many keys are the source's; all if not given.
+            mask: (B, S), True = a real position of the source.
+            is_causal: Whether each position sees itself and those before it only.
+            cache: Keys and values of the target before, (B, H, K, E).
+            source: Keys and values of the source, (B, H, S, E); None while the source is read.
 
         Returns:
-            The answer (B, Q, D), and the weights on the source (B, H, Q, S) while somebody records.
+            The output (B, Q, D), and the weights on the source (B, H, Q, S) while they are
+            recorded; None while the source is read, whose weights on itself are not recorded.
         """
-        answer, weights = super().forward(
-            states, heads, mask=mask, is_causal=is_causal, places=places
+        if source is None or mask is None:
+            output, _ = super().forward(states, is_causal=is_causal, cache=cache)
+            return output, None
+        target, positions = self.extend(states, cache)
+        num_queries, num_source = states.shape[1], mask.shape[1]
+        order = causal(num_queries, len(positions), states.device)
+        both = [mask[:, None].expand(-1, num_queries, -1), order.expand(len(states), -1, -1)]
+        keys, values = (torch.cat(pair, dim=2) for pair in zip(source, target, strict=True))
+        output, weights = self.attend(
+            states,
+            (keys, values),
+            mask=torch.cat(both, dim=2),  # (B, Q, K)
+            key_positions=torch.cat([torch.arange(num_source, device=states.device), positions]),
         )
-        return answer, weights if weights is None else weights[..., :num_source]
+        return output, weights if weights is None else weights[..., :num_source]
 
     if TYPE_CHECKING:
         __call__ = forward
 
 
 class PrefixBlock(TransformerBlock):
-    """A block that reads a source once, and then goes on from it."""
+    """A block whose self-attention sees the memory, keys and values of a source, as a prefix."""
 
-    attention_type = PrefixAttention
     self_attention: PrefixAttention
 
-    def read(self, states: Tensor) -> tuple[Tensor, Heads]:
-        """Let each position of the source see those before it.
+    def forward(
+        self,
+        states: Tensor,
+        *,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        cache: KeyValueCache | None = None,
+        memory: Tensor | KeyValue | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Map states (B·W, T, D) to states of the same shape.
 
         Args:
-            states: (B, S, D); padding stands at the end, where no real position sees it.
-
-        Returns:
-            The new states, and keys and values of the source.
+            states: (B·W, T, D), of the source, or of the target where there is a memory.
+            mask: Not given: padding stands at the end, where no real position sees it.
+            is_causal: Whether a position sees itself and those before it only.
+            cache: The positions of the states are added to it.
+            memory: Keys and values of the source, (B·W, H, S, E).
+            memory_mask: (B·W, S), True = a real position of the source.
         """
-        heads = self.self_attention.nothing(states.shape[0])
+        assert mask is None and not isinstance(memory, Tensor)
 
-        def look(inputs: Tensor) -> Tensor:
-            nonlocal heads
-            heads = self.self_attention.extend(inputs)
-            # Past the hooks of a call: who records looks at the target's gaze, not at this.
-            return self.self_attention.forward(inputs, heads, is_causal=True)[0]
-
-        return self.think(self.self_residual(states, look)), heads
-
-    def write(
-        self, states: Tensor, past: Heads, source: Heads, *, mask: Tensor
-    ) -> tuple[Tensor, Heads]:
-        """Let each position of the target see the source and what came before.
-
-        Args:
-            states: (B·W, T, D).
-            past: Keys and values of the target before, (B·W, H, L, E).
-            source: Keys and values of the source, (B·W, H, S, E).
-            mask: (B·W, S), True = a real position of the source.
-
-        Returns:
-            The new states, and keys and values of the target up to here.
-        """
-        heads = past
-
-        def look(inputs: Tensor) -> Tensor:
-            nonlocal heads
-            heads = self.self_attention.extend(inputs, past)
-            num_queries, num_keys = inputs.shape[1], heads[0].shape[2]
-            own = torch.arange(num_keys, device=inputs.device)
-            across = torch.arange(mask.shape[1], device=inputs.device)
-            order = causal(num_queries, num_keys, inputs.device)
-            both = [mask[:, None].expand(-1, num_queries, -1), order.expand(len(inputs), -1, -1)]
+        def attend_self(inputs: Tensor) -> Tensor:
             return self.self_attention(
-                inputs,
-                _join(source, heads),
-                mask=torch.cat(both, dim=2),  # (B·W, Q, K)
-                places=(own[num_keys - num_queries :], torch.cat([across, own])),
-                num_source=mask.shape[1],
+                inputs, mask=memory_mask, is_causal=is_causal, cache=cache, source=memory
             )[0]
 
-        return self.think(self.self_residual(states, look)), heads
-
-
-class PrefixBlocks(TransformerBlocks):
-    """Blocks in their order."""
+        states = self.self_residual(states, attend_self)
+        return self.feed_residual(states, self.feed_forward)
 
     if TYPE_CHECKING:
-
-        def __iter__(self) -> Iterator[PrefixBlock]: ...
+        __call__ = forward
 
 
 class PrefixDecoder(Decoder):
     """One stack reads source and target, the start token between them (Liu et al. 2018).
 
-    The places of the target begin at 0 again, and a segment embedding tells the two apart: so
+    The positions of the target begin at 0 again, and a segment embedding tells the two apart: so
     nothing depends on the padding of a batch, and a word and its translation are close.
     """
 
@@ -159,10 +141,11 @@ class PrefixDecoder(Decoder):
         self.source_map = (
             nn.Identity() if memory_dim == config.dim else nn.Linear(memory_dim, config.dim)
         )
-        # Seen from the target, the source has places before and after.
+        # Seen from the target, the source has positions before and after.
         self.positions = build_positions(config, is_causal=False)
-        self.blocks = PrefixBlocks(
-            PrefixBlock(config, self.positions) for _ in range(config.num_layers)
+        self.blocks = TransformerStack(
+            PrefixBlock(config, self.positions, attention_type=PrefixAttention)
+            for _ in range(config.num_layers)
         )
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
@@ -170,28 +153,22 @@ class PrefixDecoder(Decoder):
         self.scale = config.dim**0.5
         self.source_weight = config.source_weight
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Read the source, with `beams` hypotheses a sentence to come."""
-        return self._read(memory, beams)[1]
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Read the source and return the state before the first token of the target."""
+        _, source = self._read_source(memory)
+        per_source = {"source": source, "mask": memory.mask}
+        return State(per_source, per_hypothesis=self.blocks.new_caches(max_length))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        first = state.per_hypothesis[0][0].shape[2]
-        states = self._place(self.embedding(tokens) * self.scale, segment=1, first=first)
-        beams = len(tokens) // len(state.per_source["mask"])
-        mask = repeat_rows(state.per_source["mask"], beams)  # (B·W, S)
-        per_hypothesis = []
-        for block, past, source in zip(
-            self.blocks, state.per_hypothesis, state.per_source["source"], strict=True
-        ):
-            states, heads = block.write(states, past, repeat_rows(source, beams), mask=mask)
-            per_hypothesis.append(heads)
-        return self.output(self.norm(states)), State(state.per_source, per_hypothesis)
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        caches = [cache.fork() for cache in state.per_hypothesis]
+        source, mask = state.per_source["source"], state.per_source["mask"]
+        return self._run(tokens, source, mask=mask, caches=caches), State(state.per_source, caches)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
-        states, state = self._read(memory)
-        logits, _ = self.step(targets, state)
+        states, source = self._read_source(memory)
+        logits = self._run(targets, source, mask=memory.mask)
         if not self.source_weight:
             return Output(logits)
         return Output(logits, {"source": self.source_weight * self._source_loss(states, memory)})
@@ -199,23 +176,39 @@ class PrefixDecoder(Decoder):
     if TYPE_CHECKING:
         __call__ = forward
 
-    def _read(self, memory: Memory, beams: int = 1) -> tuple[Tensor, State]:
-        """Return the last states of the source (B, S, D), and where the target starts."""
-        states = self._place(self.source_map(memory.states), segment=0)
-        source = []
-        for block in self.blocks:
-            states, heads = block.read(states)
-            source.append(heads)
-        rows = len(states) * beams
-        nothing = [block.self_attention.nothing(rows) for block in self.blocks]
-        return states, State(
-            per_source={"source": source, "mask": memory.mask}, per_hypothesis=nothing
-        )
+    def _read_source(self, memory: Memory) -> tuple[Tensor, list[KeyValue]]:
+        """Return the last states of the source (B, S, D), and its keys and values by block."""
+        caches = self.blocks.new_caches()
+        embedded = self._embed(self.source_map(memory.states), segment=0)
+        states = self.blocks(embedded, is_causal=True, caches=caches)
+        return states, [cache.visible for cache in caches]
 
-    def _place(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
-        which = self.segment_embedding.weight[segment]
-        placed: Tensor = self.dropout(place(embedded + which, self.positions, first=first))
-        return placed
+    def _run(
+        self,
+        tokens: Tensor,
+        source: list[KeyValue],
+        *,
+        mask: Tensor,
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Tensor:
+        first = caches[0].position if caches else 0
+        beams = len(tokens) // len(mask)
+        states = self._embed(self.embedding(tokens) * self.scale, segment=1, first=first)
+        states = self.blocks(
+            states,
+            is_causal=True,
+            caches=caches,
+            memory=repeat_rows(source, beams),
+            memory_mask=repeat_rows(mask, beams),  # (B·W, S)
+        )
+        logits: Tensor = self.output(self.norm(states))
+        return logits
+
+    def _embed(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
+        """Add segment and positions to (B, L, D), the first of which has position `first`."""
+        added = embedded + self.segment_embedding.weight[segment]
+        states: Tensor = self.dropout(add_positions(added, self.positions, first=first))
+        return states
 
     def _source_loss(self, states: Tensor, memory: Memory) -> Tensor:
         """Return the mean cross entropy of the source's tokens but the first."""
@@ -225,9 +218,3 @@ class PrefixDecoder(Decoder):
         labels = memory.tokens[:, 1:].masked_fill(~is_real, -100)
         total = cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
         return total / is_real.sum().clamp(min=1)
-
-
-def _join(source: Heads, target: Heads) -> Heads:
-    """Put the keys and values of source and target side by side."""
-    keys, values = (torch.cat(pair, dim=2) for pair in zip(source, target, strict=True))
-    return keys, values

@@ -1,20 +1,30 @@
-"""What the recurrent decoders share: settings, how they start, how they speak."""
+"""What the recurrent decoders share: settings, first states, the loop over steps, outputs."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
+from regard.attention.spans import Attended, GlobalAttention
 from regard.core.config import at_least, within
 from regard.core.tables import pick
-from regard.models.interfaces import Decoder, LayerStates, Memory
+from regard.models.interfaces import (
+    Decoder,
+    LayerStates,
+    Memory,
+    State,
+    by_sentence,
+    repeat_rows,
+)
 from regard.models.recurrent import Cell, Recurrence, num_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentDecoderConfig:
-    """What every recurrent decoder can be told."""
+    """Settings of every recurrent decoder."""
 
     cell: Cell = "gru"
     """The recurrent cell."""
@@ -35,7 +45,7 @@ class RecurrentDecoderConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class AttentiveDecoderConfig(RecurrentDecoderConfig):
-    """What every recurrent decoder with attention can be told besides."""
+    """Further settings of every recurrent decoder with attention."""
 
     score: ScoreKind = "additive"
     """How well a decoder state fits a source position; 'dot' and its kin need equal widths."""
@@ -56,7 +66,10 @@ class AttentiveDecoderConfig(RecurrentDecoderConfig):
 
 
 class RecurrentDecoder(Decoder):
-    """Embedding, recurrent stack and output layer; `start` and `step` say how they are joined."""
+    """Embedding, recurrent stack and output layer; `step` joins them."""
+
+    bridge: nn.Module
+    """Computes the first state of each layer from the memory."""
 
     def __init__(
         self,
@@ -77,6 +90,70 @@ class RecurrentDecoder(Decoder):
         )
         self.output = nn.Linear(readout_dim, vocab_size)
         self.dropout = nn.Dropout(config.dropout)
+
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        per_source = self.prepare(memory)
+        return State(per_source, {"layers": repeat_rows(self.bridge(memory), beams)})
+
+    def prepare(self, memory: Memory) -> dict[str, Tensor]:
+        """Compute once per sentence what steps need of the memory."""
+        return {}
+
+
+class AttentiveDecoder(RecurrentDecoder):
+    """A recurrent decoder with attention; what that remembers between steps is in the state."""
+
+    attention: GlobalAttention
+
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        state = super().start(memory, beams=beams)
+        attention = self.attention.start(state.per_source, beams=beams)
+        return State(state.per_source, {**state.per_hypothesis, "attention": attention})
+
+    def prepare(self, memory: Memory) -> dict[str, Tensor]:
+        """Project the memory for the attention, once per sentence."""
+        return self.attention.prepare(memory.states, memory.mask)
+
+
+class ContextFirstDecoder(AttentiveDecoder, ABC):
+    """Attends with its last state, then moves: s_i = f(s_{i-1}, y_{i-1}, c_i)."""
+
+    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        logits, state, _ = self.run(tokens, state)
+        return logits, state
+
+    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[Attended]]:
+        """Take a step, and return with it what the attention returned at each token."""
+        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
+        batch = state.per_source["mask"].shape[0]
+        layers, attention = state.per_hypothesis["layers"], state.per_hypothesis["attention"]
+        outputs, contexts, results = [], [], []
+        for word in embedded.unbind(1):  # (B·W, D)
+            hidden = layers[-1][0]
+            query = by_sentence(hidden[:, None], batch)  # (B, W, D)
+            remembered = by_sentence(attention[:, None], batch)
+            attended = self.attention(query, state.per_source, remembered)
+            context = self.gate_context(attended.context.flatten(0, 1), hidden)  # (B·W, D)
+            output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
+            attention = self.attention.advance(attention, attended.weights.flatten(0, 1))
+            outputs.append(output)
+            contexts.append(context)
+            results.append(attended)
+        readout = self.read_out(torch.stack(outputs, 1), embedded, torch.stack(contexts, 1))
+        per_hypothesis = {"layers": layers, "attention": attention}
+        logits = self.output(self.dropout(readout))
+        return logits, State(state.per_source, per_hypothesis), results
+
+    def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
+        """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D): all of it."""
+        return context
+
+    @abstractmethod
+    def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
+        """Join states, last words and contexts, (B·W, T, D) each, for the output layer."""
 
 
 class FinalStateBridge(nn.Module):
@@ -157,3 +234,6 @@ class MaxoutReadout(nn.Module):
         joined: Tensor = self.joint_map(torch.cat([states, embedded, contexts], dim=-1))
         pairs = joined.view(*joined.shape[:-1], -1, 2)
         return pairs.amax(-1)  # (..., D)
+
+    if TYPE_CHECKING:
+        __call__ = forward

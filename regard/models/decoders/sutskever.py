@@ -10,7 +10,7 @@ from regard.models.decoders.recurrent import (
     RecurrentDecoder,
     RecurrentDecoderConfig,
 )
-from regard.models.interfaces import Memory, State, repeat_rows
+from regard.models.interfaces import State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +28,8 @@ class SutskeverDecoder(RecurrentDecoder):
         super().__init__(config, vocab_size, input_dim=config.embedding_dim, readout_dim=config.dim)
         self.bridge = FinalStateBridge(config, memory_dim)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        return State(per_source={}, per_hypothesis=repeat_rows(self.bridge(memory), beams))
-
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        states, layers = self.recurrence(embedded, state.per_hypothesis)
-        return self.output(self.dropout(states)), State(state.per_source, layers)
+        states, layers = self.recurrence(embedded, state.per_hypothesis["layers"])
+        return self.output(self.dropout(states)), State(state.per_source, {"layers": layers})

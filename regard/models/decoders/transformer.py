@@ -1,24 +1,26 @@
-"""The transformer decoder: it looks back at itself and across at the source."""
+"""The transformer decoder: masked self-attention, and cross-attention to the source."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import Tensor, nn
 
-from regard.models.interfaces import Decoder, Memory, State
+from regard.attention.cache import KeyValueCache
+from regard.attention.multihead import KeyValue
+from regard.models.interfaces import Decoder, Memory, Output, State
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerDecoderConfig(TransformerConfig):
-    """A stack of blocks that look back, and at the source."""
+    """A stack of blocks with self-attention and cross-attention."""
 
     kind: Literal["transformer"] = "transformer"
     """What kind of decoder this is."""
@@ -33,34 +35,42 @@ class TransformerDecoder(Decoder):
         super().__init__()
         self.embedding = nn.Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=True)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions, memory_dim=memory_dim)
-            for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions, memory_dim=memory_dim)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        source = [block.cross_attention.prepare(memory.states) for block in self.blocks]
-        # Nothing has been written: no keys, but their shape says how many rows there are.
-        nothing = [
-            tuple(heads[:, :, :0].repeat_interleave(beams, dim=0) for heads in pair)
-            for pair in source
-        ]
-        return State(per_source={"source": source, "mask": memory.mask}, per_hypothesis=nothing)
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        per_source = {"memory": self.blocks.project_memory(memory.states), "mask": memory.mask}
+        return State(per_source, per_hypothesis=self.blocks.new_caches(max_length))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        first = state.per_hypothesis[0][0].shape[2]
+        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        caches = [cache.fork() for cache in state.per_hypothesis]
+        source = state.per_source
+        logits = self._run(tokens, source["memory"], mask=source["mask"], caches=caches)
+        return logits, State(source, caches)
+
+    def forward(self, targets: Tensor, memory: Memory) -> Output:
+        """Read a whole target, token ids (B, T) from the start token on: one long step."""
+        return Output(self._run(targets, memory.states, mask=memory.mask))
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _run(
+        self,
+        tokens: Tensor,
+        memory: Tensor | list[KeyValue],
+        *,
+        mask: Tensor,
+        caches: Sequence[KeyValueCache] | None = None,
+    ) -> Tensor:
+        first = caches[0].position if caches else 0
         embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
-        states = self.dropout(place(embedded, self.positions, first=first))
-        per_hypothesis = []
-        for block, past, source in zip(
-            self.blocks, state.per_hypothesis, state.per_source["source"], strict=True
-        ):
-            states, heads = block.decode(states, past, source, mask=state.per_source["mask"])
-            per_hypothesis.append(heads)
-        return self.output(self.norm(states)), State(state.per_source, per_hypothesis)
+        states = self.dropout(add_positions(embedded, self.positions, first=first))
+        states = self.blocks(states, is_causal=True, caches=caches, memory=memory, memory_mask=mask)
+        logits: Tensor = self.output(self.norm(states))
+        return logits

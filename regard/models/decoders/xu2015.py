@@ -1,8 +1,8 @@
-"""The decoders of Xu et al. 2015, "Show, attend and tell": softly, or at one place at a time."""
+"""The decoders of Xu et al. 2015, "Show, attend and tell", with soft and with hard attention."""
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,17 +10,8 @@ from torch import Tensor, nn
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
 from regard.core.config import at_least, within
-from regard.models.decoders.recurrent import AttentiveDecoderConfig, RecurrentDecoder
-from regard.models.decoders.reinforce import Advantage
-from regard.models.interfaces import (
-    LayerStates,
-    Memory,
-    Output,
-    State,
-    by_sentence,
-    masked_mean,
-    repeat_rows,
-)
+from regard.models.decoders.recurrent import AttentiveDecoderConfig, ContextFirstDecoder
+from regard.models.interfaces import LayerStates, Memory, Output, masked_mean
 from regard.models.recurrent import Cell, num_tensors
 
 
@@ -87,14 +78,12 @@ class MeanBridge(nn.Module):
         return tuple(zip(*[iter(tensors)] * self.num_tensors, strict=True))
 
 
-class XuDecoder(RecurrentDecoder):
+class XuDecoder(ContextFirstDecoder):
     """ẑ_t = β_t φ(a, α_t) is looked at with h_{t-1}, then h_t = f(h_{t-1}, y_{t-1}, ẑ_t).
 
     Xu et al. 2015, eq. 1-7 and section 4.2.1: β_t = sigmoid(w · h_{t-1}) says how much to rely on
     the image, and E y + L_h h + L_z ẑ goes into the output layer.
     """
-
-    attention: GlobalAttention
 
     def __init__(self, config: XuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__(
@@ -108,41 +97,17 @@ class XuDecoder(RecurrentDecoder):
         self.state_map = nn.Linear(config.dim, config.embedding_dim)
         self.context_map = nn.Linear(memory_dim, config.embedding_dim, bias=False)
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        prepared = self.attention.prepare(memory.states, memory.mask)
-        layers = repeat_rows(self.bridge(memory), beams)
-        first = self.attention.begin(prepared, beams=beams)
-        return State(per_source=prepared, per_hypothesis={"layers": layers, "place": first})
+    def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
+        """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D)."""
+        gated: Tensor = self.gate(hidden).sigmoid() * context
+        return gated
 
-    def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and where the decoder stands now."""
-        logits, state, _ = self.run(tokens, state)
-        return logits, state
-
-    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[Any]]:
-        """Take a step, and return with it what the attention said at each token."""
-        embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
-        batch = state.per_source["mask"].shape[0]
-        layers, place = state.per_hypothesis["layers"], state.per_hypothesis["place"]
-        outputs, contexts, said = [], [], []
-        for word in embedded.unbind(1):  # (B·W, D)
-            hidden = layers[-1][0]
-            query = by_sentence(hidden[:, None], batch)  # (B, W, D)
-            said.append(self.attention(query, state.per_source, by_sentence(place[:, None], batch)))
-            answer, weights = said[-1][:2]
-            context = self.gate(hidden).sigmoid() * answer.flatten(0, 1)  # (B·W, D)
-            output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
-            outputs.append(output)
-            contexts.append(context)
-            place = self.attention.advance(place, weights.flatten(0, 1))
-        readout = (
-            embedded
-            + self.state_map(self.dropout(torch.stack(outputs, 1)))
-            + self.context_map(torch.stack(contexts, 1))
+    def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
+        """Join states, last words and contexts, (B·W, T, D) each, by a sum."""
+        joined: Tensor = (
+            embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
         )
-        per_hypothesis = {"layers": layers, "place": place}
-        return self.output(self.dropout(readout)), State(state.per_source, per_hypothesis), said
+        return joined
 
 
 class SoftXuDecoder(XuDecoder):
@@ -159,10 +124,10 @@ class SoftXuDecoder(XuDecoder):
         The loss λ Σ_s (1 - Σ_t α_ts)² (eq. 14) is told as what each token adds to it, (B, T):
         which of them are padding, the caller knows.
         """
-        logits, _, said = self.run(targets, self.start(memory))
+        logits, _, results = self.run(targets, self.start(memory))
         if not self.doubly_stochastic:
             return Output(logits)
-        weights = torch.cat([weights for _, weights in said], dim=1)  # (B, T, S)
+        weights = torch.cat([attended.weights for attended in results], dim=1)  # (B, T, S)
         lacking = (1 - weights.cumsum(1)).masked_fill(~memory.mask[:, None], 0.0)
         until = lacking.square().sum(-1)  # (B, T)
         added = until.diff(dim=1, prepend=torch.zeros_like(until[:, :1]))
@@ -170,6 +135,65 @@ class SoftXuDecoder(XuDecoder):
 
     if TYPE_CHECKING:
         __call__ = forward
+
+
+class Advantage(nn.Module):
+    """Judges a choice by what was said from then on, beside what is usual for those words.
+
+    A reward that a choice had no part in is noise to it. Three means take noise away and leave the
+    expected gradient as it is, since none knows the choice: words said before it do not count; the
+    moving average that is taken away (Xu et al. 2015, section 4.1) is kept for each word, as some
+    words are always hard to foretell; and all is divided by the moving deviation where that is
+    above 1 (as Mnih and Gregor 2014 do), which changes its size alone.
+
+    Args:
+        vocab_size: Number of words.
+    """
+
+    DECAY = 0.9
+    """How much of a moving average is kept at each step."""
+    usual: Tensor
+    variance: Tensor
+
+    def __init__(self, vocab_size: int) -> None:
+        super().__init__()
+        # Who has learned nothing holds all words for equally likely.
+        self.register_buffer("usual", torch.full((vocab_size,), -math.log(vocab_size)))
+        self.register_buffer("variance", torch.ones(()))
+
+    @torch.no_grad()
+    def forward(self, told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """Return how much better than usual it went from each position on, (B, T).
+
+        Args:
+            told: (B, T), log-probabilities of the true tokens.
+            labels: (B, T), the true tokens.
+            mask: (B, T), True = said after a choice.
+        """
+        told = told.to(self.usual.dtype)
+        above = (told - self.usual[labels]).masked_fill(~mask, 0.0)
+        from_here = above.flip(1).cumsum(1).flip(1).masked_fill(~mask, 0.0)  # (B, T)
+        scaled = from_here / self.variance.sqrt().clamp(min=1.0)
+        self._expect(told[mask], labels[mask])
+        self._spread(from_here[mask])
+        return scaled
+
+    if TYPE_CHECKING:
+        __call__ = forward
+
+    def _expect(self, told: Tensor, labels: Tensor) -> None:
+        """Move what is usual for each word towards its mean in this batch, (N,)."""
+        sums, counts = (torch.zeros_like(self.usual) for _ in range(2))
+        sums.index_add_(0, labels, told)
+        counts.index_add_(0, labels, torch.ones_like(told))
+        moved = torch.lerp(sums / counts.clamp(min=1.0), self.usual, self.DECAY)
+        self.usual.copy_(torch.where(counts > 0, moved, self.usual))
+
+    def _spread(self, advantages: Tensor) -> None:
+        """Move the variance towards that of this batch, (N,), if anything was chosen in it."""
+        found = advantages.square().sum() / max(len(advantages), 1)
+        moved = torch.lerp(found, self.variance, self.DECAY)
+        self.variance.copy_(moved if len(advantages) else self.variance)
 
 
 class HardXuDecoder(XuDecoder):
@@ -196,20 +220,17 @@ class HardXuDecoder(XuDecoder):
         for the log-probabilities of the true tokens.
         """
         state = self.start(memory)
-        logits, _, said = self.run(targets, state)
+        logits, _, results = self.run(targets, state)
         if not self.training:
             return Output(logits)
-        log_probs, entropies = (_join(said, part) for part in ("log_probs", "entropies"))
+        samples = [attended.sample for attended in results if attended.sample is not None]
+        log_probs, entropies = (torch.cat(parts, dim=1) for parts in zip(*samples, strict=True))
 
         def reinforce(told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-            drawn = mask & ~state.per_hypothesis["place"][:, None]
-            return -self.reward * self.advantage(told, labels, drawn) * log_probs  # (B, T)
+            is_sampled = mask & ~state.per_hypothesis["attention"][:, None]
+            return -self.reward * self.advantage(told, labels, is_sampled) * log_probs  # (B, T)
 
         return Output(logits, {"entropy": -self.entropy * entropies}, reinforce)
 
     if TYPE_CHECKING:
         __call__ = forward
-
-
-def _join(said: Sequence[Any], part: str) -> Tensor:
-    return torch.cat([getattr(choice, part) for choice in said], dim=1)  # (B, T)

@@ -13,10 +13,10 @@ from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import NORMS, FeedForwardKind
 from regard.models.transformer import (
     TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    TransformerStack,
+    add_positions,
     build_final_norm,
-    place,
 )
 
 
@@ -51,7 +51,6 @@ class AlbertEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.num_layers = config.num_layers
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
         # What is added to embeddings is as wide as they are; the rest acts on heads.
         kind = pick(POSITIONS, config.positions, "positions")
@@ -69,7 +68,8 @@ class AlbertEncoder(TokenEncoder):
             config.embedding_dim, config.norm_epsilon
         )
         self.widen = nn.Linear(config.embedding_dim, config.dim)
-        self.blocks = TransformerBlocks([TransformerBlock(config, self.positions)])
+        block = TransformerBlock(config, self.positions)
+        self.blocks = TransformerStack([block], num_rounds=config.num_layers)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -77,13 +77,10 @@ class AlbertEncoder(TokenEncoder):
         """Read the whole text, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         states: Tensor = self.widen(self.dropout(self.embedding_norm(self._embed(values))))
-        (block,) = self.blocks
-        for _ in range(self.num_layers):
-            states = block.encode(states, mask)
-        states = self.norm(states)
+        states = self.norm(self.blocks(states, mask=mask[:, None]))
         return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)
 
     def _embed(self, values: Tensor) -> Tensor:
         """Sum what is known of each token (B, S) before it looks around: (B, S, C)."""
-        states = place(self.embedding(values), self.positions)
+        states = add_positions(self.embedding(values), self.positions)
         return add_segments(states, values, self.segment_embedding, separator=self.separator)

@@ -10,13 +10,12 @@ from regard.core.config import at_least
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    add_positions,
     build_final_norm,
     build_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 
@@ -57,9 +56,7 @@ class BertEncoder(TokenEncoder):
             nn.Embedding(config.num_segments, config.dim) if config.num_segments else None
         )
         self.embedding_norm = build_norm(config)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -67,14 +64,12 @@ class BertEncoder(TokenEncoder):
         """Read the whole text, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         states = self.dropout(self.embedding_norm(self.embed(values)))
-        for block in self.blocks:
-            states = block.encode(states, mask)
-        states = self.norm(states)
+        states = self.norm(self.blocks(states, mask=mask[:, None]))
         return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)
 
     def embed(self, values: Tensor) -> Tensor:
         """Sum what is known of each token (B, S) before it looks around: (B, S, D)."""
-        states = place(self.embedding(values), self.positions)
+        states = add_positions(self.embedding(values), self.positions)
         return add_segments(states, values, self.segment_embedding, separator=self.separator)
 
 

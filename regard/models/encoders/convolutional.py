@@ -10,7 +10,7 @@ from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.transformer import place
+from regard.models.transformer import add_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +51,7 @@ class ConvolutionEncoder(TokenEncoder):
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         is_real = mask[..., None]
-        embedded = self.dropout(place(self.embedding(values), self.positions))  # (B, S, D)
+        embedded = self.dropout(add_positions(self.embedding(values), self.positions))  # (B, S, D)
         states = self.input_map(embedded)
         for block in self.blocks:
             # Padding is zeroed before every layer: a text must end like one without padding.

@@ -11,10 +11,9 @@ from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
     BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
+    add_positions,
     build_final_norm,
-    place,
+    build_stack,
 )
 
 
@@ -53,9 +52,7 @@ class HybridEncoder(Encoder):
         self.positions = GridPositions(
             dim=config.dim, num_heads=config.num_heads, num_columns=columns
         )
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -63,8 +60,6 @@ class HybridEncoder(Encoder):
         """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
         seen = self.grid(values, mask)
         states = self.cell_map(seen.states)  # (B, S, D)
-        states = self.dropout(place(states, self.positions))
-        for block in self.blocks:
-            states = block.encode(states)
-        states = self.norm(states)
+        states = self.dropout(add_positions(states, self.positions))
+        states = self.norm(self.blocks(states))
         return Memory(states=states, mask=seen.mask, summary=states.mean(1), layout=seen.layout)

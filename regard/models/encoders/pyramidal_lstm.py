@@ -1,4 +1,4 @@
-"""Pyramidal LSTM encoder: a stack of recurrent layers over sound, each half as long as the one below."""
+"""Pyramidal LSTM encoder: recurrent layers over audio, each half as long as the one below."""
 
 from dataclasses import dataclass
 from typing import Literal

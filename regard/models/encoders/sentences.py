@@ -10,11 +10,10 @@ from regard.core.config import at_least
 from regard.models.encoders.bert import segment
 from regard.models.interfaces import Memory, TokenEncoder
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
     build_final_norm,
     build_positions,
+    build_stack,
 )
 
 
@@ -55,15 +54,12 @@ class SentencesEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.num_rounds = config.num_rounds
         self.has_question = config.has_question
         self.embedding = nn.Embedding(vocab_size, config.dim)
         # As what is added to one: so a sentence begins close to the plain sum of its words.
         self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
         self.positions = build_positions(config, is_causal=False)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions, num_rounds=config.num_rounds)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.dim**0.5
@@ -81,10 +77,7 @@ class SentencesEncoder(TokenEncoder):
         words = self._embed(values, groups, belongs)
         states = self.dropout(self._place(words, ages=nums - 1 - sentences))
         is_real = sentences < nums  # (B, L)
-        for _ in range(self.num_rounds):
-            for block in self.blocks:
-                states = block.encode(states, is_real)
-        states = self.norm(states)
+        states = self.norm(self.blocks(states, mask=is_real[:, None]))
         is_last = sentences == nums - 1
         if self.has_question:
             # A question without a story is all there is to look at.

@@ -9,12 +9,11 @@ from torch import Tensor, nn
 from regard.core.config import at_least
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 NUM_JOINED = 4
@@ -55,9 +54,7 @@ class SpeechEncoder(Encoder):
         num_bins = -(-size[0] // NUM_JOINED)
         self.input_map = nn.Linear(config.channels * num_bins, config.dim)
         self.positions = build_positions(config, is_causal=False)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -70,10 +67,8 @@ class SpeechEncoder(Encoder):
             grid = convolution(grid * mask[:, None, :, None]).relu()
             mask = mask[:, ::2]
         embedded = self.input_map(grid.transpose(1, 2).flatten(2))  # (B, S, D)
-        states = self.dropout(place(embedded, self.positions))
-        for block in self.blocks:
-            states = block.encode(states, mask)
-        states = self.norm(states)
+        states = self.dropout(add_positions(embedded, self.positions))
+        states = self.norm(self.blocks(states, mask=mask[:, None]))
         return Memory(states=states, mask=mask, summary=masked_mean(states, mask))
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:

@@ -17,9 +17,9 @@ from regard.models.encoders.transformer import TransformerEncoder, TransformerEn
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import (
     BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
+    TransformerStack,
     build_final_norm,
+    build_stack,
 )
 
 JoinedSize = tuple[int, tuple[int, int, int]]
@@ -110,16 +110,13 @@ class TextImageEncoder(TokenEncoder):
 
     def _look_around(self, memory: Memory) -> Memory:
         """Let words and cells look at each other; what they were read as stays behind."""
-        states = memory.states  # (B, S, D)
-        for block in self.blocks:
-            states = block.encode(states, memory.mask)
-        states = self.norm(states)
+        states = self.norm(self.blocks(memory.states, mask=memory.mask[:, None]))  # (B, S, D)
         return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)
 
 
-def _build_blocks(config: TextImageEncoderConfig, dim: int) -> tuple[TransformerBlocks, nn.Module]:
+def _build_blocks(config: TextImageEncoderConfig, dim: int) -> tuple[TransformerStack, nn.Module]:
     if not config.num_layers:
-        return TransformerBlocks(), nn.Identity()
+        return TransformerStack(), nn.Identity()
     settings = BlockConfig(
         dim=dim,
         num_layers=config.num_layers,
@@ -131,7 +128,4 @@ def _build_blocks(config: TextImageEncoderConfig, dim: int) -> tuple[Transformer
     )
     # A transformer has told already where a word or a cell is; a residual network does not.
     positions = Positions(dim=dim, num_heads=config.num_heads)
-    blocks = TransformerBlocks(
-        TransformerBlock(settings, positions) for _ in range(config.num_layers)
-    )
-    return blocks, build_final_norm(settings)
+    return build_stack(settings, positions), build_final_norm(settings)

@@ -1,23 +1,23 @@
 """The transformer encoder: positions look at each other, block after block."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from regard.attention.positions import Positions
+from regard.attention.multihead import SelfAttention
 from regard.attention.windowed import WindowedAttention
 from regard.core.config import at_least
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import (
-    TransformerBlock,
-    TransformerBlocks,
     TransformerConfig,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 
@@ -38,17 +38,6 @@ class TransformerEncoderConfig(TransformerConfig):
         at_least("pooling", self.pooling, 1)
 
 
-class WindowedBlock(TransformerBlock):
-    """A block in which each position sees its neighbours alone."""
-
-    attention_type = WindowedAttention
-    self_attention: WindowedAttention
-
-    def __init__(self, config: TransformerEncoderConfig, positions: Positions) -> None:
-        super().__init__(config, positions)
-        self.self_attention.window = config.window
-
-
 class TransformerEncoder(TokenEncoder):
     """Reads the source with self-attention (Vaswani et al. 2017)."""
 
@@ -57,10 +46,10 @@ class TransformerEncoder(TokenEncoder):
         self.memory_dim = config.dim
         self.embedding = nn.Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=False)
-        block_type = WindowedBlock if config.window else TransformerBlock
-        self.blocks = TransformerBlocks(
-            block_type(config, self.positions) for _ in range(config.num_layers)
+        attention_type = (
+            partial(WindowedAttention, window=config.window) if config.window else SelfAttention
         )
+        self.blocks = build_stack(config, self.positions, attention_type=attention_type)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.scale = config.dim**0.5
@@ -69,10 +58,8 @@ class TransformerEncoder(TokenEncoder):
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
-        states = self.dropout(place(self.embedding(values) * self.scale, self.positions))
-        for block in self.blocks:
-            states = block.encode(states, mask)
-        states = self.norm(states)
+        states = self.dropout(add_positions(self.embedding(values) * self.scale, self.positions))
+        states = self.norm(self.blocks(states, mask=mask[:, None]))
         summary = masked_mean(states, mask)
         if self.pooling == 1:
             return Memory(states=states, mask=mask, summary=summary, tokens=values)

@@ -14,9 +14,8 @@ from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 from regard.models.transformer import (
     BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
     build_final_norm,
+    build_stack,
 )
 
 VideoShape = tuple[int, int, int, int]
@@ -77,8 +76,8 @@ class VideoEncoder(Encoder):
         seen = self.image(_with_past(values, self.num_seen).flatten(0, 1), mask)
         assert seen.layout is not None
         cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
-        states = self.over_time(place_cells(cells, num_columns=seen.layout[1]))  # (B, F, P, D)
-        states = states.flatten(1, 2)  # (B, S, D)
+        cells = add_cell_positions(cells, num_columns=seen.layout[1])
+        states = self.over_time(cells).flatten(1, 2)  # (B, S, D)
         return Memory(
             states=states,
             mask=states.new_ones(states.shape[:2], dtype=torch.bool),
@@ -107,18 +106,14 @@ class BlocksOverTime(nn.Module):
             dropout=config.dropout,
         )
         positions = Positions(dim=dim, num_heads=config.num_heads)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(settings, positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(settings, positions)
         self.norm = build_final_norm(settings)
 
     def forward(self, cells: Tensor) -> Tensor:
         """Transform (B, F, P, D)."""
         states = cells.flatten(1, 2)  # (B, S, D)
-        for block in self.blocks:
-            states = block.encode(states)
-        told: Tensor = self.norm(states)
-        return told.view_as(cells)
+        normed: Tensor = self.norm(self.blocks(states))
+        return normed.view_as(cells)
 
 
 class RecurrenceOverTime(nn.Module):
@@ -163,10 +158,10 @@ def _with_past(frames: Tensor, num_seen: int) -> Tensor:
     return torch.cat(shifted, dim=2)  # (B, F, C, Y, X)
 
 
-def place_cells(cells: Tensor, *, num_columns: int) -> Tensor:
-    """Add to (B, F, P, D) what tells frame, row and column."""
+def add_cell_positions(cells: Tensor, *, num_columns: int) -> Tensor:
+    """Add the position embeddings of frame, row and column to (B, F, P, D)."""
     _, num_frames, num_cells, dim = cells.shape
     grid = GridPositions(dim=dim, num_heads=1, num_columns=num_columns)
     frames = sinusoids(torch.arange(num_frames, device=cells.device), dim)  # (F, D)
-    places = grid.embed(torch.arange(num_cells, device=cells.device))  # (P, D)
-    return cells + (frames[:, None] + places).to(cells.dtype)
+    positions = grid.embed(torch.arange(num_cells, device=cells.device))  # (P, D)
+    return cells + (frames[:, None] + positions).to(cells.dtype)

@@ -13,10 +13,9 @@ from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
     BlockConfig,
-    TransformerBlock,
-    TransformerBlocks,
+    add_positions,
     build_final_norm,
-    place,
+    build_stack,
 )
 
 
@@ -69,9 +68,7 @@ class VitEncoder(Encoder):
         )
         self.num_before = int(config.summary == "class")
         self.positions = _build_positions(config, self.layout, num_before=self.num_before)
-        self.blocks = TransformerBlocks(
-            TransformerBlock(config, self.positions) for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -82,10 +79,8 @@ class VitEncoder(Encoder):
         if self.class_token is not None:
             first = self.class_token.to(states.dtype).expand(len(states), 1, -1)
             states = torch.cat([first, states], dim=1)  # (B, L, D)
-        states = self.dropout(place(states, self.positions))
-        for block in self.blocks:
-            states = block.encode(states)
-        states = self.norm(states)
+        states = self.dropout(add_positions(states, self.positions))
+        states = self.norm(self.blocks(states))
         patches = states[:, self.num_before :]  # (B, S, D)
         return Memory(
             states=patches,

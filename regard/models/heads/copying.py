@@ -47,10 +47,10 @@ class Copies(NamedTuple):
     """(B·W, T, 1), the log-probability that the token comes from the vocabulary."""
     copied: Tensor
     """(B·W, T, S), the probability that it is copied from each place of the source."""
-    seen: Tensor
-    """(B·W, S), how much each place has been looked at by now."""
+    coverage: Tensor
+    """(B·W, S), how much each position has been attended to by now."""
     again: Tensor
-    """(B·W, T), how much of the look fell where it had been before."""
+    """(B·W, T), how much of the weights fell where they had been before."""
 
 
 class CopyAttention(Attention):
@@ -80,19 +80,19 @@ class CopyAttention(Attention):
             "mask": _may_copy(memory),
         }
 
-    def begin(self, prepared: dict[str, Tensor], *, beams: int = 1) -> Tensor:
-        """Return what hypotheses have looked at before their first step: nothing, (B·W, S)."""
-        nothing = _precise(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
-        seen: Tensor = repeat_rows(nothing, beams)
-        return seen
+    def start(self, prepared: dict[str, Tensor], *, beams: int = 1) -> Tensor:
+        """Return the coverage before the first step: zeros, (B·W, S)."""
+        zeros = _precise(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
+        coverage: Tensor = repeat_rows(zeros, beams)
+        return coverage
 
-    def forward(self, states: Tensor, prepared: dict[str, Tensor], seen: Tensor) -> Copies:
+    def forward(self, states: Tensor, prepared: dict[str, Tensor], coverage: Tensor) -> Copies:
         """Say for every state where it would copy from.
 
         Args:
             states: (B·W, T, D), of the decoder.
             prepared: What `prepare` returned.
-            seen: (B·W, S), how much each place was looked at before.
+            coverage: (B·W, S), how much each position was attended to before.
         """
         rows, length, _ = states.shape
         batch, num_source = prepared["mask"].shape
@@ -100,9 +100,9 @@ class CopyAttention(Attention):
         scores = scores.reshape(rows, length, num_source)  # (B·W, T, S)
         mask = repeat_rows(prepared["mask"], rows // batch)[:, None]  # (B·W, 1, S)
         first = weigh(scores, mask)
-        after = seen[:, None] + first.cumsum(1)
-        before = torch.cat([seen[:, None], after[:, :-1]], dim=1)
-        weights = self.look(first, scores, mask, states=states, before=before)
+        after = coverage[:, None] + first.cumsum(1)
+        before = torch.cat([coverage[:, None], after[:, :-1]], dim=1)
+        weights = self.weigh_again(first, scores, mask, states=states, before=before)
         contexts = mix(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
         contexts = contexts.reshape(rows, length, -1)  # (B·W, T, D)
         gate = _precise(self.gate(torch.cat([states, contexts], dim=-1)))  # (B·W, T, 1)
@@ -114,7 +114,7 @@ class CopyAttention(Attention):
     if TYPE_CHECKING:
         __call__ = forward
 
-    def look(
+    def weigh_again(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
     ) -> Tensor:
         """Return the weights that are copied with: here, those of the first look."""
@@ -132,7 +132,7 @@ class CoverageAttention(CopyAttention):
         super().__init__(query_dim, memory_dim, dim=dim)
         self.slope = nn.Linear(query_dim, 1)
 
-    def look(
+    def weigh_again(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
     ) -> Tensor:
         """Return the weights of the second look.
@@ -179,15 +179,15 @@ class PointerDecoder(Decoder):
         """What token ids are looked up in."""
         return self.inner.embedding
 
-    def start(self, memory: Memory, *, beams: int = 1) -> State:
-        """Stand before the first token, with `beams` hypotheses a sentence."""
-        inner = self.inner.start(memory, beams=beams)
+    def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
+        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        inner = self.inner.start(memory, beams=beams, max_length=max_length)
         prepared = self.copying.prepare(memory)
         return State(
             per_source={"inner": inner.per_source, "source": prepared, "tokens": memory.tokens},
             per_hypothesis={
                 "inner": inner.per_hypothesis,
-                "seen": self.copying.begin(prepared, beams=beams),
+                "coverage": self.copying.start(prepared, beams=beams),
             },
         )
 
@@ -211,17 +211,17 @@ class PointerDecoder(Decoder):
     def _run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
         inner = State(state.per_source["inner"], state.per_hypothesis["inner"])
         states, inner = self.inner.step(tokens, inner)  # (B·W, T, D)
-        copies = self.copying(states, state.per_source["source"], state.per_hypothesis["seen"])
+        copies = self.copying(states, state.per_source["source"], state.per_hypothesis["coverage"])
         log_probs = self._mix(states, copies, state.per_source["tokens"])
-        per_hypothesis = {"inner": inner.per_hypothesis, "seen": copies.seen}
+        per_hypothesis = {"inner": inner.per_hypothesis, "coverage": copies.coverage}
         return log_probs, State(state.per_source, per_hypothesis), copies.again
 
     def _mix(self, states: Tensor, copies: Copies, tokens: Tensor) -> Tensor:
         """Return the log-probability of every token, (B·W, T, V), in float32 at least."""
         generated = _precise(self.output(states)).log_softmax(-1) + copies.generated
         rows, length, _ = generated.shape
-        places = repeat_rows(tokens, rows // len(tokens))[:, None].expand(-1, length, -1)
-        copied = torch.zeros_like(generated).scatter_add(-1, places, copies.copied)  # (B·W, T, V)
+        indices = repeat_rows(tokens, rows // len(tokens))[:, None].expand(-1, length, -1)
+        copied = torch.zeros_like(generated).scatter_add(-1, indices, copies.copied)  # (B·W, T, V)
         # Never log 0, not even on the road not taken: its gradient would not be a number.
         floor = torch.finfo(copied.dtype).tiny
         both = torch.logaddexp(generated, copied.clamp(min=floor).log())

@@ -2,8 +2,9 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal
-from regard.attention.multihead import MultiHeadAttention, SelfAttention, self_attention
+from regard.attention.multihead import CrossAttention, SelfAttention, self_attention
 from regard.attention.positions import POSITIONS, sinusoids
 from regard.core.errors import ConfigError
 
@@ -17,7 +18,7 @@ def seed():
 
 def build_pair(memory_dim=0):
     """Ours, and torch's with the same weights."""
-    ours = MultiHeadAttention(dim=DIM, num_heads=NUM_HEADS, memory_dim=memory_dim)
+    ours = CrossAttention(dim=DIM, num_heads=NUM_HEADS, memory_dim=memory_dim)
     width = memory_dim or DIM
     theirs = nn.MultiheadAttention(DIM, NUM_HEADS, kdim=width, vdim=width, batch_first=True)
     maps = (ours.query_map, ours.key_map, ours.value_map)
@@ -33,9 +34,9 @@ def build_pair(memory_dim=0):
     return ours, theirs
 
 
-def ask(attention, queries, states, *, needs_weights=False, **asked):
+def attend(attention, queries, states, *, needs_weights=False, **options):
     attention.needs_weights = needs_weights
-    return attention(queries, attention.prepare(states), **asked)
+    return attention.attend(queries, attention.project(states), **options)
 
 
 @pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
@@ -45,7 +46,7 @@ def test_self_attention_equals_torch(needs_weights, is_causal, is_padded):
     ours, theirs = build_pair()
     states = torch.randn(3, 5, DIM)
     mask = torch.arange(5) < torch.tensor([5, 2, 4] if is_padded else [5, 5, 5])[:, None]
-    answer, weights = ask(
+    answer, weights = attend(
         ours,
         states,
         states,
@@ -72,7 +73,8 @@ def test_cross_attention_equals_torch(needs_weights, memory_dim):
     ours, theirs = build_pair(memory_dim)
     queries, memory = torch.randn(3, 4, DIM), torch.randn(3, 5, memory_dim or DIM)
     mask = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
-    answer, weights = ask(ours, queries, memory, needs_weights=needs_weights, mask=mask[:, None])
+    ours.needs_weights = needs_weights
+    answer, weights = ours(queries, memory, mask=mask[:, None])
     expected, expected_weights = theirs(
         queries, memory, memory, key_padding_mask=~mask, average_attn_weights=False
     )
@@ -83,14 +85,14 @@ def test_cross_attention_equals_torch(needs_weights, memory_dim):
 
 def test_weights_are_not_made_when_nobody_looks():
     states = torch.randn(1, 3, DIM)
-    assert ask(MultiHeadAttention(dim=DIM, num_heads=2), states, states)[1] is None
+    assert attend(CrossAttention(dim=DIM, num_heads=2), states, states)[1] is None
 
 
 @pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
 @pytest.mark.parametrize("num_key_heads", [1, 2, 4], ids=["one", "two", "all"])
 def test_shared_key_heads_equal_repeated_full_heads(needs_weights, num_key_heads):
-    grouped = MultiHeadAttention(dim=DIM, num_heads=4, num_key_heads=num_key_heads)
-    full = MultiHeadAttention(dim=DIM, num_heads=4)
+    grouped = CrossAttention(dim=DIM, num_heads=4, num_key_heads=num_key_heads)
+    full = CrossAttention(dim=DIM, num_heads=4)
     full.query_map.load_state_dict(grouped.query_map.state_dict())
     full.output_map.load_state_dict(grouped.output_map.state_dict())
     group = 4 // num_key_heads
@@ -102,8 +104,8 @@ def test_shared_key_heads_equal_repeated_full_heads(needs_weights, num_key_heads
             many.weight.copy_(rows.reshape(DIM, DIM))
             many.bias.copy_(few.bias.view(num_key_heads, 2).repeat_interleave(group, 0).flatten())
     states = torch.randn(2, 5, DIM)
-    answer, weights = ask(grouped, states, states, needs_weights=needs_weights, is_causal=True)
-    expected, expected_weights = ask(
+    answer, weights = attend(grouped, states, states, needs_weights=needs_weights, is_causal=True)
+    expected, expected_weights = attend(
         full, states, states, needs_weights=needs_weights, is_causal=True
     )
     assert torch.allclose(answer, expected, atol=1e-6)
@@ -112,8 +114,8 @@ def test_shared_key_heads_equal_repeated_full_heads(needs_weights, num_key_heads
 
 
 def test_multi_query_attention_keeps_one_head_of_keys_and_values():
-    attention = MultiHeadAttention(dim=DIM, num_heads=4, num_key_heads=1)
-    keys, values = attention.prepare(torch.randn(2, 5, DIM))
+    attention = CrossAttention(dim=DIM, num_heads=4, num_key_heads=1)
+    keys, values = attention.project(torch.randn(2, 5, DIM))
     assert keys.shape == values.shape == (2, 1, 5, 2)
 
 
@@ -125,32 +127,34 @@ def test_extending_step_by_step_equals_all_at_once(name, num_key_heads):
         dim=DIM, num_heads=4, num_key_heads=num_key_heads, positions=positions
     )
     states = torch.randn(2, 6, DIM)
-    expected, _ = attention(states, attention.extend(states), is_causal=True)
-    past, pieces = None, []
+    expected, _ = attention(states, is_causal=True)
+    cache, pieces = KeyValueCache(), []
     for piece in states.split([3, 1, 2], dim=1):
-        past = attention.extend(piece, past)
-        pieces.append(attention(piece, past, is_causal=True)[0])
+        cache = cache.fork()
+        pieces.append(attention(piece, is_causal=True, cache=cache)[0])
     assert torch.allclose(torch.cat(pieces, dim=1), expected, atol=1e-6)
 
 
 def test_weights_are_dropped_in_training_only():
-    attention = MultiHeadAttention(dim=DIM, num_heads=2, dropout=0.5)
+    attention = CrossAttention(dim=DIM, num_heads=2, dropout=0.5)
     states = torch.randn(1, 4, DIM)
-    assert not torch.equal(ask(attention, states, states)[0], ask(attention, states, states)[0])
+    assert not torch.equal(
+        attend(attention, states, states)[0], attend(attention, states, states)[0]
+    )
     attention.eval()
-    assert torch.equal(ask(attention, states, states)[0], ask(attention, states, states)[0])
+    assert torch.equal(attend(attention, states, states)[0], attend(attention, states, states)[0])
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ConfigError, match=r"^`num_heads` must divide `dim` \(8\), but is 3\.$"):
-        MultiHeadAttention(dim=8, num_heads=3)
+        CrossAttention(dim=8, num_heads=3)
 
 
 def test_key_heads_that_do_not_divide_the_heads_are_refused():
     with pytest.raises(
         ConfigError, match=r"^`num_key_heads` must divide `num_heads` \(4\), but is 3\.$"
     ):
-        MultiHeadAttention(dim=8, num_heads=4, num_key_heads=3)
+        CrossAttention(dim=8, num_heads=4, num_key_heads=3)
 
 
 def test_bare_self_attention_is_softmax_of_products():
@@ -184,9 +188,9 @@ def test_permuted_inputs_give_permuted_outputs():
 
 def test_added_positions_tell_the_order():
     inputs, order = torch.randn(1, 5, 6), torch.tensor([3, 0, 4, 1, 2])
-    places = sinusoids(torch.arange(5), 6)
-    contexts, _ = self_attention(inputs + places)
-    permuted, _ = self_attention(inputs[:, order] + places)
+    positions = sinusoids(torch.arange(5), 6)
+    contexts, _ = self_attention(inputs + positions)
+    permuted, _ = self_attention(inputs[:, order] + positions)
     assert not torch.allclose(permuted, contexts[:, order], atol=1e-2)
 
 
@@ -199,8 +203,8 @@ def test_positions_inside_the_attention_tell_the_order(name):
     positions = POSITIONS[name](dim=DIM, num_heads=4, max_length=8)
     attention = SelfAttention(dim=DIM, num_heads=4, positions=positions)
     states, order = torch.randn(1, 5, DIM), torch.tensor([3, 0, 4, 1, 2])
-    answer, _ = attention(states, attention.extend(states))
-    permuted, _ = attention(states[:, order], attention.extend(states[:, order]))
+    answer, _ = attention(states)
+    permuted, _ = attention(states[:, order])
     assert torch.allclose(permuted, answer[:, order], atol=1e-4) == (name in BLIND)
 
 
@@ -210,17 +214,15 @@ def test_relative_positions_do_not_hang_on_where_a_text_begins(kind):
     positions = POSITIONS[kind](dim=8, num_heads=2, max_length=9, is_causal=True)
     attention = SelfAttention(dim=8, num_heads=2, positions=positions).eval()
     states = torch.randn(2, 5, 8)
-    usual, _ = attention(states, attention.extend(states), is_causal=True)
-    places = torch.arange(70, 75)
-    heads = attention.extend(states, first=70)
-    moved, _ = attention(states, heads, is_causal=True, places=(places, places))
+    usual, _ = attention(states, is_causal=True)
+    positions = torch.arange(70, 75)
+    key_value = attention.project(states, positions)
+    moved, _ = attention.attend(states, key_value, is_causal=True, key_positions=positions)
     assert torch.allclose(moved, usual, atol=1e-4)
 
 
-def test_text_that_begins_with_nothing_is_the_text():
-    attention = SelfAttention(dim=8, num_heads=4, num_key_heads=2)
-    states = torch.randn(3, 5, 8)
-    keys, values = attention.extend(states, attention.nothing(3))
-    assert torch.equal(keys, attention.extend(states)[0])
-    assert torch.equal(values, attention.extend(states)[1])
-    assert attention.nothing(3)[0].shape == (3, 2, 0, 2)
+def test_memory_may_be_projected_before():
+    attention = CrossAttention(dim=8, num_heads=4, num_key_heads=2, memory_dim=6)
+    states, memory = torch.randn(3, 5, 8), torch.randn(3, 4, 6)
+    projected, _ = attention(states, attention.project(memory))
+    assert torch.equal(projected, attention(states, memory)[0])

@@ -21,7 +21,7 @@ class TwoLayers(nn.Module):
     def forward(self, queries, states, mask):
         positions = torch.zeros(queries.shape[0], 1)
         for query in queries.split(1, dim=1):
-            context, _ = self.lower(query, self.lower.prepare(states, mask), positions)
+            context = self.lower(query, self.lower.prepare(states, mask), positions).context
             self.upper(context, self.upper.prepare(states, mask), positions)
 
 
@@ -129,6 +129,6 @@ def test_shared_attention_has_a_map_for_each_layer():
     attention = SelfAttention(dim=4, num_heads=2, positions=POSITIONS["none"](dim=4, num_heads=2))
     texts = [torch.randn(2, 3, 4) for _ in range(3)]
     with record(attention, is_self=True) as maps:
-        alone = [attention(text, attention.extend(text))[1] for text in texts]
+        alone = [attention(text)[1] for text in texts]
     assert maps.num_layers == 1
     assert torch.equal(maps.stack_self(), torch.stack(alone, dim=1))  # (B, N, H, S, S)

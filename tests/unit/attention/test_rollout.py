@@ -70,7 +70,7 @@ def test_recorded_maps_can_be_rolled_out():
     attention = SelfAttention(dim=4, num_heads=2, positions=POSITIONS["none"](dim=4, num_heads=2))
     with record(attention, is_self=True) as maps:
         states = torch.randn(1, 3, 4)
-        attention(states, attention.extend(states))
+        attention(states)
     assert rollout(maps.stack_self()).shape == (1, 3, 3)  # (B, S, S)
 
 

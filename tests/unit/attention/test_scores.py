@@ -18,7 +18,7 @@ FORMULAS = {
     "concat": lambda s, q, k, j: (
         s.weight.weight[0] @ torch.tanh(s.joint_map.weight @ torch.cat([q, k]))
     ),
-    "location": lambda s, q, k, j: s.place_map.weight[j] @ q,
+    "location": lambda s, q, k, j: s.position_map.weight[j] @ q,
     "cosine": lambda s, q, k, j: q @ k / (q.norm() * k.norm()),
     "gaussian": lambda s, q, k, j: -(s.sharpness * (q - k)).square().sum() / 2,
 }

@@ -22,8 +22,7 @@ def build(half_width, *, positions="rotary", num_key_heads=0, dropout=0.0):
     torch.manual_seed(1)
     told = POSITIONS[positions](dim=DIM, num_heads=HEADS, max_length=64)
     sizes = {"dim": DIM, "num_heads": HEADS, "num_key_heads": num_key_heads, "dropout": dropout}
-    near = WindowedAttention(positions=told, **sizes)
-    near.window = half_width
+    near = WindowedAttention(positions=told, window=half_width, **sizes)
     full = SelfAttention(positions=told, **sizes)
     full.load_state_dict(near.state_dict())
     return near, full
@@ -37,14 +36,13 @@ def texts(length, batch=2):
 
 
 def ask(attention, states, mask):
-    return attention(states, attention.extend(states), mask=mask[:, None])[0]
+    return attention(states, mask=mask[:, None])[0]
 
 
 def ask_masked(attention, states, mask, half_width):
     """The other road: all scores, and a mask over them."""
     near = window(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
-    heads = attention.extend(states)
-    return attention(states, heads, mask=near & mask[:, None])[0]
+    return attention(states, mask=near & mask[:, None])[0]
 
 
 @pytest.mark.parametrize("positions", POSITIONS)

@@ -59,7 +59,7 @@ def test_mean_of_nothing_is_zero():
 
 def test_decoder_reads_a_whole_target_as_one_long_step():
     class Echo(Decoder):
-        def start(self, memory, *, beams=1):
+        def start(self, memory, *, beams=1, max_length=None):
             return State({}, torch.zeros(1))
 
         def step(self, tokens, state):

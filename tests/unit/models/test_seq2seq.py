@@ -60,7 +60,7 @@ class Parrot(Decoder):
         super().__init__()
         self.given = []
 
-    def start(self, memory, *, beams=1):
+    def start(self, memory, *, beams=1, max_length=None):
         return State({}, ())
 
     def step(self, tokens, state):

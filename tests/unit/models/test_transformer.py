@@ -4,14 +4,17 @@ import pytest
 import torch
 from torch import nn
 
+from regard.attention.cache import KeyValueCache
 from regard.attention.positions import LearnedPositions, Positions, SinusoidalPositions, sinusoids
 from regard.core.errors import ConfigError
 from regard.models.transformer import (
     TransformerBlock,
     TransformerConfig,
+    TransformerStack,
+    add_positions,
     build_final_norm,
     build_positions,
-    place,
+    build_stack,
 )
 
 TINY = TransformerConfig(dim=8, num_heads=2, feed_forward_dim=12, positions="none", dropout=0.0)
@@ -77,12 +80,7 @@ def test_encoding_equals_torch(config):
     theirs = build_reference(nn.TransformerEncoderLayer, config, block)
     states, mask = torch.randn(3, 5, 8), torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
     expected = theirs(states, src_key_padding_mask=~mask)
-    assert torch.allclose(block.encode(states, mask)[mask], expected[mask], atol=1e-5)
-
-
-def no_past(config, batch):
-    nothing = torch.zeros(batch, config.num_heads, 0, config.dim // config.num_heads)
-    return nothing, nothing
+    assert torch.allclose(block(states, mask=mask[:, None])[mask], expected[mask], atol=1e-5)
 
 
 def test_decoding_equals_torch(config):
@@ -90,8 +88,7 @@ def test_decoding_equals_torch(config):
     theirs = build_reference(nn.TransformerDecoderLayer, config, block)
     states, memory = torch.randn(3, 4, 8), torch.randn(3, 5, 8)
     mask = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
-    source = block.cross_attention.prepare(memory)
-    decoded, _ = block.decode(states, no_past(config, 3), source, mask=mask)
+    decoded = block(states, is_causal=True, memory=memory, memory_mask=mask)
     expected = theirs(
         states,
         memory,
@@ -101,13 +98,35 @@ def test_decoding_equals_torch(config):
     assert torch.allclose(decoded, expected, atol=1e-5)
 
 
-def test_decoding_returns_keys_and_values_up_to_here():
+def test_block_adds_its_positions_to_the_cache():
     block = build_block(TINY, memory_dim=8)
-    source, mask = block.cross_attention.prepare(torch.randn(1, 5, 8)), torch.ones(1, 5).bool()
-    _, heads = block.decode(torch.randn(1, 3, 8), no_past(TINY, 1), source, mask=mask)
-    _, longer = block.decode(torch.randn(1, 1, 8), heads, source, mask=mask)
-    assert [part.shape for part in longer] == [(1, 2, 4, 4)] * 2
-    assert all(torch.equal(new[:, :, :3], old) for new, old in zip(longer, heads, strict=True))
+    memory, mask = torch.randn(1, 5, 8), torch.ones(1, 5).bool()
+    states = torch.randn(1, 4, 8)
+    options = {"is_causal": True, "memory": memory, "memory_mask": mask}
+    first = KeyValueCache()
+    block(states[:, :3], cache=first, **options)
+    second = first.fork()
+    last = block(states[:, 3:], cache=second, **options)
+    assert (first.length, second.length) == (3, 4)
+    assert [part.shape for part in second.visible] == [(1, 2, 4, 4)] * 2
+    assert torch.allclose(last, block(states, **options)[:, 3:], atol=1e-6)
+
+
+def test_projected_memory_equals_memory():
+    stack = build_stack(TINY, build_positions(TINY, is_causal=True), memory_dim=6).eval()
+    states, memory = torch.randn(4, 3, 8), torch.randn(2, 5, 6)
+    mask = torch.arange(5) < torch.tensor([5, 2])[:, None]
+    projected = stack(states, memory=stack.project_memory(memory), memory_mask=mask)
+    assert torch.equal(projected, stack(states, memory=memory, memory_mask=mask))
+
+
+def test_stack_applies_its_blocks_in_order_and_in_rounds():
+    blocks = [build_block(TINY) for _ in range(2)]
+    states = torch.randn(2, 3, 8)
+    expected = states
+    for block in [*blocks, *blocks]:
+        expected = block(expected)
+    assert torch.equal(TransformerStack(blocks, num_rounds=2)(states), expected)
 
 
 def test_block_without_a_source_has_no_cross_attention():
@@ -124,20 +143,20 @@ def test_only_pre_norm_needs_a_norm_after_the_last_block(is_norm_first, kind):
 
 def test_places_are_added_to_the_embeddings():
     embedded = torch.randn(2, 3, 8)
-    placed = place(embedded, SinusoidalPositions(dim=8, num_heads=2), first=4)
+    placed = add_positions(embedded, SinusoidalPositions(dim=8, num_heads=2), first=4)
     assert torch.allclose(placed, embedded + sinusoids(torch.arange(4, 7), 8))
 
 
 def test_positions_that_add_nothing_leave_the_embeddings_alone():
     embedded = torch.randn(2, 3, 8)
-    assert place(embedded, Positions(dim=8, num_heads=2)) is embedded
+    assert add_positions(embedded, Positions(dim=8, num_heads=2)) is embedded
 
 
 def test_places_beyond_the_learned_ones_are_refused():
     positions = LearnedPositions(dim=8, num_heads=2, max_length=5)
-    place(torch.randn(2, 3, 8), positions, first=2)
+    add_positions(torch.randn(2, 3, 8), positions, first=2)
     with pytest.raises(ConfigError, match=r"^`max_length` must be at least .+ \(6 tokens\) "):
-        place(torch.randn(2, 3, 8), positions, first=3)
+        add_positions(torch.randn(2, 3, 8), positions, first=3)
 
 
 @pytest.mark.parametrize(

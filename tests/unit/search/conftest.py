@@ -29,7 +29,7 @@ class TreeScorer:
         self.batch = len(trees)
         self.num_steps = 0
 
-    def start(self, beams):
+    def start(self, beams, max_length=None):
         return State(
             per_source={}, per_hypothesis=torch.zeros(self.batch * beams, 0, dtype=torch.long)
         )

@@ -1,11 +1,20 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from regard.models.interfaces import State
-from regard.search.sampling import sample
+from regard.search.sampling import (
+    FILTERS,
+    build_filters,
+    keep_min_p,
+    keep_top_k,
+    keep_top_p,
+    sample,
+    scale,
+)
 from regard.search.settings import SearchConfig
 
 START, END = 9, 3
@@ -21,7 +30,7 @@ class FlatScorer:
         self.log_probs = torch.tensor(distributions).log()
         self.batch = len(distributions)
 
-    def start(self, beams):
+    def start(self, beams, max_length=None):
         return State({}, torch.zeros(self.batch * beams, 0))
 
     def step(self, tokens, state):
@@ -161,3 +170,96 @@ def test_sample_ends_with_the_end_token_or_at_its_limit(tree_scorer, lecture_tre
     for (found,), limit in zip(drawn, limits, strict=True):
         assert END not in found.tokens[:-1]
         assert len(found.tokens) == limit or found.tokens[-1] == END
+
+
+VOCAB = 7
+SOME = {"temperature": 0.7, "top_k": 3, "top_p": 0.6, "min_p": 0.3}
+
+
+@pytest.fixture(params=range(5))
+def log_probs(request):
+    """Six distributions, some tokens of which are forbidden without giving up their share."""
+    generator = torch.Generator().manual_seed(request.param)
+    values = (torch.randn(6, VOCAB, generator=generator) * 2).log_softmax(1)
+    return values.masked_fill(torch.tensor([1, 0, 0, 0, 0, 0, 1]).bool(), -torch.inf)
+
+
+def shares(row):
+    total = sum(math.exp(value) for value in row)
+    return [math.exp(value) / total for value in row]
+
+
+def kept(log_probs, change):
+    """The tokens left in each row; they must have the numbers they had."""
+    after = change(log_probs)
+    is_kept = after.isfinite()
+    assert torch.equal(after[is_kept], log_probs[is_kept])
+    return [set(row.nonzero().flatten().tolist()) for row in is_kept]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_temperature_is_a_power_of_the_probability(log_probs, temperature):
+    for row, after in zip(log_probs, scale(log_probs, temperature), strict=True):
+        powers = [share ** (1 / temperature) for share in shares(row.tolist())]
+        expected = [power / sum(powers) for power in powers]
+        assert shares(after.tolist()) == pytest.approx(expected, abs=1e-6)
+
+
+def test_lowest_temperature_leaves_the_likeliest(log_probs):
+    after = scale(log_probs, 1e-30).log_softmax(1).exp()
+    assert torch.equal(after.argmax(1), log_probs.argmax(1))
+    assert torch.equal(after.amax(1), torch.ones(6))
+
+
+@pytest.mark.parametrize("num", [1, 2, 5, 50])
+def test_top_k_keeps_the_likeliest(log_probs, num):
+    expected = [
+        {t for t in sorted(range(VOCAB), key=lambda t: -row[t])[:num] if row[t] > -math.inf}
+        for row in log_probs.tolist()
+    ]
+    assert kept(log_probs, partial(keep_top_k, value=num)) == expected
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 0.99])
+def test_top_p_keeps_the_fewest_that_have_the_probability(log_probs, share):
+    expected = []
+    for row in map(shares, log_probs.tolist()):
+        nucleus, mass = set(), 0.0
+        for token in sorted(range(VOCAB), key=lambda token: -row[token]):
+            if nucleus and mass >= share:
+                break
+            nucleus.add(token)
+            mass += row[token]
+        expected.append(nucleus)
+    assert kept(log_probs, partial(keep_top_p, value=share)) == expected
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 1.0])
+def test_min_p_keeps_what_is_likely_beside_the_likeliest(log_probs, share):
+    expected = [
+        {token for token in range(VOCAB) if row[token] >= share * max(row)}
+        for row in map(shares, log_probs.tolist())
+    ]
+    assert kept(log_probs, partial(keep_min_p, value=share)) == expected
+
+
+NEUTRAL = {name: neutral for name, (_, neutral) in FILTERS.items()}
+
+
+def test_neutral_values_filter_nothing():
+    assert build_filters(SearchConfig(**NEUTRAL)) == []
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_every_setting_has_its_effect(name):
+    (change,) = build_filters(SearchConfig(**(NEUTRAL | {name: SOME[name]})))
+    assert change.func is FILTERS[name][0] and change.keywords == {"value": SOME[name]}
+
+
+def test_temperature_comes_before_the_cuts():
+    assert [change.func for change in build_filters(SearchConfig(**SOME))] == [
+        scale,
+        keep_top_k,
+        keep_top_p,
+        keep_min_p,
+    ]

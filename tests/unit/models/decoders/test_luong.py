@@ -58,7 +58,7 @@ def test_walking_window_moves_with_every_step(memory, is_input_fed):
     state = decoder.start(memory)
     positions = []
     for _ in range(3):
-        positions.append(state.per_hypothesis["place"].tolist())
+        positions.append(state.per_hypothesis["attention"].tolist())
         _, state = decoder.step(torch.full((3, 1), 5), state)
     assert positions == [[0] * 3, [1] * 3, [2] * 3]
 
@@ -73,8 +73,8 @@ def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
     for _ in range(4):
         with record(decoder) as maps:
             _, state = decoder.step(torch.full((6, 1), 5), state)
-        assert torch.equal(state.per_hypothesis["place"], maps.stack()[:, 0, 0].flatten(0, 1))
-    assert (state.per_hypothesis["place"].argmax(1) > 0).any()
+        assert torch.equal(state.per_hypothesis["attention"], maps.stack()[:, 0, 0].flatten(0, 1))
+    assert (state.per_hypothesis["attention"].argmax(1) > 0).any()
 
 
 def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):

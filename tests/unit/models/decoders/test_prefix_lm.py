@@ -29,7 +29,7 @@ def as_one_text(model, source, targets):
     decoder = model.decoder
     num_source, num_target = source.shape[1], targets.shape[1]
     segment = torch.tensor([0] * num_source + [1] * num_target)
-    places = torch.cat([torch.arange(num_source), torch.arange(num_target)])
+    positions = torch.cat([torch.arange(num_source), torch.arange(num_target)])
     embedded = decoder.embedding(torch.cat([source, targets], dim=1)) * decoder.scale
     states = embedded + decoder.segment_embedding(segment)
     order = torch.ones(len(segment), len(segment)).tril().bool()[None]
@@ -37,13 +37,10 @@ def as_one_text(model, source, targets):
         attention = block.self_attention
 
         def look(inputs, attention=attention):
-            keys, values = (
-                attention._split(part(inputs)) for part in (attention.key_map, attention.value_map)
-            )
-            heads = attention.positions.rotate(keys, places), values
-            return attention.forward(inputs, heads, mask=order, places=(places, places))[0]
+            key_value = attention.project(inputs, positions)
+            return attention.attend(inputs, key_value, mask=order, key_positions=positions)[0]
 
-        states = block.think(block.self_residual(states, look))
+        states = block.feed_residual(block.self_residual(states, look), block.feed_forward)
     return decoder.output(decoder.norm(states))
 
 

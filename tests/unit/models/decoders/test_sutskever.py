@@ -11,12 +11,14 @@ def build_decoder(**changes):
 
 def test_first_state_is_the_encoders_last_when_widths_agree(memory):
     state = build_decoder(dim=4).start(memory)
-    assert state.per_hypothesis[0][0] is memory.final[-1][0]
+    assert state.per_hypothesis["layers"][0][0] is memory.final[-1][0]
 
 
 def test_first_state_is_repeated_for_every_beam(memory):
     state = build_decoder(dim=4).start(memory, beams=2)
-    assert torch.equal(state.per_hypothesis[0][0], memory.final[-1][0].repeat_interleave(2, dim=0))
+    assert torch.equal(
+        state.per_hypothesis["layers"][0][0], memory.final[-1][0].repeat_interleave(2, dim=0)
+    )
 
 
 def test_target_runs_through_the_recurrence_from_there(memory, gru_by_hand):

@@ -21,13 +21,8 @@ def targets():
 def run_blocks(decoder, targets, memory, num_blocks):
     """The states after so many blocks."""
     states = decoder.embedding(targets) * 8**0.5 + sinusoids(torch.arange(4), 8)
-    state = decoder.start(memory)
-    for number in range(num_blocks):
-        block, past, source = (
-            part[number]
-            for part in (decoder.blocks, state.per_hypothesis, state.per_source["source"])
-        )
-        states, _ = block.decode(states, past, source, mask=memory.mask)
+    for block in decoder.blocks[:num_blocks]:
+        states = block(states, is_causal=True, memory=memory.states, memory_mask=memory.mask)
     return states
 
 
@@ -62,9 +57,7 @@ def test_recorded_cross_maps_are_softmax_of_scaled_products(memory, targets):
     assert maps.shape == (3, 2, 4, 4, 5)  # (B, N, H, T, S)
     for layer, block in enumerate(decoder.blocks):
         states = run_blocks(decoder, targets, memory, layer)
-        looked_back, _ = block.self_attention(
-            states, block.self_attention.extend(states), is_causal=True
-        )
+        looked_back, _ = block.self_attention(states, is_causal=True)
         asked = block.self_residual.norm(states + looked_back)
         queries = block.cross_attention.query_map(asked).view(3, 4, 4, 2)
         keys = block.cross_attention.key_map(memory.states).view(3, 5, 4, 2)
@@ -96,10 +89,9 @@ def test_recording_changes_no_logits(memory, targets, positions, is_self):
 
 def test_keys_of_the_source_are_prepared_once_a_sentence_however_many_beams(memory):
     state = build_decoder(num_key_heads=2).start(memory, beams=4)
-    for pair in state.per_source["source"]:
-        assert [heads.shape for heads in pair] == [(3, 2, 5, 2)] * 2
-    for pair in state.per_hypothesis:
-        assert [heads.shape for heads in pair] == [(12, 2, 0, 2)] * 2
+    for key_value in state.per_source["memory"]:
+        assert [part.shape for part in key_value] == [(3, 2, 5, 2)] * 2
+    assert [cache.length for cache in state.per_hypothesis] == [0, 0]
 
 
 def test_target_longer_than_the_learned_positions_is_refused(memory, targets):

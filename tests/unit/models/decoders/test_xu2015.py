@@ -119,10 +119,10 @@ def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
     torch.manual_seed(0)
     output = decoder(TARGETS, memory)
     told, mask = torch.randn(3, 4), torch.arange(4) < torch.tensor([4, 2, 3])[:, None]
-    is_soft = state.per_hypothesis["place"]
+    is_soft = state.per_hypothesis["attention"]
     assert is_soft.any() and not is_soft.all()
     expected = other.advantage(told, TARGETS, mask & ~is_soft[:, None])
-    log_probs = torch.cat([choice.log_probs for choice in said], dim=1)
+    log_probs = torch.cat([choice.sample.log_probs for choice in said], dim=1)
     terms = output.reinforce(told, TARGETS, mask)
     assert torch.allclose(terms, -2.0 * expected * log_probs, atol=1e-5)
     assert not terms[is_soft].any() and terms[~is_soft, 0].all()
@@ -130,7 +130,7 @@ def test_term_of_a_choice_is_its_advantage_times_its_log_probability(memory):
 
 def test_what_is_seen_softly_at_first_is_told_by_the_settings(memory):
     decoder = build_hard(soft_share=0.0, soft_steps=1).train()
-    first, second = (decoder.start(memory).per_hypothesis["place"] for _ in range(2))
+    first, second = (decoder.start(memory).per_hypothesis["attention"] for _ in range(2))
     assert first.all() and not second.any()
 
 
@@ -193,7 +193,7 @@ def gradients(decoder, loss, *, keep=False):
 def every_way():
     """A decoder that looks at three places twice, in every way there is, each once."""
     decoder, ways = sharpened(), list(itertools.product(range(NUM_PLACES), repeat=2))
-    decoder.attention.choose = Forced(torch.tensor(ways))
+    decoder.attention.sample = Forced(torch.tensor(ways))
     num = len(ways)
     return decoder, memory_of(num), INPUTS.expand(num, -1), LABELS.expand(num, -1)
 
@@ -202,7 +202,7 @@ def chances_and_logits():
     """How likely each way is, (N,), and what is said in it."""
     decoder, memory, inputs, _ = every_way()
     logits, _, said = decoder.run(inputs, decoder.start(memory))
-    return decoder, sum(choice.log_probs[:, 0] for choice in said).exp(), logits
+    return decoder, sum(choice.sample.log_probs[:, 0] for choice in said).exp(), logits
 
 
 def exact_gradient():

@@ -39,7 +39,7 @@ def test_the_block_is_run_once_a_layer():
     encoder = build()
     states = build(num_layers=1)(IDS, MASK).states
     for _ in range(2):
-        states = encoder.blocks[0].encode(states, MASK)
+        states = encoder.blocks[0](states, mask=MASK[:, None])
     assert torch.allclose(encoder(IDS, MASK).states, states, atol=1e-6)
 
 

@@ -148,7 +148,7 @@ def test_rounds_share_their_weights():
     memory = once(IDS, MASK)
     states = memory.states
     for _ in range(2):
-        states = once.blocks[0].encode(states, memory.mask)
+        states = once.blocks[0](states, mask=memory.mask[:, None])
     assert torch.allclose(thrice(IDS, MASK).states, states, atol=1e-6)
 
 

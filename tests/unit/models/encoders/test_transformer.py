@@ -21,7 +21,7 @@ def run_blocks(encoder, sentences, num_blocks):
     embedded = encoder.embedding(sentences.source) * 8**0.5
     states = embedded + sinusoids(torch.arange(7), 8)
     for block in list(encoder.blocks)[:num_blocks]:
-        states = block.encode(states, sentences.mask)
+        states = block(states, mask=sentences.mask[:, None])
     return states
 
 

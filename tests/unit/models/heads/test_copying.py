@@ -81,7 +81,9 @@ def test_each_token_has_the_sum_of_its_places(model):
     state = model.start(memory)
     inner = model.decoder.inner.start(memory)
     states, _ = model.decoder.inner.step(torch.tensor([[2]]), inner)
-    copies = model.decoder.copying(states, state.per_source["source"], state.per_hypothesis["seen"])
+    copies = model.decoder.copying(
+        states, state.per_source["source"], state.per_hypothesis["coverage"]
+    )
     first, second, third, end = copies.copied[0, 0].tolist()
     said = model.step(torch.tensor([[2]]), state)[0].exp()[0, 0].tolist()
     assert said[5] == pytest.approx(first + third, abs=1e-6)
@@ -132,7 +134,7 @@ def coverage():
 def test_coverage_by_hand(coverage):
     attention, prepared = coverage
     with torch.no_grad():
-        copies = attention(torch.ones(1, 3, 1), prepared, attention.begin(prepared))
+        copies = attention(torch.ones(1, 3, 1), prepared, attention.start(prepared))
     # First looks are 1/4 and 3/4 at every step; coverage is 0, then once and twice that.
     expected, again = [], []
     for step in range(3):
@@ -143,7 +145,7 @@ def test_coverage_by_hand(coverage):
         again.append(sum(map(min, weights, before)))
     assert torch.allclose(copies.copied[0], torch.tensor(expected), atol=1e-6)
     assert torch.allclose(copies.again[0], torch.tensor(again), atol=1e-6)
-    assert torch.allclose(copies.seen[0], torch.tensor([0.75, 2.25, 0.0]), atol=1e-6)
+    assert torch.allclose(copies.coverage[0], torch.tensor([0.75, 2.25, 0.0]), atol=1e-6)
     assert torch.allclose(copies.generated.exp(), torch.full((1, 3, 1), 0.5))
 
 

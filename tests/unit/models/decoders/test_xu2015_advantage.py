@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.models.decoders.reinforce import Advantage
+from regard.models.decoders.xu2015 import Advantage
 
 TOLD = torch.tensor([[-1.0, -3.0, -2.0], [-4.0, -0.5, -9.0]])
 LABELS = torch.tensor([[3, 4, 3], [4, 5, 0]])

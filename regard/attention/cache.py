@@ -1,0 +1,122 @@
+"""The keys and values that a self-attention layer keeps between decoding steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass
+class _Buffer:
+    """Preallocated keys and values; several caches may share one."""
+
+    keys: Tensor  # (B, H, L, E), L = positions that fit
+    values: Tensor  # (B, H, L, E)
+    length: int  # positions written, by whichever cache wrote last
+
+
+@dataclass
+class KeyValueCache:
+    """Keys and values of the positions that one self-attention layer has read.
+
+    Positions are written in place into a buffer with room for `max_length` of them; without that
+    limit the buffer grows. A cache sees a range of its buffer, and writing never changes what
+    another cache sees: where the buffer was written behind this range before, or where gradients
+    are recorded, the range is copied first.
+    """
+
+    max_length: int | None = None
+    """Positions to allocate at once; None = not known."""
+    _buffer: _Buffer | None = field(default=None, repr=False)
+    _first: int = 0  # where the visible range begins in the buffer
+    _past: int = 0  # where the positions of earlier steps end
+    _end: int = 0  # where the visible range ends
+    _num_forgotten: int = 0  # positions before the visible range
+
+    @property
+    def length(self) -> int:
+        """Number of visible positions."""
+        return self._end - self._first
+
+    @property
+    def position(self) -> int:
+        """Position of the first token of this step: how many were read before it."""
+        return self._num_forgotten + self._past - self._first
+
+    @property
+    def visible(self) -> tuple[Tensor, Tensor]:
+        """The keys and values of the visible positions, (B, H, L, E) each."""
+        return self._range(self._end)
+
+    def fork(self) -> "KeyValueCache":
+        """Return a cache for the next step, which leaves this one as it is."""
+        return KeyValueCache(
+            self.max_length, self._buffer, self._first, self._end, self._end, self._num_forgotten
+        )
+
+    def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the positions of this step and return all visible keys and values.
+
+        Appending again replaces what was appended, so that a checkpointed block may run twice.
+
+        Args:
+            keys: (B, H, T, E).
+            values: (B, H, T, E).
+        """
+        buffer, end = self._buffer, self._past + keys.shape[2]
+        is_free = buffer is not None and buffer.length == self._past
+        if buffer is None or not is_free or end > buffer.keys.shape[2] or keys.requires_grad:
+            self._copy_past(keys, values)
+        else:
+            buffer.keys[:, :, self._past : end] = keys
+            buffer.values[:, :, self._past : end] = values
+            buffer.length = self._end = end
+        return self.visible
+
+    def forget(self, num_kept: int) -> None:
+        """Drop all but the last visible positions."""
+        first = max(self._first, self._end - num_kept)
+        self._num_forgotten += first - self._first
+        self._first = first
+
+    def __getitem__(self, rows: Tensor) -> "KeyValueCache":
+        """Return the cache whose row i is row `rows[i]` of this one, with what is used of it."""
+        if self._buffer is None:
+            return self.fork()
+        keys, values = (part.index_select(0, rows) for part in self.visible)
+        length = self.length
+        room = self._room(length)
+        buffer = _Buffer(_join([keys], room), _join([values], room), length)
+        return KeyValueCache(self.max_length, buffer, 0, length, length, self._num_forgotten)
+
+    def _copy_past(self, keys: Tensor, values: Tensor) -> None:
+        """Take a new buffer with the positions of earlier steps and the new ones."""
+        past = () if self._buffer is None else self._range(self._past)
+        pieces = [[*past[:1], keys], [*past[1:], values]]
+        num_past = self._past - self._first
+        total = num_past + keys.shape[2]
+        # Whoever reads a whole target at once never comes back: the keys are kept as they are.
+        room = total if self.max_length is None and not num_past else self._room(total)
+        self._buffer = _Buffer(_join(pieces[0], room), _join(pieces[1], room), total)
+        self._first, self._past, self._end = 0, num_past, total
+
+    def _room(self, length: int) -> int:
+        """Return how many positions to allocate for so many."""
+        return self.max_length if self.max_length and self.max_length >= length else 2 * length
+
+    def _range(self, end: int) -> tuple[Tensor, Tensor]:
+        assert self._buffer is not None
+        span = slice(self._first, end)
+        return self._buffer.keys[:, :, span], self._buffer.values[:, :, span]
+
+
+def _join(pieces: Sequence[Tensor], room: int) -> Tensor:
+    """Join pieces (B, H, L, E) along L, with room for more unless gradients are recorded."""
+    length = sum(piece.shape[2] for piece in pieces)
+    if room <= length or any(piece.requires_grad for piece in pieces):
+        return pieces[0] if len(pieces) == 1 else torch.cat(list(pieces), dim=2)
+    batch, num_heads, _, dim = pieces[0].shape
+    joined = pieces[0].new_empty(batch, num_heads, room, dim)
+    torch.cat(list(pieces), dim=2, out=joined[:, :, :length])
+    return joined
