@@ -3,14 +3,15 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import dropout as drop
 from torch.nn.functional import scaled_dot_product_attention
 
 from regard.attention.masks import causal
+from regard.core.module import Module
 
 
-class Attention(nn.Module):
+class Attention(Module):
     """Base class of attention modules: the output is a context, then weights or None.
 
     `needs_weights` is switched on by `record` while it records. A module that is faster without
@@ -156,12 +157,3 @@ def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tenso
         return mask
     bias = bias.to(dtype)
     return bias if mask is None else bias.masked_fill(~mask, -torch.inf)
-
-
-if __name__ == "__main__":
-    keys = torch.tensor([[0.5, 0.1, 0.9], [0.2, 0.4, 0.1], [-0.3, 0.2, -1.0]])
-    scores = torch.tensor([[0.6, 0.3, 0.8]]) @ keys.T / 3**0.5
-    weights = weigh(scores)
-    print("scores ", *(f"{score:6.3f}" for score in scores[0]))
-    print("weights", *(f"{weight:6.3f}" for weight in weights[0]))
-    print("context", *(f"{value:6.3f}" for value in mix(weights, keys)[0]))

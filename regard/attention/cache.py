@@ -1,7 +1,7 @@
 """The keys and values that a self-attention layer keeps between decoding steps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ class KeyValueCache:
 
     max_length: int | None = None
     """Positions to allocate at once; None = not known."""
+    prefix: tuple[Tensor, Tensor] | None = None
+    """Keys and values (B, H, S, E) that are seen before the cached ones, for one step."""
     _buffer: _Buffer | None = field(default=None, repr=False)
     _first: int = 0  # where the visible range begins in the buffer
     _past: int = 0  # where the positions of earlier steps end
@@ -51,12 +53,10 @@ class KeyValueCache:
 
     def fork(self) -> "KeyValueCache":
         """Return a cache for the next step, which leaves this one as it is."""
-        return KeyValueCache(
-            self.max_length, self._buffer, self._first, self._end, self._end, self._num_forgotten
-        )
+        return replace(self, prefix=None, _past=self._end)
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the positions of this step and return all visible keys and values.
+        """Write the positions of this step and return all keys and values that are seen.
 
         Appending again replaces what was appended, so that a checkpointed block may run twice.
 
@@ -72,7 +72,19 @@ class KeyValueCache:
             buffer.keys[:, :, self._past : end] = keys
             buffer.values[:, :, self._past : end] = values
             buffer.length = self._end = end
-        return self.visible
+        if self.prefix is None:
+            return self.visible
+        keys, values = (
+            torch.cat(pair, dim=2) for pair in zip(self.prefix, self.visible, strict=True)
+        )
+        return keys, values
+
+    def positions(self, device: torch.device) -> Tensor:
+        """Return the positions of all keys that are seen; those of a prefix begin at 0, too."""
+        own = torch.arange(self.length, device=device) + self._num_forgotten
+        if self.prefix is None:
+            return own
+        return torch.cat([torch.arange(self.prefix[0].shape[2], device=device), own])
 
     def forget(self, num_kept: int) -> None:
         """Drop all but the last visible positions."""
@@ -88,7 +100,7 @@ class KeyValueCache:
         length = self.length
         room = self._room(length)
         buffer = _Buffer(_join([keys], room), _join([values], room), length)
-        return KeyValueCache(self.max_length, buffer, 0, length, length, self._num_forgotten)
+        return replace(self.fork(), _buffer=buffer, _first=0, _past=length, _end=length)
 
     def _copy_past(self, keys: Tensor, values: Tensor) -> None:
         """Take a new buffer with the positions of earlier steps and the new ones."""

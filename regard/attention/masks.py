@@ -72,9 +72,3 @@ def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
         (..., Q, K).
     """
     return query_blocks[..., :, None] == key_blocks[..., None, :]  # (..., Q, K)
-
-
-if __name__ == "__main__":
-    print("causal(5, 5), True = may attend:")
-    for row in causal(5, 5).int().tolist():
-        print("  ", *row)

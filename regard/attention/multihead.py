@@ -1,7 +1,5 @@
 """Multi-head attention: attention in several subspaces at once."""
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
@@ -59,12 +57,7 @@ class MultiHeadAttention(Attention):
     ) -> None:
         super().__init__()
         num_key_heads = num_key_heads or num_heads
-        if dim % num_heads:
-            raise ConfigError(f"`num_heads` must divide `dim` ({dim}), but is {num_heads}.")
-        if num_heads % num_key_heads:
-            raise ConfigError(
-                f"`num_key_heads` must divide `num_heads` ({num_heads}), but is {num_key_heads}."
-            )
+        check_heads(dim, num_heads, num_key_heads)
         self.head_dim = dim // num_heads
         self.dropout = dropout
         self.positions = positions or Positions(dim=dim, num_heads=num_heads)
@@ -153,9 +146,6 @@ class CrossAttention(MultiHeadAttention):
         key_value = self.project(memory) if isinstance(memory, Tensor) else memory
         return self.attend(states, key_value, mask=mask)
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
 
 class SelfAttention(MultiHeadAttention):
     """Attention within one sequence: queries, keys and values come from the same states."""
@@ -181,24 +171,29 @@ class SelfAttention(MultiHeadAttention):
         Returns:
             The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
         """
-        key_value, key_positions = self.extend(states, cache)
+        key_value, key_positions = self._extend(states, cache)
         return self.attend(
             states, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
         )
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
-    def extend(self, states: Tensor, cache: KeyValueCache | None) -> tuple[KeyValue, Tensor]:
+    def _extend(self, states: Tensor, cache: KeyValueCache | None) -> tuple[KeyValue, Tensor]:
         """Return keys and values (B, H, K, E) up to the last state, and their positions (K,)."""
         first = 0 if cache is None else cache.position
         positions = torch.arange(first, first + states.shape[1], device=states.device)
         key_value = self.project(states, positions)
         if cache is None:
             return key_value, positions
-        key_value = cache.append(*key_value)
-        end = first + states.shape[1]
-        return key_value, torch.arange(end - key_value[0].shape[2], end, device=states.device)
+        return cache.append(*key_value), cache.positions(states.device)
+
+
+def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
+    """Raise a `ConfigError` if heads do not divide the width, or key heads the heads."""
+    if dim % num_heads:
+        raise ConfigError(f"`num_heads` must divide `dim` ({dim}), but is {num_heads}.")
+    if num_heads % num_key_heads:
+        raise ConfigError(
+            f"`num_key_heads` must divide `num_heads` ({num_heads}), but is {num_key_heads}."
+        )
 
 
 def _split(projected: Tensor, head_dim: int) -> Tensor:

@@ -5,10 +5,11 @@ decoder are one formula: f(x) = Σ α(x, x_i) y_i.
 """
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.attend import Attention, mix, weigh
 from regard.attention.scores import GaussianScore, Score
+from regard.core.module import Module
 
 
 def average_pool(values: Tensor, mask: Tensor) -> Tensor:
@@ -48,7 +49,7 @@ class AttentionPooling(Attention):
         return mix(weights, values), weights
 
 
-class KernelRegression(nn.Module):
+class KernelRegression(Module):
     """Nadaraya–Watson regression: y(x) = Σ softmax(-(w (x - x_i))² / 2) y_i.
 
     With w = 1 fixed it is non-parametric; learned, w is how closely it looks.
@@ -76,11 +77,3 @@ class KernelRegression(nn.Module):
         """
         pooled, weights = self.pooling(queries[:, None], keys[:, None], values[:, None], mask=mask)
         return pooled[:, 0], weights
-
-
-if __name__ == "__main__":
-    x = torch.linspace(0, 4, 5)
-    y, weights = KernelRegression(is_learned=False)(x, x, 2 * x.sin() + x**0.8)
-    print("weights of equal queries and keys, nearly the identity:")
-    for row in weights.tolist():
-        print("  ", *(f"{weight:.3f}" for weight in row))

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 
 PositionKind = Literal[
     "none", "sinusoidal", "sinusoidal_halves", "learned", "rotary", "shaw", "t5", "alibi"
 ]
 
 
-class Positions(nn.Module):
+class Positions(Module):
     """Tells nothing: the attention sees a bag of tokens.
 
     Args:
@@ -36,6 +37,11 @@ class Positions(nn.Module):
         self.head_dim = dim // num_heads
         self.max_length = max_length
         self.is_causal = is_causal
+        self.embedding = self.build_embedding()
+
+    def build_embedding(self) -> nn.Embedding | None:
+        """Build the learned vectors, if there are any."""
+        return None
 
     def embed(self, positions: Tensor) -> Tensor | None:
         """Return what is added to the embeddings at `positions` (L,): (L, D), or nothing."""
@@ -108,12 +114,11 @@ class GridPositions(Positions):
 class LearnedPositions(Positions):
     """A learned vector for every position, added; there is a longest text."""
 
-    def __init__(
-        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
-    ) -> None:
-        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
-        self.embedding = nn.Embedding(max_length, dim)
-        nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
+    embedding: nn.Embedding
+
+    def build_embedding(self) -> nn.Embedding:
+        """Build a vector for every position."""
+        return _build_embedding(self.max_length, self.dim, deviation=self.dim**-0.5)
 
     def embed(self, positions: Tensor) -> Tensor:
         """Return the vectors of the positions, (L, D)."""
@@ -156,12 +161,11 @@ class ShawPositions(Positions):
 
     REACH = 16
 
-    def __init__(
-        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
-    ) -> None:
-        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
-        self.embedding = nn.Embedding(2 * self.REACH + 1, self.head_dim)
-        nn.init.normal_(self.embedding.weight, 0.0, self.head_dim**-0.5)
+    embedding: nn.Embedding
+
+    def build_embedding(self) -> nn.Embedding:
+        """Build a vector for every distance."""
+        return _build_embedding(2 * self.REACH + 1, self.head_dim, deviation=self.head_dim**-0.5)
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return q · a_ij / √E, (B, H, Q, K)."""
@@ -182,12 +186,11 @@ class BucketPositions(Positions):
     NUM_BUCKETS = 32
     FARTHEST = 128
 
-    def __init__(
-        self, *, dim: int, num_heads: int, max_length: int = 0, is_causal: bool = False
-    ) -> None:
-        super().__init__(dim=dim, num_heads=num_heads, max_length=max_length, is_causal=is_causal)
-        self.embedding = nn.Embedding(self.NUM_BUCKETS, num_heads)
-        nn.init.normal_(self.embedding.weight, 0.0, dim**-0.5)
+    embedding: nn.Embedding
+
+    def build_embedding(self) -> nn.Embedding:
+        """Build a vector for every head and bucket."""
+        return _build_embedding(self.NUM_BUCKETS, self.num_heads, deviation=self.dim**-0.5)
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return one number for each head and distance, (1, H, Q, K)."""
@@ -221,6 +224,12 @@ class AlibiPositions(Positions):
         return -(slopes[:, None, None] * distance)[None]  # (1, H, Q, K)
 
 
+def _build_embedding(num: int, dim: int, *, deviation: float) -> nn.Embedding:
+    embedding = nn.Embedding(num, dim)
+    nn.init.normal_(embedding.weight, 0.0, deviation)
+    return embedding
+
+
 def sinusoids(positions: Tensor, dim: int) -> Tensor:
     """Return sin(position / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
     angles = positions[:, None] * _rates((dim + 1) // 2, positions.device)
@@ -250,12 +259,3 @@ POSITIONS: dict[str, type[Positions]] = {
     "t5": BucketPositions,
     "alibi": AlibiPositions,
 }
-
-
-if __name__ == "__main__":
-    print("sinusoidal, 4 positions x 6 columns:")
-    for row in sinusoids(torch.arange(4), 6):
-        print("  ", *(f"{value:6.3f}" for value in row))
-    print("alibi slopes of 8 heads:", *(f"{slope:.4f}" for slope in alibi_slopes(8)))
-    print("t5 buckets of distances -10 … 0:", *BucketPositions(
-        dim=8, num_heads=2, is_causal=True).bucket(torch.arange(-10, 1)).tolist())  # fmt: skip

@@ -11,15 +11,16 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.attend import scaled_dot, weigh
+from regard.attention.attend import scaled_dot
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 
 ScoreKind = Literal[
     "dot", "scaled_dot", "general", "additive", "concat", "location", "cosine", "gaussian"
 ]
 
 
-class Score(nn.Module, ABC):
+class Score(Module, ABC):
     """What every score function offers.
 
     Args:
@@ -35,6 +36,10 @@ class Score(nn.Module, ABC):
         self.key_dim = key_dim
         self.dim = dim or key_dim
         self.max_source = max_source
+        self.build()
+
+    def build(self) -> None:
+        """Check the widths and build what is learned, if anything is."""
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Do once per sentence what does not depend on the query.
@@ -63,12 +68,12 @@ class Score(nn.Module, ABC):
 class DotScore(Score):
     """q · k; nothing to learn, so both must have one width."""
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
-        if query_dim != key_dim:
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        if self.query_dim != self.key_dim:
             raise ConfigError(
-                f"This `score` needs queries and keys of one width, but they are {query_dim} and "
-                f"{key_dim} wide. Use 'general', which learns a map between them."
+                f"This `score` needs queries and keys of one width, but they are {self.query_dim} "
+                f"and {self.key_dim} wide. Use 'general', which learns a map between them."
             )
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
@@ -87,9 +92,9 @@ class ScaledDotScore(DotScore):
 class GeneralScore(Score):
     """q · W k: a bilinear form."""
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
-        self.key_map = nn.Linear(key_dim, query_dim, bias=False)
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        self.key_map = nn.Linear(self.key_dim, self.query_dim, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Map the keys to the queries' width, once per sentence."""
@@ -104,10 +109,10 @@ class GeneralScore(Score):
 class AdditiveScore(Score):
     """v · tanh(W q + U k) (Bahdanau et al. 2015): a small network looks at both."""
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
-        self.query_map = nn.Linear(query_dim, self.dim, bias=False)
-        self.key_map = nn.Linear(key_dim, self.dim)
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        self.query_map = nn.Linear(self.query_dim, self.dim, bias=False)
+        self.key_map = nn.Linear(self.key_dim, self.dim)
         self.weight = nn.Linear(self.dim, 1, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
@@ -128,9 +133,9 @@ class ConcatScore(Score):
     The matrix is applied to the two halves apart, so that the keys' half is done once.
     """
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
-        self.joint_map = nn.Linear(query_dim + key_dim, self.dim, bias=False)
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        self.joint_map = nn.Linear(self.query_dim + self.key_dim, self.dim, bias=False)
         self.weight = nn.Linear(self.dim, 1, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
@@ -148,14 +153,14 @@ class ConcatScore(Score):
 class LocationScore(Score):
     """W q, one number a source position: it never looks at the keys (Luong et al. 2015, eq. 8)."""
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
-        if max_source < 1:
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        if self.max_source < 1:
             raise ConfigError(
                 f"`score` 'location' needs `max_source`, the longest source there will be, "
-                f"but it is {max_source}."
+                f"but it is {self.max_source}."
             )
-        self.position_map = nn.Linear(query_dim, max_source, bias=False)
+        self.position_map = nn.Linear(self.query_dim, self.max_source, bias=False)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score every query against every key, (..., Q, K)."""
@@ -188,8 +193,9 @@ class GaussianScore(DotScore):
     With w = 1 this is the kernel of Nadaraya and Watson; a larger w looks more closely.
     """
 
-    def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
-        super().__init__(query_dim, key_dim, dim=dim, max_source=max_source)
+    def build(self) -> None:
+        """Check the widths and build what is learned."""
+        super().build()
         self.sharpness = nn.Parameter(torch.ones(()))
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
@@ -210,12 +216,3 @@ SCORES: dict[str, type[Score]] = {
     "cosine": CosineScore,
     "gaussian": GaussianScore,
 }
-
-
-if __name__ == "__main__":
-    torch.manual_seed(0)
-    keys, query = torch.randn(4, 8), torch.randn(1, 8)
-    for name, score_class in SCORES.items():
-        score = score_class(8, 8, max_source=4)
-        weights = weigh(score(query, score.prepare(keys)))[0]
-        print(f"{name:>10}", *(f"{weight:.3f}" for weight in weights))

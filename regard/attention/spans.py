@@ -6,7 +6,7 @@ What an attention remembers between steps is one tensor a hypothesis: `start` ma
 returns the next one. It is the number of steps taken, or the weights of the last step.
 """
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -90,9 +90,6 @@ class GlobalAttention(Attention):
         scores = self.score(queries, prepared["keys"])  # (B, Q, S)
         weights = weigh(scores, prepared["mask"][:, None])
         return Attended(mix(weights, prepared["values"]), weights)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 class LocalMonotonicAttention(GlobalAttention):

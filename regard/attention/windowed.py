@@ -121,14 +121,3 @@ def _cut(tensor: Tensor, *, step: int, size: int, around: tuple[int, int]) -> Te
     """
     blocks = pad(tensor, (0, 0, *around)).unfold(2, size, step)  # the blocks' positions come last
     return blocks.permute(0, 2, 1, 4, 3).flatten(0, 1)
-
-
-if __name__ == "__main__":
-    attention = WindowedAttention(dim=8, num_heads=2, window=1)
-    attention.needs_weights = True
-    states = torch.randn(1, 5, 8)
-    print("weights of the first head, one neighbour to each side:")
-    _, weights = attention(states)
-    assert weights is not None
-    for row in weights[0, 0]:
-        print("  ", *(f"{weight:5.2f}" for weight in row))

@@ -143,6 +143,12 @@ def at_least(name: str, value: float, least: float) -> None:
         raise ConfigError(f"`{name}` must be at least {least}, but is {value}.")
 
 
+def all_at_least(config: object, low: float, *names: str) -> None:
+    """Raise a `ConfigError` if one of these settings is below the least allowed."""
+    for name in names:
+        at_least(name, getattr(config, name), low)
+
+
 def within(name: str, value: float, *, low: float, high: float) -> None:
     """Raise a `ConfigError` if a setting is outside `low` … `high`, both allowed."""
     if not low <= value <= high:

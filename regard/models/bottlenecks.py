@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least
+from regard.core.config import all_at_least, at_least
+from regard.core.module import Module
 
 Terms = dict[str, Tensor]
 """What codes cost, by name: one number a code, already weighted."""
@@ -32,8 +33,7 @@ class PlainBottleneckConfig:
 
     def __post_init__(self) -> None:
         at_least("dim", self.dim, 1)
-        at_least("sparse", self.sparse, 0.0)
-        at_least("contractive", self.contractive, 0.0)
+        all_at_least(self, 0.0, "sparse", "contractive")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class RoundedBottleneckConfig:
 BottleneckConfig = PlainBottleneckConfig | VariationalBottleneckConfig | RoundedBottleneckConfig
 
 
-class Bottleneck(nn.Module, ABC):
+class Bottleneck(Module, ABC):
     """Makes states narrow."""
 
     dim: int
@@ -86,9 +86,6 @@ class Bottleneck(nn.Module, ABC):
     @abstractmethod
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
         """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 class PlainBottleneck(Bottleneck):

@@ -4,12 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
-from regard.models.decoders import (
-    DECODERS,
-    BahdanauDecoderConfig,
-    DecoderConfig,
-    PrefixDecoderConfig,
-)
+from regard.models.decoders import DECODERS, DecoderConfig
+from regard.models.decoders.bahdanau import BahdanauDecoderConfig
+from regard.models.decoders.prefix_lm import PrefixDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     BottleneckEncoder,

@@ -1,12 +1,12 @@
 """A classifier: any encoder reads, a pooling makes one vector of what it read, a layer decides."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
 from regard.core.config import within
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 from regard.core.tables import pick
 from regard.models.encoders import (
     ImageEncoderConfig,
@@ -66,7 +66,7 @@ class ClassifierConfig:
             )
 
 
-class Classifier(nn.Module):
+class Classifier(Module):
     """Says how likely each label is for a text, an image or both, or a recording.
 
     Args:
@@ -108,6 +108,3 @@ class Classifier(nn.Module):
             pooled = self.hidden(pooled).tanh()
         logits: Tensor = self.output(self.dropout(pooled))  # (B, V)
         return logits
-
-    if TYPE_CHECKING:
-        __call__ = forward

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import glu
 
-from regard.core.config import at_least, within
+from regard.core.config import all_at_least, within
+from regard.core.module import Module
 
 HALF = 0.5**0.5
 """The sum of two things of equal variance, times this, has that variance again."""
@@ -36,12 +37,11 @@ class ConvolutionConfig:
     """Dropout on the embeddings and before each convolution."""
 
     def __post_init__(self) -> None:
-        for name in ("embedding_dim", "dim", "num_layers", "kernel", "max_length"):
-            at_least(name, getattr(self, name), 1)
+        all_at_least(self, 1, "embedding_dim", "dim", "num_layers", "kernel", "max_length")
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 
-class GatedConvolution(nn.Module):
+class GatedConvolution(Module):
     """A convolution whose one half opens and closes the other (Dauphin et al. 2017)."""
 
     def __init__(self, dim: int, kernel: int) -> None:

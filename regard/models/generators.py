@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
+from regard.core.module import Module
+from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
@@ -31,15 +33,12 @@ SLOPE = 0.2
 """What is left of values below zero in convolutions."""
 
 
-class Generator(nn.Module, ABC):
+class Generator(Module, ABC):
     """Turns a `Memory` into an image, all of it at once."""
 
     @abstractmethod
     def forward(self, memory: Memory) -> Tensor:
         """Return an image for each source, (B, C, Y, X)."""
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,16 +53,7 @@ class ConvolutionGeneratorConfig:
     """Residual blocks of each stage."""
 
     def __post_init__(self) -> None:
-        if not self.widths:
-            raise ConfigError("`widths` must have at least one stage, but is empty.")
-        if len(self.blocks) != len(self.widths):
-            raise ConfigError(
-                f"`blocks` must have a number for each of the {len(self.widths)} `widths`, but has "
-                f"{len(self.blocks)}."
-            )
-        for name in ("widths", "blocks"):
-            for number, value in enumerate(getattr(self, name)):
-                at_least(f"{name}[{number}]", value, 1)
+        check_stages(self.widths, self.blocks)
 
 
 class ConvolutionGenerator(Generator):
@@ -119,7 +109,7 @@ class ConvolutionGenerator(Generator):
         return image
 
 
-class _CodeStart(nn.Module):
+class _CodeStart(Module):
     """Spreads one vector over a grid."""
 
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
@@ -133,7 +123,7 @@ class _CodeStart(nn.Module):
         return grid
 
 
-class _GridStart(nn.Module):
+class _GridStart(Module):
     """Takes the cells of a memory as the grid that they are."""
 
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
@@ -151,7 +141,7 @@ class _GridStart(nn.Module):
         return found
 
 
-class _Growth(nn.Module):
+class _Growth(Module):
     """Brings a grid to another size and width."""
 
     def __init__(self, before: int, width: int, *, size: tuple[int, int]) -> None:
@@ -165,7 +155,7 @@ class _Growth(nn.Module):
         return found
 
 
-class _PlainBlock(nn.Module):
+class _PlainBlock(Module):
     """x + f(x), f being two convolutions of 3 x 3 without a norm."""
 
     def __init__(self, width: int) -> None:

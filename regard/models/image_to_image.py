@@ -1,12 +1,13 @@
 """Image to image: an encoder of images or videos reads, a generator draws; autoencoders, too."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 from regard.models.encoders import (
     BottleneckEncoderConfig,
     ImageEncoderConfig,
@@ -57,7 +58,7 @@ class Drawn(NamedTuple):
     """What the memory costs, by name: one number a source, (B,), already weighted."""
 
 
-class ImageToImage(nn.Module):
+class ImageToImage(Module):
     """Draws an image for an image or a video.
 
     Args:
@@ -91,9 +92,6 @@ class ImageToImage(nn.Module):
         """
         memory = self.encoder(values, mask)
         return Drawn(self.generate(memory, base), memory.losses)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
     def generate(self, memory: Memory, base: Tensor | None = None) -> Tensor:
         """Draw from what was read, (B, C, Y, X); in 32 bits, where small differences count.

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least
+from regard.core.config import all_at_least
 from regard.core.tables import pick
 
 Rule = Literal[
@@ -43,8 +43,7 @@ class InitConfig:
     """Rule for embeddings."""
 
     def __post_init__(self) -> None:
-        at_least("gain", self.gain, 0.0)
-        at_least("scale", self.scale, 0.0)
+        all_at_least(self, 0.0, "gain", "scale")
 
 
 def _kaiming_deviation(weight: Tensor, config: InitConfig) -> float:

@@ -3,12 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-import torch
 from torch import Tensor, nn
 
 from regard.attention.cache import KeyValueCache
+from regard.core.module import Module
 
 Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
 """Tensors and caches in any arrangement of tuples, lists and dicts."""
@@ -82,7 +82,7 @@ class Output:
     """What the encoder's states say by themselves, where they learn to."""
 
 
-class Encoder(nn.Module, ABC):
+class Encoder(Module, ABC):
     """Turns values into a `Memory`."""
 
     memory_dim: int
@@ -109,9 +109,6 @@ class Encoder(nn.Module, ABC):
         """
         return None
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
 
 class TokenEncoder(Encoder):
     """Turns token ids into a `Memory`."""
@@ -120,7 +117,7 @@ class TokenEncoder(Encoder):
     """What token ids are looked up in."""
 
 
-class Decoder(nn.Module, ABC):
+class Decoder(Module, ABC):
     """Continues a target, token by token or all at once."""
 
     embedding: nn.Embedding
@@ -149,9 +146,6 @@ class Decoder(nn.Module, ABC):
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
         logits, _ = self.step(targets, self.start(memory))
         return Output(logits)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
@@ -187,9 +181,3 @@ def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
     """Average the real positions: (B, S, D) → (B, D)."""
     kept = mask[..., None].to(states.dtype)
     return (states * kept).sum(1) / kept.sum(1).clamp(min=1)  # (B, D)
-
-
-def masked_max(states: Tensor, mask: Tensor) -> Tensor:
-    """Take the largest value over the real positions: (B, S, D) → (B, D)."""
-    lowest = torch.finfo(states.dtype).min
-    return states.masked_fill(~mask[..., None], lowest).amax(1)  # (B, D)

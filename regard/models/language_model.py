@@ -3,18 +3,19 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import recent
-from regard.core.config import at_least, within
+from regard.core.config import at_least
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory, Output, State
-from regard.models.recurrent import Cell, Recurrence, num_tensors
+from regard.models.recurrent import Cell, Recurrence, RecurrentConfig, num_tensors
 from regard.models.transformer import (
     TransformerConfig,
     add_positions,
@@ -24,7 +25,7 @@ from regard.models.transformer import (
 )
 
 
-class LanguageModel(nn.Module, ABC):
+class LanguageModel(Module, ABC):
     """Continues texts, token by token or all at once: a decoder without a source."""
 
     embedding: nn.Embedding
@@ -57,9 +58,6 @@ class LanguageModel(nn.Module, ABC):
         """Read whole texts, token ids (B, T): one long step."""
         logits, _ = self.step(tokens, self.start(tokens.shape[0]))
         return Output(logits)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +114,6 @@ class TransformerLanguageModel(LanguageModel):
         """Read whole texts, token ids (B, T): one long step."""
         return Output(self._run(tokens))
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
     def _run(self, tokens: Tensor, caches: Sequence[KeyValueCache] | None = None) -> Tensor:
         first, num_past = (caches[0].position, caches[0].length) if caches else (0, 0)
         embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
@@ -132,30 +127,22 @@ class TransformerLanguageModel(LanguageModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RnnLanguageConfig:
+class RnnLanguageConfig(RecurrentConfig):
     """A stack of recurrent layers."""
 
     kind: Literal["rnn"] = "rnn"
     """What kind of language model this is."""
     cell: Cell = "lstm"
     """The recurrent cell."""
-    embedding_dim: int = 256
-    """Width of the embeddings; as wide as the states where they are tied."""
-    dim: int = 256
-    """Width of a layer's states."""
     num_layers: int = 2
     """Number of recurrent layers."""
-    dropout: float = 0.0
-    """Dropout on the embeddings, between the layers and before the output."""
     is_tied: bool = True
     """Share one matrix between the embedding and the output layer (Press and Wolf 2017)."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
 
     def __post_init__(self) -> None:
-        for name in ("embedding_dim", "dim", "num_layers"):
-            at_least(name, getattr(self, name), 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
+        super().__post_init__()
         if self.is_tied and self.embedding_dim != self.dim:
             raise ConfigError(
                 f"`embedding_dim` must equal `dim` ({self.dim}) where `is_tied` is true, but is "

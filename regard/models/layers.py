@@ -1,10 +1,12 @@
 """The small parts of a block: norms, feed-forward layers, and the residual around them."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, silu
+
+from regard.core.module import Module
 
 NormKind = Literal["layer", "rms", "batch", "none"]
 FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
@@ -13,7 +15,7 @@ EPSILON = 1e-5
 """What norms add to the variance, so that nothing is divided by zero."""
 
 
-class SequenceBatchNorm(nn.Module):
+class SequenceBatchNorm(Module):
     """Batch norm over all positions of all texts: each column gets mean 0 and variance 1.
 
     In training the padding counts, too, which is one reason why texts are layer-normed.
@@ -37,7 +39,7 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
 }
 
 
-class FeedForward(nn.Module):
+class FeedForward(Module):
     """W₂ f(W₁ x): each position by itself (Vaswani et al. 2017, eq. 2)."""
 
     def __init__(
@@ -55,7 +57,7 @@ class FeedForward(nn.Module):
         return out
 
 
-class GatedFeedForward(nn.Module):
+class GatedFeedForward(Module):
     """W₃ (silu(W₁ x) ⊙ W₂ x): one half opens and closes the other (SwiGLU, Shazeer 2020)."""
 
     def __init__(self, dim: int, hidden_dim: int, *, dropout: float) -> None:
@@ -80,7 +82,7 @@ FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
 }
 
 
-class Residual(nn.Module):
+class Residual(Module):
     """x + f(x) with a norm: before f (pre-norm) or after the sum (the paper's post-norm)."""
 
     def __init__(self, norm: nn.Module, *, is_norm_first: bool, dropout: float) -> None:
@@ -96,6 +98,3 @@ class Residual(nn.Module):
             return states + said
         normed: Tensor = self.norm(states + self.dropout(layer(states)))
         return normed
-
-    if TYPE_CHECKING:
-        __call__ = forward

@@ -1,13 +1,13 @@
 """The masked language model: an encoder that tells what was hidden from it."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from regard.core.config import at_least
+from regard.core.config import all_at_least
+from regard.core.module import Module
 from regard.models.encoders import (
     TEXT_ENCODERS,
     BertEncoderConfig,
@@ -41,12 +41,11 @@ class MaskedModelConfig:
     """Weight of telling a hidden span from its two neighbours alone; 0 = no head for it."""
 
     def __post_init__(self) -> None:
-        at_least("next_sentence", self.next_sentence, 0)
-        at_least("boundary", self.boundary, 0)
+        all_at_least(self, 0, "next_sentence", "boundary")
         check_unpooled(self.encoder, "where every token is told")
 
 
-class MaskedHead(nn.Module):
+class MaskedHead(Module):
     """States → logits: dense, GELU, norm, and the tokens' own embeddings (Devlin et al. 2019).
 
     Args:
@@ -67,11 +66,8 @@ class MaskedHead(nn.Module):
         logits: Tensor = self.output(self.norm(gelu(self.dense(states))))
         return logits
 
-    if TYPE_CHECKING:
-        __call__ = forward
 
-
-class NextSentenceHead(nn.Module):
+class NextSentenceHead(Module):
     """Do two texts belong together? Told from the first state (Devlin et al. 2019, task 2)."""
 
     def __init__(self, dim: int) -> None:
@@ -84,11 +80,8 @@ class NextSentenceHead(nn.Module):
         logits: Tensor = self.output(torch.tanh(self.pooler(states[:, 0])))
         return logits
 
-    if TYPE_CHECKING:
-        __call__ = forward
 
-
-class BoundaryHead(nn.Module):
+class BoundaryHead(Module):
     """Tells a hidden token from the two states beside its span (Joshi et al. 2020, section 3.2).
 
     Args:
@@ -123,9 +116,6 @@ class BoundaryHead(nn.Module):
         middle = self.first_norm(gelu(self.first(inputs)))
         return linear(self.second_norm(gelu(self.second(middle))), embedding.weight, self.bias)
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
 
 def find_boundaries(hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Find the span that each hidden position belongs to: a run without a gap.
@@ -146,7 +136,7 @@ def find_boundaries(hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return hidden[first] - 1, hidden[last] + 1, index - first
 
 
-class MaskedModel(nn.Module):
+class MaskedModel(Module):
     """Any encoder with a head that tells hidden tokens."""
 
     def __init__(self, config: MaskedModelConfig, vocab_size: int) -> None:
@@ -183,6 +173,3 @@ class MaskedModel(nn.Module):
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
         """Tell the token at every position of texts (B, S): logits (B, S, V)."""
         return self.head(self.encode(values, mask).states)
-
-    if TYPE_CHECKING:
-        __call__ = forward

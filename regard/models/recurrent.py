@@ -1,12 +1,15 @@
 """Stacked recurrent cells, over a whole sequence or one step at a time with the same weights."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from regard.core.config import all_at_least, within
+from regard.core.module import Module
 from regard.models.interfaces import LayerStates
 
 Cell = Literal["vanilla", "gru", "lstm"]
@@ -21,6 +24,26 @@ STEPS: dict[Cell, Callable[..., Any]] = {
     "gru": torch.gru_cell,
     "lstm": torch.lstm_cell,
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurrentConfig:
+    """Settings of every stack of recurrent layers over tokens."""
+
+    cell: Cell = "gru"
+    """The recurrent cell."""
+    embedding_dim: int = 256
+    """Width of the embeddings."""
+    dim: int = 256
+    """Width of a layer's states, in each direction where there are two."""
+    num_layers: int = 1
+    """Number of recurrent layers."""
+    dropout: float = 0.0
+    """Dropout on the embeddings, between the layers and on the states or before the output."""
+
+    def __post_init__(self) -> None:
+        all_at_least(self, 1, "embedding_dim", "dim", "num_layers")
+        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 def num_tensors(cell: Cell) -> int:
@@ -56,7 +79,7 @@ def run_packed(
     return states[back], tuple(part[:, back] for part in parts)
 
 
-class BothWays(nn.Module):
+class BothWays(Module):
     """One LSTM layer that reads forwards and one that reads backwards, side by side.
 
     Sequences are turned around within their own length instead of packed, so padding still touches
@@ -89,11 +112,8 @@ class BothWays(nn.Module):
         at_end = (lengths - 1)[..., None].expand(-1, 1, ahead.shape[-1])
         return states, torch.cat([ahead.gather(1, at_end)[:, 0], back[:, 0]], dim=-1)
 
-    if TYPE_CHECKING:
-        __call__ = forward
 
-
-class Recurrence(nn.Module):
+class Recurrence(Module):
     """A stack of recurrent layers with two roads to one result.
 
     Calling it runs torch's own fused kernel over a whole sequence; `step` applies the same

@@ -1,16 +1,16 @@
 """The pattern itself: an encoder reads, a decoder writes."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from regard.core.module import Module
 from regard.models.heads.ctc import CtcHead
 from regard.models.interfaces import Decoder, Encoder, Memory, Output, State
 
 
-class EncoderDecoder(nn.Module):
+class EncoderDecoder(Module):
     """Any encoder with any decoder.
 
     Args:
@@ -56,9 +56,6 @@ class EncoderDecoder(nn.Module):
             output = self.decoder(targets, memory)
         output = replace(output, losses={**output.losses, **memory.losses})
         return output if self.ctc is None else replace(output, emissions=self.ctc(memory))
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
     def _forward_sampled(self, targets: Tensor, memory: Memory, ratio: float) -> Output:
         state = self.start(memory)

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.cache import KeyValueCache
-from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention
+from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import at_least, within
-from regard.core.errors import ConfigError
+from regard.core.config import all_at_least, at_least, within
+from regard.core.module import Module
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
 from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
@@ -43,20 +43,11 @@ class BlockConfig:
     """Dropout on embeddings, weights, feed-forward layers and before each residual sum."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "num_layers", "num_heads", "feed_forward_dim"):
-            at_least(name, getattr(self, name), 1)
+        all_at_least(self, 1, "dim", "num_layers", "num_heads", "feed_forward_dim")
         at_least("num_key_heads", self.num_key_heads, 0)
         within("dropout", self.dropout, low=0.0, high=0.99)
         within("norm_epsilon", self.norm_epsilon, low=0.0, high=0.1)
-        if self.dim % self.num_heads:
-            raise ConfigError(
-                f"`num_heads` must divide `dim` ({self.dim}), but is {self.num_heads}."
-            )
-        if self.num_key_heads and self.num_heads % self.num_key_heads:
-            raise ConfigError(
-                f"`num_key_heads` must divide `num_heads` ({self.num_heads}), "
-                f"but is {self.num_key_heads}."
-            )
+        check_heads(self.dim, self.num_heads, self.num_key_heads or self.num_heads)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +92,7 @@ def add_positions(embedded: Tensor, positions: Positions, *, first: int = 0) -> 
     return embedded if added is None else embedded + added.to(embedded.dtype)
 
 
-class TransformerBlock(nn.Module):
+class TransformerBlock(Module):
     """Self-attention, cross-attention if there is a memory, and a feed-forward layer.
 
     Vaswani et al. 2017, fig. 1.
@@ -180,11 +171,8 @@ class TransformerBlock(nn.Module):
             states = self.cross_residual(states, attend_cross)
         return self.feed_residual(states, self.feed_forward)
 
-    if TYPE_CHECKING:
-        __call__ = forward
 
-
-class TransformerStack(nn.ModuleList):
+class TransformerStack(Module, nn.ModuleList):
     """Blocks applied in order: the only loop over transformer blocks.
 
     Args:
@@ -228,9 +216,6 @@ class TransformerStack(nn.ModuleList):
                 )
         return states
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
     def new_caches(self, max_length: int | None = None) -> list[KeyValueCache]:
         """Return an empty cache for each block, for at most so many positions if that is known."""
         return [KeyValueCache(max_length) for _ in self]
@@ -255,6 +240,25 @@ def build_stack(
         for _ in range(config.num_layers)
     )
     return TransformerStack(blocks, num_rounds=num_rounds)
+
+
+def build_fusion(
+    dim: int, *, num_layers: int, num_heads: int, dropout: float
+) -> tuple[TransformerStack, nn.Module]:
+    """Build blocks, and their final norm, for states whose order is already encoded."""
+    if not num_layers:
+        return TransformerStack(), nn.Identity()
+    config = BlockConfig(
+        dim=dim,
+        num_layers=num_layers,
+        num_heads=num_heads,
+        feed_forward_dim=4 * dim,
+        feed_forward="gelu",
+        is_norm_first=True,
+        dropout=dropout,
+    )
+    positions = Positions(dim=dim, num_heads=num_heads)
+    return build_stack(config, positions), build_final_norm(config)
 
 
 def _build_residual(config: BlockConfig) -> Residual:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 from torch import Tensor
 
-from regard.core.config import at_least, from_dict, override, to_dict, within
+from regard.core.config import all_at_least, at_least, from_dict, override, to_dict, within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 
@@ -51,11 +51,9 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         at_least("beams", self.beams, 1)
-        at_least("length_penalty", self.length_penalty, 0.0)
-        at_least("max_ratio", self.max_ratio, 0.0)
+        all_at_least(self, 0.0, "length_penalty", "max_ratio")
         at_least("max_extra", self.max_extra, 1)
-        at_least("min_length", self.min_length, 0)
-        at_least("no_repeat_ngram", self.no_repeat_ngram, 0)
+        all_at_least(self, 0, "min_length", "no_repeat_ngram")
         within("repetition_penalty", self.repetition_penalty, low=1.0, high=100.0)
         at_least("consensus", self.consensus, 0)
         within("ctc_weight", self.ctc_weight, low=0.0, high=1.0)

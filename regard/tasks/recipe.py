@@ -19,7 +19,7 @@ from regard.data.video.field import VideoConfig
 from regard.metrics.table import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
-from regard.models.decoders import SutskeverDecoderConfig
+from regard.models.decoders.sutskever import SutskeverDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     BottleneckEncoderConfig,

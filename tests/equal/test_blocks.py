@@ -216,6 +216,8 @@ def test_checkpointed_blocks_give_the_same_loss_and_gradients(case):
         assert same, name
 
 
+@pytest.mark.filterwarnings("ignore")
+@torch.no_grad()
 def test_compiled_blocks_give_the_same(case):
     model, run, inputs = case
     expected = run(model, inputs)

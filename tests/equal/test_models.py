@@ -26,7 +26,6 @@ from regard.models.decoders import (
     PrefixDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.decoders.recurrent import RecurrentDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
 from regard.models.encoders import (
     ENCODERS,
@@ -51,6 +50,7 @@ from regard.models.encoders.video import OVER_TIME
 from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
+from regard.models.recurrent import RecurrentConfig
 from regard.search.beam import beam_search
 from regard.search.forced import force
 from regard.search.greedy import greedy
@@ -252,7 +252,7 @@ ENCODER_CASES = {
 DECODER_CASES = {
     settings: list(recurrent_decoders(settings))
     for settings in DECODERS
-    if issubclass(settings, RecurrentDecoderConfig)
+    if issubclass(settings, RecurrentConfig)
 } | {
     ConvolutionDecoderConfig: list(convolutions(ConvolutionDecoderConfig, (1, 2, 3))),
     TransformerDecoderConfig: list(transformers(TransformerDecoderConfig)),

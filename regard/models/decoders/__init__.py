@@ -39,26 +39,3 @@ DECODERS: dict[type, Callable[..., Decoder]] = {
     TransformerDecoderConfig: TransformerDecoder,
     PrefixDecoderConfig: PrefixDecoder,
 }
-
-__all__ = [
-    "DECODERS",
-    "BahdanauDecoder",
-    "BahdanauDecoderConfig",
-    "ChoDecoder",
-    "ChoDecoderConfig",
-    "ConvolutionDecoder",
-    "ConvolutionDecoderConfig",
-    "DecoderConfig",
-    "HardXuDecoder",
-    "HardXuDecoderConfig",
-    "LuongDecoder",
-    "LuongDecoderConfig",
-    "PrefixDecoder",
-    "PrefixDecoderConfig",
-    "SoftXuDecoder",
-    "SoftXuDecoderConfig",
-    "SutskeverDecoder",
-    "SutskeverDecoderConfig",
-    "TransformerDecoder",
-    "TransformerDecoderConfig",
-]

@@ -9,14 +9,14 @@ from torch import Tensor
 from regard.models.decoders.recurrent import (
     MaxoutReadout,
     RecurrentDecoder,
-    RecurrentDecoderConfig,
     SummaryBridge,
 )
 from regard.models.interfaces import Memory, State, repeat_rows
+from regard.models.recurrent import RecurrentConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChoDecoderConfig(RecurrentDecoderConfig):
+class ChoDecoderConfig(RecurrentConfig):
     """Sees the same fixed context at every step."""
 
     kind: Literal["cho"] = "cho"

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.attention.positions import POSITIONS
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
+from regard.core.module import Module
 from regard.core.tables import pick
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
@@ -80,7 +81,7 @@ class ConvolutionDecoder(Decoder):
         return logits, State(state.per_source, per_hypothesis)
 
 
-class ConvolutionBlock(nn.Module):
+class ConvolutionBlock(Module):
     """A gated convolution over the past, and a look at the source (eq. 1-2)."""
 
     def __init__(self, config: ConvolutionDecoderConfig, memory_dim: int) -> None:
@@ -120,9 +121,6 @@ class ConvolutionBlock(nn.Module):
         hidden = (hidden + self.context_map(contexts)) * HALF
         kept = inputs[:, inputs.shape[1] - past.shape[1] :]
         return (hidden + states) * HALF, kept
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 class ConvolutionBlocks(nn.ModuleList):

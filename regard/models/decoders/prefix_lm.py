@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +14,11 @@ from regard.attention.multihead import KeyValue, SelfAttention
 from regard.core.config import at_least
 from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
 from regard.models.transformer import (
-    TransformerBlock,
     TransformerConfig,
-    TransformerStack,
     add_positions,
     build_final_norm,
     build_positions,
+    build_stack,
 )
 
 
@@ -41,7 +40,8 @@ class PrefixDecoderConfig(TransformerConfig):
 class PrefixAttention(SelfAttention):
     """Attention within the target and to a source before it, with one softmax over both.
 
-    What is recorded is the share of the source: rows sum to one less what goes to the target.
+    What is recorded is the share of the source: rows sum to one less what goes to the target. While
+    the source itself is read, nothing is recorded.
     """
 
     is_self = False
@@ -53,78 +53,22 @@ class PrefixAttention(SelfAttention):
         mask: Tensor | None = None,
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
-        source: KeyValue | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from states (B, Q, D) to the source and to the positions up to their own.
+        """Attend from states (B, Q, D) to what the cache holds and to themselves.
 
         Args:
             states: (B, Q, D).
-            mask: (B, S), True = a real position of the source.
+            mask: (B, Q, K) or broadcastable, True = may attend.
             is_causal: Whether each position sees itself and those before it only.
-            cache: Keys and values of the target before, (B, H, K, E).
-            source: Keys and values of the source, (B, H, S, E); None while the source is read.
+            cache: Keys and values before; a prefix are those of the source.
 
         Returns:
-            The output (B, Q, D), and the weights on the source (B, H, Q, S) while they are
-            recorded; None while the source is read, whose weights on itself are not recorded.
+            The output (B, Q, D), and the weights on the source (B, H, Q, S) or None.
         """
-        if source is None or mask is None:
-            output, _ = super().forward(states, is_causal=is_causal, cache=cache)
+        output, weights = super().forward(states, mask=mask, is_causal=is_causal, cache=cache)
+        if weights is None or cache is None or cache.prefix is None:
             return output, None
-        target, positions = self.extend(states, cache)
-        num_queries, num_source = states.shape[1], mask.shape[1]
-        order = causal(num_queries, len(positions), states.device)
-        both = [mask[:, None].expand(-1, num_queries, -1), order.expand(len(states), -1, -1)]
-        keys, values = (torch.cat(pair, dim=2) for pair in zip(source, target, strict=True))
-        output, weights = self.attend(
-            states,
-            (keys, values),
-            mask=torch.cat(both, dim=2),  # (B, Q, K)
-            key_positions=torch.cat([torch.arange(num_source, device=states.device), positions]),
-        )
-        return output, weights if weights is None else weights[..., :num_source]
-
-    if TYPE_CHECKING:
-        __call__ = forward
-
-
-class PrefixBlock(TransformerBlock):
-    """A block whose self-attention sees the memory, keys and values of a source, as a prefix."""
-
-    self_attention: PrefixAttention
-
-    def forward(
-        self,
-        states: Tensor,
-        *,
-        mask: Tensor | None = None,
-        is_causal: bool = False,
-        cache: KeyValueCache | None = None,
-        memory: Tensor | KeyValue | None = None,
-        memory_mask: Tensor | None = None,
-    ) -> Tensor:
-        """Map states (B·W, T, D) to states of the same shape.
-
-        Args:
-            states: (B·W, T, D), of the source, or of the target where there is a memory.
-            mask: Not given: padding stands at the end, where no real position sees it.
-            is_causal: Whether a position sees itself and those before it only.
-            cache: The positions of the states are added to it.
-            memory: Keys and values of the source, (B·W, H, S, E).
-            memory_mask: (B·W, S), True = a real position of the source.
-        """
-        assert mask is None and not isinstance(memory, Tensor)
-
-        def attend_self(inputs: Tensor) -> Tensor:
-            return self.self_attention(
-                inputs, mask=memory_mask, is_causal=is_causal, cache=cache, source=memory
-            )[0]
-
-        states = self.self_residual(states, attend_self)
-        return self.feed_residual(states, self.feed_forward)
-
-    if TYPE_CHECKING:
-        __call__ = forward
+        return output, weights[..., : cache.prefix[0].shape[2]]
 
 
 class PrefixDecoder(Decoder):
@@ -143,10 +87,7 @@ class PrefixDecoder(Decoder):
         )
         # Seen from the target, the source has positions before and after.
         self.positions = build_positions(config, is_causal=False)
-        self.blocks = TransformerStack(
-            PrefixBlock(config, self.positions, attention_type=PrefixAttention)
-            for _ in range(config.num_layers)
-        )
+        self.blocks = build_stack(config, self.positions, attention_type=PrefixAttention)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(config.dim, vocab_size)
@@ -163,21 +104,22 @@ class PrefixDecoder(Decoder):
         """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         caches = [cache.fork() for cache in state.per_hypothesis]
         source, mask = state.per_source["source"], state.per_source["mask"]
-        return self._run(tokens, source, mask=mask, caches=caches), State(state.per_source, caches)
+        logits = self._run(tokens, source, mask=mask, caches=caches)
+        return logits, State(state.per_source, [cache.fork() for cache in caches])
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
         states, source = self._read_source(memory)
-        logits = self._run(targets, source, mask=memory.mask)
+        logits = self._run(targets, source, mask=memory.mask, caches=self.blocks.new_caches())
         if not self.source_weight:
             return Output(logits)
         return Output(logits, {"source": self.source_weight * self._source_loss(states, memory)})
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
     def _read_source(self, memory: Memory) -> tuple[Tensor, list[KeyValue]]:
-        """Return the last states of the source (B, S, D), and its keys and values by block."""
+        """Return the last states of the source (B, S, D), and its keys and values by block.
+
+        Its padding stands at the end, where no real position sees it.
+        """
         caches = self.blocks.new_caches()
         embedded = self._embed(self.source_map(memory.states), segment=0)
         states = self.blocks(embedded, is_causal=True, caches=caches)
@@ -189,18 +131,16 @@ class PrefixDecoder(Decoder):
         source: list[KeyValue],
         *,
         mask: Tensor,
-        caches: Sequence[KeyValueCache] | None = None,
+        caches: Sequence[KeyValueCache],
     ) -> Tensor:
-        first = caches[0].position if caches else 0
-        beams = len(tokens) // len(mask)
+        beams, num_tokens = len(tokens) // len(mask), tokens.shape[1]
+        for cache, key_value in zip(caches, source, strict=True):
+            cache.prefix = repeat_rows(key_value, beams)
+        first = caches[0].position
+        order = causal(num_tokens, first + num_tokens, tokens.device).expand(len(tokens), -1, -1)
+        seen = repeat_rows(mask, beams)[:, None].expand(-1, num_tokens, -1)  # (B·W, T, S)
         states = self._embed(self.embedding(tokens) * self.scale, segment=1, first=first)
-        states = self.blocks(
-            states,
-            is_causal=True,
-            caches=caches,
-            memory=repeat_rows(source, beams),
-            memory_mask=repeat_rows(mask, beams),  # (B·W, S)
-        )
+        states = self.blocks(states, mask=torch.cat([seen, order], dim=2), caches=caches)
         logits: Tensor = self.output(self.norm(states))
         return logits
 

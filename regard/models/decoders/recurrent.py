@@ -2,14 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import Attended, GlobalAttention
-from regard.core.config import at_least, within
+from regard.core.config import at_least
+from regard.core.module import Module
 from regard.core.tables import pick
 from regard.models.interfaces import (
     Decoder,
@@ -19,32 +19,11 @@ from regard.models.interfaces import (
     by_sentence,
     repeat_rows,
 )
-from regard.models.recurrent import Cell, Recurrence, num_tensors
+from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentDecoderConfig:
-    """Settings of every recurrent decoder."""
-
-    cell: Cell = "gru"
-    """The recurrent cell."""
-    embedding_dim: int = 256
-    """Width of the target embeddings."""
-    dim: int = 256
-    """Width of a layer's states."""
-    num_layers: int = 1
-    """Number of recurrent layers."""
-    dropout: float = 0.0
-    """Dropout on the embeddings, between the layers and before the output."""
-
-    def __post_init__(self) -> None:
-        for name in ("embedding_dim", "dim", "num_layers"):
-            at_least(name, getattr(self, name), 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttentiveDecoderConfig(RecurrentDecoderConfig):
+class AttentiveDecoderConfig(RecurrentConfig):
     """Further settings of every recurrent decoder with attention."""
 
     score: ScoreKind = "additive"
@@ -73,7 +52,7 @@ class RecurrentDecoder(Decoder):
 
     def __init__(
         self,
-        config: RecurrentDecoderConfig,
+        config: RecurrentConfig,
         vocab_size: int,
         *,
         input_dim: int,
@@ -156,14 +135,14 @@ class ContextFirstDecoder(AttentiveDecoder, ABC):
         """Join states, last words and contexts, (B·W, T, D) each, for the output layer."""
 
 
-class FinalStateBridge(nn.Module):
+class FinalStateBridge(Module):
     """Starts a decoder from the encoder's last states (Sutskever et al. 2014).
 
     Where both stacks have one shape the states are handed over as they are; otherwise each
     tensor goes through a dense layer with tanh. Without recurrent states, the summary stands in.
     """
 
-    def __init__(self, config: RecurrentDecoderConfig, memory_dim: int) -> None:
+    def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
         super().__init__()
         self.num_layers = config.num_layers
         self.num_tensors = num_tensors(config.cell)
@@ -198,10 +177,10 @@ class FinalStateBridge(nn.Module):
         return mapped.tanh()
 
 
-class SummaryBridge(nn.Module):
+class SummaryBridge(Module):
     """Starts a decoder from the fixed context: s_0 = tanh(W c) (Cho et al. 2014)."""
 
-    def __init__(self, config: RecurrentDecoderConfig, memory_dim: int) -> None:
+    def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
         self.maps = nn.ModuleList(
@@ -218,7 +197,7 @@ class SummaryBridge(nn.Module):
         return tuple(layers)
 
 
-class MaxoutReadout(nn.Module):
+class MaxoutReadout(Module):
     """The deep output g(s, y, c): a maxout layer over state, last word and context.
 
     Cho et al. 2014, appendix; Bahdanau et al. 2015, appendix A.2.2. It reads the new state s_i,
@@ -234,6 +213,3 @@ class MaxoutReadout(nn.Module):
         joined: Tensor = self.joint_map(torch.cat([states, embedded, contexts], dim=-1))
         pairs = joined.view(*joined.shape[:-1], -1, 2)
         return pairs.amax(-1)  # (..., D)
-
-    if TYPE_CHECKING:
-        __call__ = forward

@@ -8,13 +8,13 @@ from torch import Tensor
 from regard.models.decoders.recurrent import (
     FinalStateBridge,
     RecurrentDecoder,
-    RecurrentDecoderConfig,
 )
 from regard.models.interfaces import State
+from regard.models.recurrent import RecurrentConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class SutskeverDecoderConfig(RecurrentDecoderConfig):
+class SutskeverDecoderConfig(RecurrentConfig):
     """Starts from the encoder's final states and never looks back."""
 
     kind: Literal["sutskever"] = "sutskever"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from torch import Tensor, nn
 
@@ -56,9 +56,6 @@ class TransformerDecoder(Decoder):
     def forward(self, targets: Tensor, memory: Memory) -> Output:
         """Read a whole target, token ids (B, T) from the start token on: one long step."""
         return Output(self._run(targets, memory.states, mask=memory.mask))
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
     def _run(
         self,

@@ -2,14 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
-from regard.core.config import at_least, within
+from regard.core.config import all_at_least, at_least, within
+from regard.core.module import Module
 from regard.models.decoders.recurrent import AttentiveDecoderConfig, ContextFirstDecoder
 from regard.models.interfaces import LayerStates, Memory, Output, masked_mean
 from regard.models.recurrent import Cell, num_tensors
@@ -57,11 +58,10 @@ class HardXuDecoderConfig(XuDecoderConfig):
         super().__post_init__()
         within("soft_share", self.soft_share, low=0.0, high=1.0)
         at_least("soft_steps", self.soft_steps, 0)
-        at_least("reward", self.reward, 0.0)
-        at_least("entropy", self.entropy, 0.0)
+        all_at_least(self, 0.0, "reward", "entropy")
 
 
-class MeanBridge(nn.Module):
+class MeanBridge(Module):
     """Starts a decoder from the mean annotation, by a map with tanh for each tensor (4.1)."""
 
     def __init__(self, config: XuDecoderConfig, memory_dim: int) -> None:
@@ -133,11 +133,8 @@ class SoftXuDecoder(XuDecoder):
         added = until.diff(dim=1, prepend=torch.zeros_like(until[:, :1]))
         return Output(logits, {"doubly_stochastic": self.doubly_stochastic * added})
 
-    if TYPE_CHECKING:
-        __call__ = forward
 
-
-class Advantage(nn.Module):
+class Advantage(Module):
     """Judges a choice by what was said from then on, beside what is usual for those words.
 
     A reward that a choice had no part in is noise to it. Three means take noise away and leave the
@@ -177,9 +174,6 @@ class Advantage(nn.Module):
         self._expect(told[mask], labels[mask])
         self._spread(from_here[mask])
         return scaled
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
     def _expect(self, told: Tensor, labels: Tensor) -> None:
         """Move what is usual for each word towards its mean in this batch, (N,)."""
@@ -231,6 +225,3 @@ class HardXuDecoder(XuDecoder):
             return -self.reward * self.advantage(told, labels, is_sampled) * log_probs  # (B, T)
 
         return Output(logits, {"entropy": -self.entropy * entropies}, reinforce)
-
-    if TYPE_CHECKING:
-        __call__ = forward

@@ -5,12 +5,17 @@ from typing import Any, TypeAlias
 
 from regard.core.errors import ConfigError
 from regard.core.tables import one_of
-from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
-from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
+from regard.models.encoders.bert import (
+    AlbertEncoder,
+    AlbertEncoderConfig,
+    BertEncoder,
+    BertEncoderConfig,
+)
 from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.embedding import EmbeddingEncoder, EmbeddingEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
@@ -41,8 +46,6 @@ TokenEncoderConfig = (
     | EmbeddingEncoderConfig
 )
 """Encoders with a state for every token."""
-ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
-"""Encoders of images, with a state for every cell of a grid."""
 SoundEncoderConfig = PyramidalLstmEncoderConfig | SpeechEncoderConfig
 """Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
@@ -62,11 +65,6 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     AlbertEncoderConfig: AlbertEncoder,
     EmbeddingEncoderConfig: EmbeddingEncoder,
     SentencesEncoderConfig: SentencesEncoder,
-}
-IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    VitEncoderConfig: VitEncoder,
-    ResnetEncoderConfig: ResnetEncoder,
-    HybridEncoderConfig: HybridEncoder,
 }
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     TextImageEncoderConfig: TextImageEncoder

@@ -1,30 +1,30 @@
-"""BERT's encoder: tokens, places and segments are summed, normed, and read in both directions."""
+"""BERT's encoder, and ALBERT's with one block for all layers and narrower embeddings."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor, nn
 
-from regard.attention.positions import PositionKind
-from regard.core.config import at_least
+from regard.attention.positions import POSITIONS, PositionKind, Positions
+from regard.core.config import all_at_least, at_least
+from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.layers import FeedForwardKind
+from regard.models.layers import NORMS, FeedForwardKind
 from regard.models.transformer import (
+    TransformerBlock,
     TransformerConfig,
+    TransformerStack,
     add_positions,
     build_final_norm,
-    build_norm,
-    build_positions,
     build_stack,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class BertEncoderConfig(TransformerConfig):
-    """A stack of blocks over one text, or over two texts with a separator between them."""
+class SegmentConfig(TransformerConfig):
+    """Settings of both."""
 
-    kind: Literal["bert"] = "bert"
-    """What kind of encoder this is."""
     feed_forward: FeedForwardKind = "gelu"
     """The feed-forward layer."""
     positions: PositionKind = "learned"
@@ -36,51 +36,108 @@ class BertEncoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("num_segments", self.num_segments, 0)
-        at_least("separator", self.separator, 0)
+        all_at_least(self, 0, "num_segments", "separator")
 
 
-class BertEncoder(TokenEncoder):
-    """Reads texts as BERT does (Devlin et al. 2019, fig. 2).
+@dataclass(frozen=True, kw_only=True)
+class BertEncoderConfig(SegmentConfig):
+    """A stack of blocks over one text, or over two texts with a separator between them."""
+
+    kind: Literal["bert"] = "bert"
+    """What kind of encoder this is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlbertEncoderConfig(SegmentConfig):
+    """A block that is run as often as there are layers."""
+
+    kind: Literal["albert"] = "albert"
+    """What kind of encoder this is."""
+    embedding_dim: int = 64
+    """Width of the embeddings, from which a matrix leads to `dim`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("embedding_dim", self.embedding_dim, 1)
+
+
+class SegmentEncoder(TokenEncoder):
+    """Sums the embeddings of tokens, positions and segments, norms them and attends both ways.
 
     Unlike Vaswani's, it norms the sum of embeddings and does not scale them first.
+
+    Args:
+        config: The settings.
+        vocab_size: Number of tokens.
+        embedding_dim: Width of the embeddings.
     """
 
-    def __init__(self, config: BertEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: SegmentConfig, vocab_size: int, *, embedding_dim: int) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.embedding = nn.Embedding(vocab_size, config.dim)
-        self.positions = build_positions(config, is_causal=False)
-        self.segment_embedding = (
-            nn.Embedding(config.num_segments, config.dim) if config.num_segments else None
+        self.embedding = nn.Embedding(vocab_size, embedding_dim)
+        # What is added to embeddings is as wide as they are; the rest acts on heads.
+        kind = pick(POSITIONS, config.positions, "positions")
+        is_added = kind.embed is not Positions.embed
+        self.positions = kind(
+            dim=embedding_dim if is_added else config.dim,
+            num_heads=config.num_heads,
+            max_length=config.max_length,
+            is_causal=False,
         )
-        self.embedding_norm = build_norm(config)
-        self.blocks = build_stack(config, self.positions)
+        self.segment_embedding = (
+            nn.Embedding(config.num_segments, embedding_dim) if config.num_segments else None
+        )
+        self.embedding_norm = pick(NORMS, config.norm, "norm")(embedding_dim, config.norm_epsilon)
+        self.widen, self.blocks = self.build_blocks(config)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
+
+    @abstractmethod
+    def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
+        """Build what brings embeddings to the width of the states, and the blocks."""
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole text, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
-        states = self.dropout(self.embedding_norm(self.embed(values)))
-        states = self.norm(self.blocks(states, mask=mask[:, None]))
+        embedded = self.dropout(self.embedding_norm(self.embed(values)))
+        states = self.norm(self.blocks(self.widen(embedded), mask=mask[:, None]))
         return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)
 
     def embed(self, values: Tensor) -> Tensor:
-        """Sum what is known of each token (B, S) before it looks around: (B, S, D)."""
+        """Sum the embeddings of tokens (B, S), their positions and their segments: (B, S, C)."""
         states = add_positions(self.embedding(values), self.positions)
-        return add_segments(states, values, self.segment_embedding, separator=self.separator)
+        if self.segment_embedding is None:
+            return states
+        last = self.segment_embedding.num_embeddings - 1
+        # The last segment has no end.
+        added: Tensor = self.segment_embedding(segment(values, self.separator).clamp(max=last))
+        return states + added
 
 
-def add_segments(
-    states: Tensor, values: Tensor, embedding: nn.Embedding | None, *, separator: int
-) -> Tensor:
-    """Add to the states of tokens (B, S) in which segment they are; the last has no end."""
-    if embedding is None:
-        return states
-    told: Tensor = embedding(segment(values, separator).clamp(max=embedding.num_embeddings - 1))
-    return states + told
+class BertEncoder(SegmentEncoder):
+    """Reads texts as BERT does (Devlin et al. 2019, fig. 2)."""
+
+    def __init__(self, config: BertEncoderConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size, embedding_dim=config.dim)
+
+    def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
+        """Build a block for each layer."""
+        return nn.Identity(), build_stack(config, self.positions)
+
+
+class AlbertEncoder(SegmentEncoder):
+    """Reads texts with few weights (Lan et al. 2020, section 3.1)."""
+
+    def __init__(self, config: AlbertEncoderConfig, vocab_size: int) -> None:
+        super().__init__(config, vocab_size, embedding_dim=config.embedding_dim)
+
+    def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
+        """Build one block for all layers."""
+        widen = nn.Linear(self.embedding.embedding_dim, config.dim)
+        block = TransformerBlock(config, self.positions)
+        return widen, TransformerStack([block], num_rounds=config.num_layers)
 
 
 def segment(values: Tensor, separator: int) -> Tensor:

@@ -12,8 +12,7 @@ from regard.models.bottlenecks import (
     Terms,
     build_bottleneck,
 )
-from regard.models.encoders.albert import AlbertEncoderConfig
-from regard.models.encoders.bert import BertEncoderConfig
+from regard.models.encoders.bert import AlbertEncoderConfig, BertEncoderConfig
 from regard.models.encoders.convolutional import ConvolutionEncoderConfig
 from regard.models.encoders.embedding import EmbeddingEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoderConfig

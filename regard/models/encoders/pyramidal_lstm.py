@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from regard.core.config import at_least, within
+from regard.core.config import all_at_least, within
 from regard.models.interfaces import Encoder, Memory
 from regard.models.recurrent import BothWays
 
@@ -26,8 +26,7 @@ class PyramidalLstmEncoderConfig:
     """Dropout between the layers and on the states."""
 
     def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        at_least("num_layers", self.num_layers, 1)
+        all_at_least(self, 1, "dim", "num_layers")
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 

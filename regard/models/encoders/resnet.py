@@ -1,13 +1,16 @@
 """The residual network: an image becomes a coarser grid of richer cells, stage by stage."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.module import Module
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory
 
@@ -29,17 +32,22 @@ class ResnetEncoderConfig:
     """Dropout on the states."""
 
     def __post_init__(self) -> None:
-        if not self.widths:
-            raise ConfigError("`widths` must have at least one stage, but is empty.")
-        if len(self.blocks) != len(self.widths):
-            raise ConfigError(
-                f"`blocks` must have a number for each of the {len(self.widths)} `widths`, but has "
-                f"{len(self.blocks)}."
-            )
-        for name in ("widths", "blocks"):
-            for number, value in enumerate(getattr(self, name)):
-                at_least(f"{name}[{number}]", value, 1)
+        check_stages(self.widths, self.blocks)
         within("dropout", self.dropout, low=0.0, high=0.99)
+
+
+def check_stages(widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
+    """Raise a `ConfigError` if stages do not have a width and a number of blocks each."""
+    if not widths:
+        raise ConfigError("`widths` must have at least one stage, but is empty.")
+    if len(blocks) != len(widths):
+        raise ConfigError(
+            f"`blocks` must have a number for each of the {len(widths)} `widths`, but has "
+            f"{len(blocks)}."
+        )
+    for name, values in (("widths", widths), ("blocks", blocks)):
+        for number, value in enumerate(values):
+            at_least(f"{name}[{number}]", value, 1)
 
 
 class ResnetEncoder(Encoder):
@@ -89,7 +97,7 @@ class ResnetEncoder(Encoder):
         )
 
 
-class ResidualBlock(nn.Module):
+class ResidualBlock(Module):
     """relu(x + f(x)), f being two convolutions of 3 x 3, each with a batch norm.
 
     Where width or size change, x goes through a convolution of 1 x 1 (He et al. 2016, eq. 2).
@@ -114,9 +122,6 @@ class ResidualBlock(nn.Module):
         total: Tensor = self.inner(grid) + self.shortcut(grid)
         return total.relu()
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
 
 def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
     # The norm after it has a bias of its own.
@@ -124,18 +129,14 @@ def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[
     return [convolution, nn.BatchNorm2d(width)]
 
 
-def _small_stem(channels: int, width: int) -> nn.Sequential:
-    return nn.Sequential(*_convolve(channels, width, kernel=3), nn.ReLU(inplace=True))
-
-
-def _medium_stem(channels: int, width: int) -> nn.Sequential:
-    return nn.Sequential(*_convolve(channels, width, kernel=5, stride=2), nn.ReLU(inplace=True))
+def _plain_stem(channels: int, width: int, *, kernel: int, stride: int) -> nn.Sequential:
+    convolution = _convolve(channels, width, kernel=kernel, stride=stride)
+    return nn.Sequential(*convolution, nn.ReLU(inplace=True))
 
 
 def _large_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(
-        *_convolve(channels, width, kernel=7, stride=2),
-        nn.ReLU(inplace=True),
+        *_plain_stem(channels, width, kernel=7, stride=2),
         nn.MaxPool2d(3, stride=2, padding=1),
     )
 
@@ -146,9 +147,9 @@ def _patch_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(patches, nn.BatchNorm2d(width), nn.ReLU(inplace=True))
 
 
-STEMS = {
-    "small": _small_stem,
-    "medium": _medium_stem,
+STEMS: dict[str, Callable[[int, int], nn.Sequential]] = {
+    "small": partial(_plain_stem, kernel=3, stride=1),
+    "medium": partial(_plain_stem, kernel=5, stride=2),
     "large": _large_stem,
     "patch": _patch_stem,
 }

@@ -6,38 +6,23 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
-from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_max, masked_mean
-from regard.models.recurrent import SEQUENCES, Cell, num_tensors, run_packed
+from regard.attention.pooling import max_pool
+from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
+from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
 
 
 @dataclass(frozen=True, kw_only=True)
-class RnnEncoderConfig:
+class RnnEncoderConfig(RecurrentConfig):
     """A recurrent encoder."""
 
     kind: Literal["rnn"] = "rnn"
     """What kind of encoder this is."""
-    cell: Cell = "gru"
-    """The recurrent cell."""
-    embedding_dim: int = 256
-    """Width of the source embeddings."""
-    dim: int = 256
-    """Width of a layer's states in each direction."""
-    num_layers: int = 1
-    """Number of recurrent layers."""
     is_bidirectional: bool = False
     """Read the source in both directions; states are then twice as wide."""
     is_reversed: bool = False
     """Feed the source words last to first, as Sutskever et al. 2014 do."""
     context: Literal["last", "mean", "max"] = "last"
     """The fixed context c = q(h_1 … h_S): the last state, or the mean or maximum of all."""
-    dropout: float = 0.0
-    """Dropout on the embeddings, between the layers and on the states."""
-
-    def __post_init__(self) -> None:
-        for name in ("embedding_dim", "dim", "num_layers"):
-            at_least(name, getattr(self, name), 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class RnnEncoder(TokenEncoder):
@@ -94,7 +79,7 @@ class RnnEncoder(TokenEncoder):
         if self.config.context == "mean":
             return masked_mean(states, mask)
         if self.config.context == "max":
-            return masked_max(states, mask)
+            return max_pool(states, mask)
         return final[-1][0]
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least
+from regard.core.config import all_at_least, at_least
 from regard.models.encoders.bert import segment
 from regard.models.interfaces import Memory, TokenEncoder
 from regard.models.transformer import (
@@ -37,8 +37,7 @@ class SentencesEncoderConfig(TransformerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("num_rounds", self.num_rounds, 1)
-        at_least("max_words", self.max_words, 1)
+        all_at_least(self, 1, "num_rounds", "max_words")
         at_least("separator", self.separator, 0)
 
 

@@ -6,21 +6,15 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.positions import Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.transformer import (
-    BlockConfig,
-    TransformerStack,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import build_fusion
 
 JoinedSize = tuple[int, tuple[int, int, int]]
 """The number of tokens, and channels, rows and columns of the image."""
@@ -42,7 +36,7 @@ class TextImageEncoderConfig:
         default_factory=TransformerEncoderConfig
     )
     """What reads the text."""
-    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
+    image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
     num_layers: int = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""
@@ -77,13 +71,19 @@ class TextImageEncoder(TokenEncoder):
         super().__init__()
         vocab_size, shape = size
         self.text = WORDS[type(config.text)](config.text, vocab_size)
-        self.image = EYES[type(config.image)](config.image, shape)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, shape)
         self.memory_dim = self.text.memory_dim
         # Cells must be as wide as words, and of the same size, to be looked at beside them.
         self.bridge = nn.Sequential(
             nn.Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
-        self.blocks, self.norm = _build_blocks(config, self.memory_dim)
+        # A transformer has encoded where a word or a cell is already; a residual network has not.
+        self.blocks, self.norm = build_fusion(
+            self.memory_dim,
+            num_layers=config.num_layers,
+            num_heads=config.num_heads,
+            dropout=config.dropout,
+        )
 
     @property
     def embedding(self) -> nn.Embedding:  # type: ignore[override]
@@ -106,26 +106,9 @@ class TextImageEncoder(TokenEncoder):
             values=None if words.values is None else torch.cat([cells, words.values], dim=1),
             layout=seen.layout,
         )
-        return self._look_around(joined) if self.blocks else joined
+        return self._fuse(joined) if self.blocks else joined
 
-    def _look_around(self, memory: Memory) -> Memory:
-        """Let words and cells look at each other; what they were read as stays behind."""
+    def _fuse(self, memory: Memory) -> Memory:
+        """Let words and cells attend to each other; values are then the states themselves."""
         states = self.norm(self.blocks(memory.states, mask=memory.mask[:, None]))  # (B, S, D)
         return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)
-
-
-def _build_blocks(config: TextImageEncoderConfig, dim: int) -> tuple[TransformerStack, nn.Module]:
-    if not config.num_layers:
-        return TransformerStack(), nn.Identity()
-    settings = BlockConfig(
-        dim=dim,
-        num_layers=config.num_layers,
-        num_heads=config.num_heads,
-        feed_forward_dim=4 * dim,
-        feed_forward="gelu",
-        is_norm_first=True,
-        dropout=config.dropout,
-    )
-    # A transformer has told already where a word or a cell is; a residual network does not.
-    positions = Positions(dim=dim, num_heads=config.num_heads)
-    return build_stack(settings, positions), build_final_norm(settings)

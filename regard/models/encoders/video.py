@@ -6,17 +6,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.attention.positions import GridPositions, Positions, sinusoids
-from regard.core.config import at_least, within
+from regard.attention.positions import GridPositions, sinusoids
+from regard.core.config import all_at_least, within
 from regard.core.errors import ConfigError
-from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.core.module import Module
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
-from regard.models.transformer import (
-    BlockConfig,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import build_fusion
 
 VideoShape = tuple[int, int, int, int]
 """Frames, channels, rows and columns."""
@@ -28,7 +25,7 @@ class VideoEncoderConfig:
 
     kind: Literal["video"] = "video"
     """What kind of encoder this is."""
-    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
+    image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees a frame."""
     num_seen: int = 1
     """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
@@ -43,9 +40,7 @@ class VideoEncoderConfig:
     """Dropout in the blocks, or between the layers."""
 
     def __post_init__(self) -> None:
-        at_least("num_seen", self.num_seen, 1)
-        at_least("num_layers", self.num_layers, 1)
-        at_least("num_heads", self.num_heads, 1)
+        all_at_least(self, 1, "num_seen", "num_layers", "num_heads")
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 
@@ -66,7 +61,7 @@ class VideoEncoder(Encoder):
         self.num_seen = config.num_seen
         channels, *size = shape[1:]
         seen = config.num_seen * channels, *size
-        self.image = EYES[type(config.image)](config.image, seen)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, seen)
         self.memory_dim = self.image.memory_dim
         self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)
 
@@ -86,7 +81,7 @@ class VideoEncoder(Encoder):
         )
 
 
-class BlocksOverTime(nn.Module):
+class BlocksOverTime(Module):
     """Blocks in which every cell of every frame sees all others."""
 
     def __init__(self, config: VideoEncoderConfig, dim: int) -> None:
@@ -96,18 +91,12 @@ class BlocksOverTime(nn.Module):
                 f"`num_heads` must divide the width of the frames' states ({dim}), but is "
                 f"{config.num_heads}."
             )
-        settings = BlockConfig(
-            dim=dim,
+        self.blocks, self.norm = build_fusion(
+            dim,
             num_layers=config.num_layers,
             num_heads=config.num_heads,
-            feed_forward_dim=4 * dim,
-            feed_forward="gelu",
-            is_norm_first=True,
             dropout=config.dropout,
         )
-        positions = Positions(dim=dim, num_heads=config.num_heads)
-        self.blocks = build_stack(settings, positions)
-        self.norm = build_final_norm(settings)
 
     def forward(self, cells: Tensor) -> Tensor:
         """Transform (B, F, P, D)."""
@@ -116,7 +105,7 @@ class BlocksOverTime(nn.Module):
         return normed.view_as(cells)
 
 
-class RecurrenceOverTime(nn.Module):
+class RecurrenceOverTime(Module):
     """Gated recurrent layers that follow each cell through the frames, in both directions."""
 
     def __init__(self, config: VideoEncoderConfig, dim: int) -> None:

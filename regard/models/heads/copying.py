@@ -1,7 +1,7 @@
 """Copying: a decoder that may also point at a source token and write that one."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -111,9 +111,6 @@ class CopyAttention(Attention):
         again = torch.minimum(weights, before).sum(-1)  # (B·W, T)
         return Copies(generated, weights * (-gate).sigmoid(), after[:, -1], again)
 
-    if TYPE_CHECKING:
-        __call__ = forward
-
     def weigh_again(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
     ) -> Tensor:
@@ -204,9 +201,6 @@ class PointerDecoder(Decoder):
         """
         log_probs, _, again = self._run(targets, self.start(memory))
         return Output(log_probs, {"coverage": self.coverage * again} if self.coverage else {})
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
     def _run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
         inner = State(state.per_source["inner"], state.per_hypothesis["inner"])

@@ -1,7 +1,7 @@
 """Connectionist temporal classification: each state of the encoder says a token, or nothing."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +9,7 @@ from torch.nn.functional import ctc_loss, pad
 
 from regard.core.config import within
 from regard.core.errors import DataError
+from regard.core.module import Module
 from regard.models.interfaces import Emissions, Memory
 
 
@@ -37,7 +38,7 @@ class CtcHeadConfig:
 CtcConfig = NoCtcConfig | CtcHeadConfig
 
 
-class CtcHead(nn.Module):
+class CtcHead(Module):
     """One linear layer from states to tokens and the blank, which is the last class."""
 
     def __init__(self, memory_dim: int, vocab_size: int) -> None:
@@ -49,9 +50,6 @@ class CtcHead(nn.Module):
         logits: Tensor = self.output(memory.states)  # (B, S, V + 1)
         precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return Emissions(precise.log_softmax(-1), memory.mask.sum(1))
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 def labelling_loss(emissions: Emissions, labels: Tensor, lengths: Tensor) -> Tensor:

@@ -1,19 +1,20 @@
 """Poolings: many states become one vector, by one signature."""
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.pooling import AttentionPooling, average_pool, max_pool
 from regard.attention.scores import DotScore, ScaledDotScore
+from regard.core.module import Module
 from regard.models.interfaces import Memory
 
 PoolingKind = Literal["first", "summary", "mean", "max", "attention", "aligned"]
 
 
-class Pooling(nn.Module, ABC):
+class Pooling(Module, ABC):
     """Makes one vector of a `Memory`.
 
     Args:
@@ -29,9 +30,6 @@ class Pooling(nn.Module, ABC):
     @abstractmethod
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 class FirstPooling(Pooling):

@@ -1,7 +1,7 @@
 """Where in an image: a label for each cell of its grid, or the box of what a phrase names."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
 from regard.core.config import at_least, within
+from regard.core.module import Module
 from regard.models.encoders import (
     ImageEncoderConfig,
     ResnetEncoderConfig,
@@ -41,7 +42,7 @@ class PatchLabellerConfig:
         within("dropout", self.dropout, low=0.0, high=0.99)
 
 
-class PatchLabeller(nn.Module):
+class PatchLabeller(Module):
     """Says how likely each label is for each cell of an image.
 
     Args:
@@ -68,9 +69,6 @@ class PatchLabeller(nn.Module):
         assert memory.layout is not None
         logits: Tensor = self.output(self.dropout(memory.states))  # (B, S, V)
         return logits.view(len(logits), *memory.layout, -1)  # (B, Y, X, V)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +102,7 @@ class Grounding(NamedTuple):
     """Rows and columns of the cells."""
 
 
-class Grounder(nn.Module):
+class Grounder(Module):
     """Finds the box of what a phrase names.
 
     The phrase's summary looks for the cells that fit it (Bahdanau et al. 2015); what it sees, and
@@ -145,7 +143,7 @@ class Grounder(nn.Module):
         context, weights = self.attention(
             phrase[:, None], keys, torch.cat([memory.states, by_image, by_image**2], dim=-1)
         )
-        states, middle, square = context[:, 0].split([memory.states.shape[-1], 2, 2], dim=-1)
+        states, middle, square = torch.split(context[:, 0], [memory.states.shape[-1], 2, 2], dim=-1)
         spread = (square - middle**2).clamp(min=NEAR_ZERO**2).sqrt()  # (B, 2)
         found = torch.cat([self.dropout(states), self.dropout(phrase), middle, spread], dim=-1)
         moved, sizes = self.output(self.hidden(found).relu()).chunk(2, dim=-1)  # (B, 2)
@@ -154,9 +152,6 @@ class Grounder(nn.Module):
         half = sizes.sigmoid() / 2
         boxes = torch.cat([middle - half, middle + half], dim=-1)  # (B, 4)
         return Grounding(boxes.float(), weights[:, 0].float(), memory.layout)
-
-    if TYPE_CHECKING:
-        __call__ = forward
 
 
 def cell_places(layout: tuple[int, ...], *, like: Tensor) -> Tensor:

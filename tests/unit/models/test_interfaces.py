@@ -5,7 +5,6 @@ from regard.models.interfaces import (
     State,
     by_sentence,
     map_tensors,
-    masked_max,
     masked_mean,
     reorder,
     repeat_rows,
@@ -44,11 +43,10 @@ def test_hypotheses_are_grouped_by_their_sentence():
     assert by_sentence(rows, 2).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
 
 
-def test_mean_and_maximum_see_the_real_positions_only():
+def test_mean_sees_the_real_positions_only():
     states = torch.tensor([[[1.0, -5.0], [3.0, -7.0], [99.0, 99.0]]])
     mask = torch.tensor([[True, True, False]])
     assert masked_mean(states, mask).tolist() == [[2.0, -6.0]]
-    assert masked_max(states, mask).tolist() == [[3.0, -5.0]]
 
 
 def test_mean_of_nothing_is_zero():

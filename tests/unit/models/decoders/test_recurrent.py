@@ -6,10 +6,10 @@ from regard.models.decoders import DECODERS
 from regard.models.decoders.recurrent import (
     FinalStateBridge,
     MaxoutReadout,
-    RecurrentDecoderConfig,
     SummaryBridge,
 )
 from regard.models.interfaces import Memory
+from regard.models.recurrent import RecurrentConfig
 
 
 def without_lstm(memory):
@@ -18,7 +18,7 @@ def without_lstm(memory):
 
 
 def test_final_states_of_one_shape_are_handed_over_as_they_are(memory):
-    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4, num_layers=2), 4)
+    bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4, num_layers=2), 4)
     layers = bridge(memory)
     for layer, final in zip(layers, memory.final, strict=True):
         assert all(ours is theirs for ours, theirs in zip(layer, final, strict=True))
@@ -26,7 +26,7 @@ def test_final_states_of_one_shape_are_handed_over_as_they_are(memory):
 
 
 def test_final_states_of_another_width_are_mapped_each_by_its_own_layer(memory):
-    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=6, num_layers=2), 4)
+    bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=6, num_layers=2), 4)
     layers = bridge(memory)
     assert len(bridge.maps) == 4
     for layer in range(2):
@@ -36,12 +36,12 @@ def test_final_states_of_another_width_are_mapped_each_by_its_own_layer(memory):
 
 
 def test_shallower_decoder_starts_from_the_top(memory):
-    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4), 4)
+    bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4), 4)
     assert bridge(memory)[0][0] is memory.final[1][0]
 
 
 def test_deeper_decoder_starts_its_lower_layers_from_the_lowest(memory):
-    bridge = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4, num_layers=4), 4)
+    bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4, num_layers=4), 4)
     sources = [0, 0, 0, 1]
     assert all(
         layer[0] is memory.final[source][0]
@@ -50,30 +50,30 @@ def test_deeper_decoder_starts_its_lower_layers_from_the_lowest(memory):
 
 
 def test_gru_decoder_takes_the_hidden_half_of_an_lstm(memory):
-    layers = FinalStateBridge(RecurrentDecoderConfig(cell="gru", dim=4), 4)(memory)
+    layers = FinalStateBridge(RecurrentConfig(cell="gru", dim=4), 4)(memory)
     assert len(layers[0]) == 1 and layers[0][0] is memory.final[1][0]
 
 
 def test_lstm_decoder_of_a_gru_encoder_takes_the_state_twice(memory):
-    layers = FinalStateBridge(RecurrentDecoderConfig(cell="lstm", dim=4), 4)(without_lstm(memory))
+    layers = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4), 4)(without_lstm(memory))
     assert all(tensor is memory.final[1][0] for tensor in layers[0])
 
 
 def test_summary_stands_in_for_absent_final_states(memory):
     memory = Memory(states=memory.states, mask=memory.mask, summary=memory.summary)
-    layers = FinalStateBridge(RecurrentDecoderConfig(cell="gru", dim=4), 4)(memory)
+    layers = FinalStateBridge(RecurrentConfig(cell="gru", dim=4), 4)(memory)
     assert layers[0][0] is memory.summary
 
 
 def test_summary_bridge_is_a_dense_layer_with_tanh(memory):
-    bridge = SummaryBridge(RecurrentDecoderConfig(dim=6, num_layers=2), 4)
+    bridge = SummaryBridge(RecurrentConfig(dim=6, num_layers=2), 4)
     for layer, dense in zip(bridge(memory), bridge.maps, strict=True):
         expected = torch.tanh(memory.summary @ dense.weight.T + dense.bias)
         assert torch.allclose(layer[0], expected, atol=1e-6)
 
 
 def test_cell_memory_starts_at_zero_behind_a_summary(memory):
-    layers = SummaryBridge(RecurrentDecoderConfig(cell="lstm", dim=6), 4)(memory)
+    layers = SummaryBridge(RecurrentConfig(cell="lstm", dim=6), 4)(memory)
     assert torch.equal(layers[0][1], torch.zeros(3, 6))
 
 
@@ -88,7 +88,7 @@ def test_maxout_takes_the_larger_of_each_pair(maxout_by_hand):
         assert torch.allclose(result[row], expected, atol=1e-6)
 
 
-RECURRENT = [settings for settings in DECODERS if issubclass(settings, RecurrentDecoderConfig)]
+RECURRENT = [settings for settings in DECODERS if issubclass(settings, RecurrentConfig)]
 
 
 @pytest.fixture(params=RECURRENT, ids=lambda settings: settings.kind)
