@@ -10,7 +10,8 @@ R = TypeVar("R", covariant=True)
 
 
 class _HasForward(Protocol[P, R]):
-    def forward(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @property
+    def forward(self) -> Callable[P, R]: ...
 
 
 class Module(nn.Module):
