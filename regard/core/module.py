@@ -1,10 +1,11 @@
-"""The base class of our modules: a call has the types of `forward`."""
+"""Typed modules: a call has the types of `forward`, and a list has the type of its members."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
 
 from torch import nn
 
+M = TypeVar("M", bound=nn.Module)
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 
@@ -22,3 +23,11 @@ class Module(nn.Module):
         @property
         def __call__(self: _HasForward[P, R]) -> Callable[P, R]:  # type: ignore[override]
             """Run the hooks and `forward`."""
+
+
+class ModuleList(nn.ModuleList, Generic[M]):
+    """A list of modules of one type."""
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[M]: ...

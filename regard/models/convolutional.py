@@ -6,12 +6,13 @@ Weight normalisation is left out: residuals scaled by √½ keep the variance st
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import glu
 
+from regard.attention.positions import POSITIONS, Positions
 from regard.core.config import all_at_least, within
 from regard.core.module import Module
+from regard.core.tables import pick
 
 HALF = 0.5**0.5
 """The sum of two things of equal variance, times this, has that variance again."""
@@ -40,6 +41,12 @@ class ConvolutionConfig:
         all_at_least(self, 1, "embedding_dim", "dim", "num_layers", "kernel", "max_length")
         within("dropout", self.dropout, low=0.0, high=0.99)
 
+    def build_positions(self) -> Positions:
+        """Build the position encoding of the embeddings."""
+        return pick(POSITIONS, self.positions, "positions")(
+            dim=self.embedding_dim, num_heads=1, max_length=self.max_length
+        )
+
 
 class GatedConvolution(Module):
     """A convolution whose one half opens and closes the other (Dauphin et al. 2017)."""
@@ -52,8 +59,3 @@ class GatedConvolution(Module):
         """Transform (B, L, D) into (B, L - kernel + 1, D)."""
         gated = glu(self.convolution(states.transpose(1, 2)), dim=1)  # (B, D, L)
         return gated.transpose(1, 2)  # (B, L, D)
-
-
-def widen(states: Tensor, *, before: int, after: int) -> Tensor:
-    """Put zeros before and after (B, L, D), where a kernel reaches beyond the text."""
-    return torch.nn.functional.pad(states, (0, 0, before, after))

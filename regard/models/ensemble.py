@@ -1,14 +1,14 @@
 """Several encoder–decoders that write one target together: the mean of their probabilities."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core.errors import ConfigError
+from regard.core.module import ModuleList
 from regard.models.interfaces import Decoder, Encoder, Memory, State
 from regard.models.seq2seq import EncoderDecoder
 
@@ -26,7 +26,7 @@ class EnsembleEncoder(Encoder):
 
     def __init__(self, members: Sequence[Encoder]) -> None:
         super().__init__()
-        self.members = nn.ModuleList(members)
+        self.members: ModuleList[Encoder] = ModuleList(members)
 
     def forward(self, values: Tensor, mask: Tensor) -> EnsembleMemory:
         """Read the whole source (B, S) with each encoder."""
@@ -36,17 +36,7 @@ class EnsembleEncoder(Encoder):
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
         """Return the position of the first memory that each source position (B, S) went into."""
-        first = self.members[0]
-        assert isinstance(first, Encoder)
-        return first.groups(values, mask)
-
-
-class Decoders(nn.ModuleList):
-    """Decoders in their order."""
-
-    if TYPE_CHECKING:
-
-        def __iter__(self) -> Iterator[Decoder]: ...
+        return next(iter(self.members)).groups(values, mask)
 
 
 class EnsembleDecoder(Decoder):
@@ -57,7 +47,7 @@ class EnsembleDecoder(Decoder):
 
     def __init__(self, members: Sequence[Decoder]) -> None:
         super().__init__()
-        self.members = Decoders(members)
+        self.members: ModuleList[Decoder] = ModuleList(members)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""

@@ -53,15 +53,24 @@ def search(
     )
     ruled = RuledScorer(scorer, rules) if rules else scorer
     num_found = max(num_best, config.consensus)
-    found = _find(
-        ruled,
-        start=start,
-        end=end,
-        max_lengths=max_lengths,
-        config=replace(config, beams=max(config.beams, config.consensus)),
-        num_best=num_found,
-        numbers=numbers,
-    )
+    wide = replace(config, beams=max(config.beams, config.consensus))
+    if config.is_drawn:
+        found = sample(
+            ruled,
+            start=start,
+            end=end,
+            max_lengths=max_lengths,
+            config=wide,
+            num_samples=num_found,
+            numbers=numbers,
+        )
+    elif wide.beams == 1 and num_found == 1:
+        best = greedy(ruled, start=start, end=end, max_lengths=max_lengths)
+        found = [[hypothesis] for hypothesis in best]
+    else:
+        found = beam_search(
+            ruled, start=start, end=end, max_lengths=max_lengths, config=wide, num_best=num_found
+        )
     _check_beginnings(found, prefixes or ())
     if config.repetition_penalty != 1.0:
         found = rescore(scorer, found, start=start)
@@ -69,34 +78,6 @@ def search(
         ranked = (rank_by_consensus(group, is_drawn=config.is_drawn) for group in found)
         return [group[:num_best] for group in ranked]
     return [_rank(group) for group in found] if config.is_drawn else found
-
-
-def _find(
-    scorer: Scorer,
-    *,
-    start: int,
-    end: int,
-    max_lengths: Tensor,
-    config: SearchConfig,
-    num_best: int,
-    numbers: Sequence[int] | None,
-) -> list[list[Hypothesis]]:
-    if config.is_drawn:
-        return sample(
-            scorer,
-            start=start,
-            end=end,
-            max_lengths=max_lengths,
-            config=config,
-            num_samples=num_best,
-            numbers=numbers,
-        )
-    if config.beams == 1 and num_best == 1:
-        best = greedy(scorer, start=start, end=end, max_lengths=max_lengths)
-        return [[hypothesis] for hypothesis in best]
-    return beam_search(
-        scorer, start=start, end=end, max_lengths=max_lengths, config=config, num_best=num_best
-    )
 
 
 def _check_beginnings(

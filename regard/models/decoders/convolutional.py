@@ -1,17 +1,14 @@
 """The convolutional decoder: it looks a few words back, and at the source in every layer."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.positions import POSITIONS
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
-from regard.core.module import Module
-from regard.core.tables import pick
+from regard.core.module import Module, ModuleList
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions
@@ -38,11 +35,9 @@ class ConvolutionDecoder(Decoder):
         super().__init__()
         self.config = config
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
-        self.positions = pick(POSITIONS, config.positions, "positions")(
-            dim=config.embedding_dim, num_heads=1, max_length=config.max_length
-        )
+        self.positions = config.build_positions()
         self.input_map = nn.Linear(config.embedding_dim, config.dim)
-        self.blocks = ConvolutionBlocks(
+        self.blocks: ModuleList[ConvolutionBlock] = ModuleList(
             ConvolutionBlock(config, memory_dim) for _ in range(config.num_layers)
         )
         self.output_map = nn.Linear(config.dim, config.embedding_dim)
@@ -121,11 +116,3 @@ class ConvolutionBlock(Module):
         hidden = (hidden + self.context_map(contexts)) * HALF
         kept = inputs[:, inputs.shape[1] - past.shape[1] :]
         return (hidden + states) * HALF, kept
-
-
-class ConvolutionBlocks(nn.ModuleList):
-    """Blocks in their order."""
-
-    if TYPE_CHECKING:
-
-        def __iter__(self) -> Iterator[ConvolutionBlock]: ...

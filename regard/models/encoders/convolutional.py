@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
-from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
-from regard.core.tables import pick
-from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
+from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import add_positions
 
@@ -37,9 +36,7 @@ class ConvolutionEncoder(TokenEncoder):
         self.memory_dim = config.embedding_dim
         self.reach = config.kernel // 2
         self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
-        self.positions = pick(POSITIONS, config.positions, "positions")(
-            dim=config.embedding_dim, num_heads=1, max_length=config.max_length
-        )
+        self.positions = config.build_positions()
         self.input_map = nn.Linear(config.embedding_dim, config.dim)
         self.blocks = nn.ModuleList(
             GatedConvolution(config.dim, config.kernel) for _ in range(config.num_layers)
@@ -56,7 +53,7 @@ class ConvolutionEncoder(TokenEncoder):
         for block in self.blocks:
             # Padding is zeroed before every layer: a text must end like one without padding.
             inputs = self.dropout(states).masked_fill(~is_real, 0.0)
-            states = (block(widen(inputs, before=self.reach, after=self.reach)) + states) * HALF
+            states = (block(pad(inputs, (0, 0, self.reach, self.reach))) + states) * HALF
         states = self.output_map(states)
         return Memory(
             states=states,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
+from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])
@@ -21,12 +21,6 @@ def test_gated_convolution_is_a_window_times_its_gate(kernel):
             for i in range(3):
                 expected = both[i] / (1 + math.exp(-both[3 + i]))
                 assert out[row, position, i].item() == pytest.approx(expected, abs=1e-5)
-
-
-def test_widening_puts_zeros_around_a_text():
-    wide = widen(torch.ones(2, 3, 4), before=2, after=1)
-    assert wide.shape == (2, 6, 4)
-    assert wide[0, :, 0].tolist() == [0, 0, 1, 1, 1, 0]
 
 
 def test_scaled_sum_keeps_the_variance():

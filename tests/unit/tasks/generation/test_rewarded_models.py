@@ -39,7 +39,7 @@ MODELS = {
     ),
     "tied": ({"encoder": TRANSFORMER, "decoder": TRANSFORMER, "ties": "all"}, JOINT, EXAMPLES),
     "prefix": (
-        {"encoder": {"kind": "tokens", "dim": 8}, "decoder": {"kind": "prefix", **BLOCKS}},
+        {"encoder": {"kind": "embedding", "dim": 8}, "decoder": {"kind": "prefix", **BLOCKS}},
         {},
         EXAMPLES,
     ),
