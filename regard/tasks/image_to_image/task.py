@@ -47,9 +47,8 @@ from regard.tasks.image_to_image.metrics import (
 from regard.tasks.image_to_image.reading import read_pictures, read_pictures_side
 from regard.tasks.image_to_image.recipe import ImageToImageRecipe
 from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_picture
-from regard.training.densities import gaussian
 from regard.training.loop import Validation
-from regard.training.losses import Loss
+from regard.training.losses import Loss, gaussian
 
 
 class ImageToImageTask(Task[ImageToImageRecipe]):

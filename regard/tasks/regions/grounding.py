@@ -37,9 +37,8 @@ from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_n
 from regard.tasks.recipe import GroundingRecipe
 from regard.tasks.regions.metrics import evaluate_regions, validate_regions
 from regard.tasks.warm_start import as_run_of
-from regard.training.boxes import box_distance, generalised_iou
 from regard.training.loop import Validation
-from regard.training.losses import Loss
+from regard.training.losses import Loss, box_distance, generalised_iou
 
 MEASURES = {"iou": mean_box_iou, "accuracy": box_accuracy}
 LEAST = 1e-9
