@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.plots.labels import Markup, escape
+from regard.plots.inputs import Markup, escape
 
 _STYLE = """\
 :root{color-scheme:light dark;--ground:#f6f8fa;--panel:#fff;--ink:#1f2933;--quiet:#5b6875;\
@@ -127,6 +127,11 @@ def figure(svg: Markup, caption: str = "") -> Markup:
     return Markup(f'<figure><div class="wide">\n{svg}</div>{words}</figure>')
 
 
+def page(svg: Markup, title: str) -> Markup:
+    """Write a page that holds a single plot."""
+    return report(title, [Section("", figure(svg))])
+
+
 def _pairs(kind: str, values: Mapping[str, object]) -> Markup:
     items = "\n".join(
         f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
@@ -154,9 +159,9 @@ if __name__ == "__main__":
     numbers = {"BLEU": "37.92", "chrF": "58.10", "parameters": "12.4 M"}
     samples = [["ein Hund läuft .", "a dog runs .", "a dog is running ."]]
     made = {"command": "regard train pairs.tsv", "seed": 1}
-    page = [
+    sections = [
         Section("", cards(numbers)),
         Section("Samples", table(["source", "reference", "output"], samples)),
         Section("How it was made", facts(made)),
     ]
-    print(report("A made-up run", page))
+    print(report("A made-up run", sections))

@@ -11,8 +11,7 @@ from regard.core.errors import DataError
 from regard.core.tables import pick
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
-from regard.plots.pixels import Pixels, check_image, fit
-from regard.plots.weights import greatest
+from regard.plots.inputs import Pixels, check_image, fit, greatest
 
 CLASSES = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 """Colours of areas, to be told apart colour-blind or not (Tol 2021, "bright")."""

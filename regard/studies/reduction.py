@@ -12,7 +12,7 @@ from regard.metrics.representation.neighbours import neighbour_accuracy
 from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
-from regard.plots.code_planes import planes
+from regard.plots.scatter import planes
 from regard.studies.autoencoder import Subject
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.reading import read_labelled_side

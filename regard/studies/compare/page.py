@@ -3,7 +3,7 @@
 from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.html import Section, facts, figure, join, paragraph, report, table
-from regard.plots.labels import Markup
+from regard.plots.inputs import Markup
 from regard.studies.compare.comparison import Comparison
 from regard.studies.compare.disagreement import Disagreement
 from regard.studies.compare.sections import Part, find_parts

@@ -4,7 +4,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from regard.plots.labels import clean
+from regard.plots.inputs import clean
 from regard.studies.compare.comparison import Comparison
 from regard.studies.compare.disagreement import Disagreement
 from regard.studies.compare.sections import Part, find_parts

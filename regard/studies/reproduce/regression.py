@@ -13,7 +13,7 @@ from torch.optim import SGD
 
 from regard.attention.pooling import KernelRegression
 from regard.plots.curves import Points, lines
-from regard.plots.matrix import matrices
+from regard.plots.heatmap import matrices
 from regard.studies.reproduce.findings import Findings, Picture, Relation
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"

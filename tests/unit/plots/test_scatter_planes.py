@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.plots.code_planes import MOST_DOTS, planes
 from regard.plots.figure import to_svg
+from regard.plots.scatter import MOST_DOTS, planes
 
 LABELS = ["left", "right"] * 10
 

@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.plots.figure import to_svg
-from regard.plots.matrix import matrices
+from regard.plots.heatmap import matrices
 
 WEIGHTS = [[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from regard.core.errors import DataError
 from regard.plots.grid import Tile
-from regard.plots.terminal_image import WIDTH, half_blocks, mosaic, shades
+from regard.plots.terminal import WIDTH, half_blocks, mosaic, shades
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (4, 6, 3), dtype=np.uint8)
 
