@@ -1,4 +1,4 @@
-"""From a Hugging Face folder to a run folder of ours."""
+"""Import a Hugging Face checkpoint as a run folder, and the table of layouts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +10,20 @@ from regard.core.config import to_dict
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, replacing_folder, write_json
 from regard.core.tables import one_of, pick
-from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.bert import BertLayout, DistilBertLayout, RobertaLayout
+from regard.interop.huggingface.layout import Layout
+from regard.interop.huggingface.marian import MarianLayout
+from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import fill, read_tensors
 from regard.runs import folder as runs
 from regard.tasks.recipe import to_recipe
 from regard.training.checkpoint import save_weights
+
+LAYOUTS: dict[str, Layout] = {
+    layout.model_type: layout
+    for layout in (BertLayout(), RobertaLayout(), DistilBertLayout(), MarianLayout(), VitLayout())
+}
+"""By `model_type` of `config.json`."""
 
 
 @dataclass(frozen=True)
