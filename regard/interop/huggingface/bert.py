@@ -1,8 +1,9 @@
 """Layouts of BERT, RoBERTa and DistilBERT checkpoints."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -28,72 +29,15 @@ EPSILON = 1e-12
 """What norms add to the variance where no option says so."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class BertLayout(Layout):
-    """BERT (Devlin et al. 2019)."""
+    """BERT, RoBERTa and DistilBERT: encoders with a head for masked tokens."""
 
-    model_type = "bert"
-    architecture = "BertForMaskedLM"
-    task = "masked_language_model"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
-        "hidden_dropout_prob": 0.1,
-        "max_position_embeddings": 512,
-        "type_vocab_size": 2,
-        "layer_norm_eps": EPSILON,
-        "vocab_size": 30522,
-        "pad_token_id": 0,
-    }
-    required: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "hidden_act": ("gelu",),
-        "position_embedding_type": ("absolute",),
-        "is_decoder": (False,),
-        "add_cross_attention": (False,),
-        "tie_word_embeddings": (True,),
-    }
-    written: ClassVar[Mapping[str, Any]] = {"hidden_act": "gelu"}
-    settings: ClassVar[Mapping[str, str]] = {
-        "dim": "hidden_size",
-        "num_layers": "num_hidden_layers",
-        "num_heads": "num_attention_heads",
-        "feed_forward_dim": "intermediate_size",
-        "dropout": "hidden_dropout_prob",
-        "norm_epsilon": "layer_norm_eps",
-    }
-    dropouts = ("attention_probs_dropout_prob",)
-    # The pooler and the head for sentence pairs belong to no masked language model.
-    unused = r"\bpooler\.|^cls\.seq_relationship\.|\.position_ids$"
-    head = "head."
-    parts = ("encoder", "head")
-    prefix = "bert."
-    names: ClassVar[Mapping[str, str]] = {
-        "encoder.embedding.": "embeddings.word_embeddings.",
-        "encoder.positions.embedding.": "embeddings.position_embeddings.",
-        "encoder.segment_embedding.": "embeddings.token_type_embeddings.",
-        "encoder.embedding_norm.": "embeddings.LayerNorm.",
-        "encoder.blocks.": "encoder.layer.",
-        "self_attention.query_map.": "attention.self.query.",
-        "self_attention.key_map.": "attention.self.key.",
-        "self_attention.value_map.": "attention.self.value.",
-        "self_attention.output_map.": "attention.output.dense.",
-        "self_residual.norm.": "attention.output.LayerNorm.",
-        "feed_forward.hidden_map.": "intermediate.dense.",
-        "feed_forward.output_map.": "output.dense.",
-        "feed_residual.norm.": "output.LayerNorm.",
-    }
-    # The last name of the output is where the tied matrix may be stored once more.
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "head.dense.": ("cls.predictions.transform.dense.",),
-        "head.norm.": ("cls.predictions.transform.LayerNorm.",),
-        "head.output.": ("cls.predictions.", "cls.predictions.decoder."),
-    }
-    roles: ClassVar[Mapping[str, str]] = {"pad_token_id": "pad"}
+    roles: Mapping[str, str]
     """Options → roles of the tokens whose ids they are."""
-    num_segments: ClassVar[int | None] = None
+    num_segments: int | None = None
     """Segments that its tokenizers distinguish; None = `type_vocab_size`."""
-    skips_padding: ClassVar[bool] = False
+    skips_padding: bool = False
     """Whether positions are counted from the padding token's id on."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
@@ -198,84 +142,6 @@ class BertLayout(Layout):
 
     def _num_segments(self, config: Config) -> int:
         return int(config["type_vocab_size"]) if self.num_segments is None else self.num_segments
-
-
-class RobertaLayout(BertLayout):
-    """RoBERTa (Liu et al. 2019): no segments, and positions start after the padding token's id."""
-
-    model_type = "roberta"
-    architecture = "RobertaForMaskedLM"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        **BertLayout.defaults,
-        "vocab_size": 50265,
-        "pad_token_id": 1,
-    }
-    unused = r"\bpooler\.|\.position_ids$"
-    prefix = "roberta."
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "head.dense.": ("lm_head.dense.",),
-        "head.norm.": ("lm_head.layer_norm.",),
-        "head.output.": ("lm_head.", "lm_head.decoder."),
-    }
-    roles: ClassVar[Mapping[str, str]] = {
-        **BertLayout.roles,
-        "bos_token_id": "sos",
-        "eos_token_id": "eos",
-    }
-    # A second row may be there, but their tokenizers put every token into the first segment.
-    num_segments = 1
-    skips_padding = True
-
-
-class DistilBertLayout(BertLayout):
-    """DistilBERT (Sanh et al. 2019): fewer layers, no segments, and names of its own."""
-
-    model_type = "distilbert"
-    architecture = "DistilBertForMaskedLM"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "dim": 768,
-        "n_layers": 6,
-        "n_heads": 12,
-        "hidden_dim": 3072,
-        "dropout": 0.1,
-        "max_position_embeddings": 512,
-        "vocab_size": 30522,
-        "pad_token_id": 0,
-    }
-    # `sinusoidal_pos_embds` only says how the position table was initialised.
-    required: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "activation": ("gelu",),
-        "tie_word_embeddings": (True,),
-    }
-    written: ClassVar[Mapping[str, Any]] = {"activation": "gelu"}
-    settings: ClassVar[Mapping[str, str]] = {
-        "dim": "dim",
-        "num_layers": "n_layers",
-        "num_heads": "n_heads",
-        "feed_forward_dim": "hidden_dim",
-        "dropout": "dropout",
-    }
-    dropouts = ("attention_dropout",)
-    unused = r"\.position_ids$"
-    prefix = "distilbert."
-    names: ClassVar[Mapping[str, str]] = {
-        **BertLayout.names,
-        "encoder.blocks.": "transformer.layer.",
-        "self_attention.query_map.": "attention.q_lin.",
-        "self_attention.key_map.": "attention.k_lin.",
-        "self_attention.value_map.": "attention.v_lin.",
-        "self_attention.output_map.": "attention.out_lin.",
-        "self_residual.norm.": "sa_layer_norm.",
-        "feed_forward.hidden_map.": "ffn.lin1.",
-        "feed_forward.output_map.": "ffn.lin2.",
-        "feed_residual.norm.": "output_layer_norm.",
-    }
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "head.dense.": ("vocab_transform.",),
-        "head.norm.": ("vocab_layer_norm.",),
-        "head.output.": ("vocab_projector.",),
-    }
-    num_segments = 0
 
 
 def _tokenizer(task: Task[Any]) -> Tokenizer:

@@ -1,10 +1,10 @@
 """Layouts: how a kind of Hugging Face checkpoint names the settings and weights of a model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,40 +16,41 @@ Config = dict[str, Any]
 """The values of a checkpoint's `config.json`."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class Layout(ABC):
-    """Names of settings and weights in one kind of Hugging Face checkpoint, by our names."""
+    """Names of settings and weights in one kind of Hugging Face checkpoint (layouts.toml)."""
 
-    model_type: ClassVar[str]
+    model_type: str
     """Its name in `config.json`."""
-    architecture: ClassVar[str]
+    architecture: str
     """The class of `transformers` that loads what we write."""
-    task: ClassVar[str]
+    task: str
     """The task of the run."""
-    defaults: ClassVar[Mapping[str, Any]]
+    defaults: Mapping[str, Any]
     """Options that a `config.json` may leave out, and their default values."""
-    required: ClassVar[Mapping[str, tuple[Any, ...]]]
+    required: Mapping[str, Sequence[Any]]
     """Options that change the computation, and the values that we support."""
-    written: ClassVar[Mapping[str, Any]]
+    written: Mapping[str, Any]
     """Options with the same value in every checkpoint that we write."""
-    settings: ClassVar[Mapping[str, str]]
+    settings: Mapping[str, str]
     """Settings of our encoder → options."""
-    dropouts: ClassVar[tuple[str, ...]]
+    dropouts: Sequence[str]
     """Further options that are written with the encoder's dropout."""
-    prefix: ClassVar[str]
+    prefix: str
     """Beginning of the names of weights, which a checkpoint without a head leaves out."""
-    names: ClassVar[Mapping[str, str]]
+    names: Mapping[str, str]
     """Parts of our names of weights → parts of theirs, replaced in this order."""
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    head_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Beginnings of our names of the head's weights → theirs; the first is what we write."""
-    unused: ClassVar[str]
+    unused: str
     """Pattern of weights that a checkpoint may hold and that we do not use."""
-    head: ClassVar[str] = ""
+    head: str = ""
     """Beginning of the names of weights that a checkpoint may lack altogether; empty = none."""
-    head_role: ClassVar[str] = "tells hidden tokens"
+    head_role: str = "tells hidden tokens"
     """What those weights are for."""
-    parts: ClassVar[tuple[str, ...]]
+    parts: Sequence[str]
     """The parts of our model that are written; others are left out."""
-    allows_pickle: ClassVar[bool] = False
+    allows_pickle: bool = False
     """Whether weights may be read from a pickle; only its tensors are read."""
 
     def complete(self, given: Mapping[str, Any]) -> Config:
@@ -143,7 +144,7 @@ class Layout(ABC):
         """Return the largest difference between the logits of the two models for one input."""
 
 
-def _any_of(values: tuple[Any, ...]) -> str:
+def _any_of(values: Sequence[Any]) -> str:
     return " or ".join(_write(value) for value in values)
 
 
@@ -164,7 +165,7 @@ def unsupported_settings(settings: Any, changes: Mapping[str, Any], *, section: 
         section: The section of the recipe.
     """
     defaults = type(settings)()
-    names = [field.name for field in fields(settings) if field.name not in SIZES]
+    names = [one.name for one in fields(settings) if one.name not in SIZES]
     wanted = {**{name: getattr(defaults, name) for name in names}, **changes}
     return [
         f"`{section}.{name}` must be {_write(value)}, but is {_write(getattr(settings, name))}"

@@ -1,8 +1,8 @@
 """Layout of Marian checkpoints: the transformers of OPUS-MT."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from tokenizers import processors
@@ -37,69 +37,9 @@ SIDES = {
 """Settings of encoder or decoder → options, which begin with the name of the side."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class MarianLayout(Layout):
-    """Marian (Junczys-Dowmunt et al. 2018), as OPUS-MT trained it (Tiedemann et al. 2020)."""
-
-    model_type = "marian"
-    architecture = "MarianMTModel"
-    task = "generation"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "d_model": 1024,
-        "vocab_size": 58101,
-        "decoder_vocab_size": None,
-        **{f"{side}_{name}": value for side in ("encoder", "decoder") for name, value in (
-            ("layers", 12), ("ffn_dim", 4096), ("attention_heads", 16))},
-        "max_position_embeddings": 1024,
-        "activation_function": "gelu",
-        "dropout": 0.1,
-        "scale_embedding": False,
-        "pad_token_id": 58100,
-        "decoder_start_token_id": 58100,
-        "share_encoder_decoder_embeddings": True,
-        "num_beams": 4,
-    }  # fmt: skip
-    required: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "activation_function": tuple(ACTIVATIONS),
-        "scale_embedding": (True,),
-        "tie_word_embeddings": (True,),
-        "static_position_embeddings": (True,),
-        "normalize_before": (False,),
-        "normalize_embedding": (False,),
-        "add_final_layer_norm": (False,),
-    }
-    written: ClassVar[Mapping[str, Any]] = {
-        "is_encoder_decoder": True,
-        "scale_embedding": True,
-        "static_position_embeddings": True,
-        "forced_eos_token_id": None,
-    }
-    settings: ClassVar[Mapping[str, str]] = {
-        "dim": "d_model",
-        "max_length": "max_position_embeddings",
-        "feed_forward": "activation_function",
-        "dropout": "dropout",
-    }
-    dropouts = ("attention_dropout", "activation_dropout")
-    # Their positions are a formula, whether or not the table was saved.
-    unused = r"\.embed_positions\.weight$"
-    parts = ("encoder", "decoder")
-    allows_pickle = True
-    prefix = "model."
-    names: ClassVar[Mapping[str, str]] = {
-        "self_attention.": "self_attn.",
-        "cross_attention.": "encoder_attn.",
-        "query_map.": "q_proj.",
-        "key_map.": "k_proj.",
-        "value_map.": "v_proj.",
-        "feed_forward.hidden_map.": "fc1.",
-        "feed_forward.output_map.": "fc2.",
-        "output_map.": "out_proj.",
-        "self_residual.norm.": "self_attn_layer_norm.",
-        "cross_residual.norm.": "encoder_attn_layer_norm.",
-        "feed_residual.norm.": "final_layer_norm.",
-        "blocks.": "layers.",
-        "embedding.": "embed_tokens.",
-    }
+    """Marian: encoder and decoder with sinusoidal positions and tied embeddings."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
         """Read both sides' vocabularies: SentencePiece models, or what we once wrote."""
@@ -211,6 +151,7 @@ class MarianLayout(Layout):
             "pad_token_id": tokenizer.pad,
             "eos_token_id": tokenizer.eos,
             "decoder_start_token_id": tokenizer.sos,
+            "forced_eos_token_id": None,
         }
         for side in ("encoder", "decoder"):
             for setting, option in SIDES.items():
@@ -248,7 +189,7 @@ class MarianLayout(Layout):
 def _target_size(config: Config) -> int:
     if config["share_encoder_decoder_embeddings"]:
         return int(config["vocab_size"])
-    return int(config["decoder_vocab_size"] or config["vocab_size"])
+    return int(config.get("decoder_vocab_size") or config["vocab_size"])
 
 
 def _read_sides(folder: Path, sizes: dict[str, int]) -> dict[str, Tokenizer]:

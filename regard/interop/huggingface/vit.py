@@ -1,8 +1,8 @@
 """Layout of vision transformer checkpoints: an image classifier and its preprocessing."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,62 +26,9 @@ POSITIONS = "encoder.positions.embedding.weight"
 PROCESSORS = {"squash": "ViTImageProcessor", "crop": "CLIPImageProcessor"}
 
 
+@dataclass(frozen=True, kw_only=True)
 class VitLayout(Layout):
-    """The vision transformer (Dosovitskiy et al. 2021)."""
-
-    model_type = "vit"
-    architecture = "ViTForImageClassification"
-    task = "classification"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
-        "hidden_dropout_prob": 0.0,
-        "layer_norm_eps": 1e-12,
-        "image_size": 224,
-        "patch_size": 16,
-        "num_channels": 3,
-        "id2label": {"0": "LABEL_0", "1": "LABEL_1"},
-    }
-    required: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "hidden_act": ("gelu",),
-        "qkv_bias": (True,),
-        "num_channels": (3, 1),
-    }
-    written: ClassVar[Mapping[str, Any]] = {"hidden_act": "gelu", "qkv_bias": True}
-    settings: ClassVar[Mapping[str, str]] = {
-        "patch": "patch_size",
-        "dim": "hidden_size",
-        "num_layers": "num_hidden_layers",
-        "num_heads": "num_attention_heads",
-        "feed_forward_dim": "intermediate_size",
-        "norm_epsilon": "layer_norm_eps",
-        "dropout": "hidden_dropout_prob",
-    }
-    dropouts = ("attention_probs_dropout_prob",)
-    # A pooler belongs to models without a classifier.
-    unused = r"\bpooler\."
-    head = "output."
-    head_role = "tells labels"
-    parts = ("encoder", "pooling", "dropout", "output")
-    prefix = "vit."
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {"output.": ("classifier.",)}
-    names: ClassVar[Mapping[str, str]] = {
-        CLASS_TOKEN: "embeddings.cls_token",
-        POSITIONS: "embeddings.position_embeddings",
-        "encoder.patch_map.": "embeddings.patch_embeddings.projection.",
-        "encoder.norm.": "layernorm.",
-        "encoder.blocks.": "encoder.layer.",
-        "self_attention.query_map.": "attention.attention.query.",
-        "self_attention.key_map.": "attention.attention.key.",
-        "self_attention.value_map.": "attention.attention.value.",
-        "self_attention.output_map.": "attention.output.dense.",
-        "self_residual.norm.": "layernorm_before.",
-        "feed_forward.hidden_map.": "intermediate.dense.",
-        "feed_forward.output_map.": "output.dense.",
-        "feed_residual.norm.": "layernorm_after.",
-    }
+    """Vision transformer with a classifier over its class token."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Any]:
         """Read how images are brought into one form, and the labels."""
