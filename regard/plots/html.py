@@ -146,10 +146,11 @@ def _is_number(value: object) -> bool:
 
 def _cell(tag: str, value: object, *, is_number: bool) -> str:
     attribute = 'class="number"' if is_number else 'dir="auto"'
-    return f"<{tag} {attribute}>{escape(_shown(value))}</{tag}>"
+    return f"<{tag} {attribute}>{escape(show_value(value))}</{tag}>"
 
 
-def _shown(value: object) -> object:
+def show_value(value: object) -> object:
+    """Return a number as text, a float with two decimals; other values as they are."""
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else value

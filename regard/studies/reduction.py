@@ -123,15 +123,14 @@ def _name(subject: Subject) -> str:
 
 def _by_code(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
     """Return places (B, 2) by an autoencoder, and the images that they stand for."""
-    codes = subject.task.encode(sources)
+    positions = codes = subject.task.encode(sources)
     if subject.width == 1:
-        codes = torch.cat([codes, torch.zeros_like(codes)], dim=1)
-        return codes, None if subject.reads_text else subject.task.decode(codes[:, :1])
-    if subject.width == 2:
-        return codes, None if subject.reads_text else subject.task.decode(codes)
-    narrow = Pca.fit(subject.task.encode(subject.fitted_to), 2)
-    places = narrow.encode(codes)
-    return places, None if subject.reads_text else subject.task.decode(narrow.decode(places))
+        positions = torch.cat([codes, torch.zeros_like(codes)], dim=1)
+    elif subject.width > 2:
+        narrow = Pca.fit(subject.task.encode(subject.fitted_to), 2)
+        positions = narrow.encode(codes)
+        codes = narrow.decode(positions)
+    return positions, None if subject.reads_text else subject.task.decode(codes)
 
 
 def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
