@@ -3,8 +3,9 @@
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,7 @@ COLOURS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 
 _INK = "#1f2933"
 _FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
-_STYLE = """\
-.regard-figure{background:#fff;color:#1f2933}
-.regard-figure text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif\
-!important}
-@media(prefers-color-scheme:dark){.regard-figure{background:#161b22;color:#e6edf3}}"""
+_STYLE = Path(__file__).with_name("figure.css").read_text(encoding="utf-8").strip()
 
 
 def colour(number: int) -> str:
@@ -41,33 +38,16 @@ def style() -> Iterator[None]:
     Letters that no installed font has are shown as boxes, without a warning.
     """
     installed = set(font_manager.get_font_names())
-    look: dict[Any, Any] = {
-        "axes.axisbelow": True,
-        "axes.edgecolor": _INK,
-        "axes.labelcolor": _INK,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlesize": 12,
-        "font.family": [font for font in _FONTS if font in installed],
-        "font.size": 10,
-        "grid.alpha": 0.15,
-        "grid.color": _INK,
-        "legend.frameon": False,
-        "savefig.bbox": "tight",
-        "savefig.dpi": 160,
-        "savefig.pad_inches": 0.15,
-        "svg.fonttype": "none",
-        # The same figure is the same file, whenever it is drawn.
-        "svg.hashsalt": "regard",
-        # A dollar sign in a sentence is a dollar sign.
-        "text.parse_math": False,
-        "text.color": _INK,
-        "xtick.color": _INK,
-        "ytick.color": _INK,
-    }
-    with matplotlib.rc_context(look), warnings.catch_warnings():
+    fonts = [font for font in _FONTS if font in installed]
+    with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
+
+
+@cache
+def _settings() -> Mapping[Any, Any]:
+    path = Path(__file__).with_name("regard.mplstyle")
+    return matplotlib.rc_params_from_file(path, use_default_template=False)
 
 
 def to_svg(figure: Figure) -> Markup:

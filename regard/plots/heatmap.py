@@ -21,19 +21,7 @@ from regard.plots.inputs import Markup, check_weights, clean, escape, greatest, 
 _SLOPE = 50
 _PANEL = 3.1
 _FRAME = "#d5dbe1"
-_STYLE = """\
-.regard-map{background:#fff;color:#1f2933;font:13px system-ui,-apple-system,"Segoe UI",Roboto,\
-"Noto Sans",sans-serif}
-.regard-map text{fill:currentColor}
-.regard-map .title{font-size:15px;font-weight:600}
-.regard-map .quiet{font-size:11px;opacity:.65}
-.regard-map .frame{fill:none;stroke:currentColor;stroke-opacity:.2}
-.regard-map .cell{fill:#0b4f8a}
-.regard-map .cell:hover{stroke:#d9822b;stroke-width:2;fill-opacity:1}
-.regard-map .value{font-size:10px;text-anchor:middle;pointer-events:none}
-.regard-map .over{fill:#fff}
-@media(prefers-color-scheme:dark){.regard-map{background:#161b22;color:#e6edf3}
-.regard-map .cell{fill:#79c0ff}.regard-map .over{fill:#0d1117}}"""
+_STYLE = Path(__file__).with_name("heatmap.css").read_text(encoding="utf-8").strip()
 
 
 def svg(
