@@ -264,9 +264,6 @@ def _check_table(table: ArrayLike) -> NDArray[Any]:
 
 
 if __name__ == "__main__":
-    source = "the green house stands by the river .".split()
-    target = "das grüne Haus steht am Fluss .".split()
-    positions = np.linspace(0, len(source) - 1, len(target))
-    distances = positions[:, None] - np.arange(len(source))
-    demo = np.exp(-(distances**2))
-    print(svg(demo / demo.sum(axis=1, keepdims=True), target, source, title="A straight line"))
+    source, target = "the green house .".split(), "das grüne Haus .".split()
+    print(svg(np.eye(4) * 0.8 + 0.05, target, source, title="A straight line"))
+    print(figure.to_svg(matrices({"near": np.eye(4)}, x_label="keys", y_label="queries")))

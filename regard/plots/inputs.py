@@ -41,16 +41,10 @@ def escape(text: object) -> Markup:
     return Markup(html.escape(clean(text)))
 
 
-def shorten(word: str, width: int) -> str:
-    """Cut a word to a number of terminal cells; an ellipsis marks the cut."""
-    if cell_len(word) <= width:
-        return word
-    return set_cell_size(word, width - 1).rstrip() + "…"
-
-
 def label(text: object, width: int = MAX_WIDTH) -> str:
-    """Return a value as a label: cleaned and cut."""
-    return shorten(clean(text), width)
+    """Return a value as clean text, cut to a number of terminal cells with an ellipsis."""
+    word = clean(text)
+    return word if cell_len(word) <= width else set_cell_size(word, width - 1).rstrip() + "…"
 
 
 def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> NDArray[Any]:

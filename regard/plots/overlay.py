@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import to_rgba_array
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
@@ -126,7 +127,7 @@ def areas(image: ArrayLike, mask: ArrayLike) -> Pixels:
         for size, count in zip(pixels.shape, classes.shape, strict=False)
     )
     classes = classes[rows][:, columns]  # (Y, X)
-    colours = np.array([_rgb(colour) for colour in CLASSES])[(classes - 1) % len(CLASSES)]
+    colours = 255 * to_rgba_array(CLASSES)[(classes - 1) % len(CLASSES), :3]
     grey = np.broadcast_to(_grey(pixels), pixels.shape)
     painted = np.where(classes[..., None] > 0, (1 - _PAINT) * grey + _PAINT * colours, grey)
     return painted.round().astype(np.uint8)
@@ -190,10 +191,6 @@ def _check_grid(weights: ArrayLike) -> Floats:
     if not np.isfinite(grid).all() or grid.min() < 0:
         raise DataError("`weights` must be finite numbers of 0 or more, but some are not.")
     return grid
-
-
-def _rgb(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour.removeprefix("#")))
 
 
 if __name__ == "__main__":

@@ -206,13 +206,6 @@ def _separate(
 
 
 if __name__ == "__main__":
-    print(
-        to_svg(
-            grouped(
-                {"order": [(0, 0), (1, 0), (0, 1), (1, 1)], "none": [(0, 0), (1, 1)] * 2},
-                ["He sees her.", "Her he sees.", "She sees him.", "Him she sees."],
-                groups=[0, 0, 1, 1],
-                marks=[0, 1, 0, 1],
-            )
-        )
-    )
+    points = [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0)]
+    sentences = ["He sees her.", "Her he sees.", "She sees him.", "Him she sees."]
+    print(to_svg(grouped({"order": points}, sentences, groups=[0, 0, 1, 1], marks=[0, 1, 0, 1])))

@@ -209,9 +209,6 @@ def _shrink(image: ArrayLike, longest: int) -> Pixels:
 
 
 if __name__ == "__main__":
-    source = "the green house stands by the river .".split()
-    target = "das grüne Haus steht am Fluss .".split()
-    positions = np.linspace(0, len(source) - 1, len(target))
-    distances = positions[:, None] - np.arange(len(source))
-    demo = np.exp(-(distances**2))
-    Console().print(heatmap(demo / demo.sum(axis=1, keepdims=True), target, source))
+    words = "the green house stands by the river .".split()
+    Console().print(heatmap(np.exp(-np.abs(np.subtract.outer(range(8), range(8)))), words, words))
+    Console().print(mosaic([Tile(np.arange(48, dtype=np.uint8).reshape(4, 4, 3), "dark")]))

@@ -265,7 +265,8 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
     for prefix in prefixes:
         chosen = [name for name in parameters if f"{name}.".startswith(f"{prefix}.")]
         if not chosen:
-            known = sorted({part for name in parameters for part in _beginnings(name)})
+            parts = [name.split(".") for name in parameters]
+            known = sorted({".".join(own[: end + 1]) for own in parts for end in range(len(own))})
             shown = [part for part in known if part.count(".") <= prefix.count(".")]
             raise ConfigError(
                 f"`freeze` must hold beginnings of names of weights, but '{prefix}' is none."
@@ -293,11 +294,6 @@ def set_training(model: nn.Module) -> None:
 def _is_frozen(module: nn.Module) -> bool:
     parameters = list(module.parameters())
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
-
-
-def _beginnings(name: str) -> list[str]:
-    parts = name.split(".")
-    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def _trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

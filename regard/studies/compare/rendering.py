@@ -60,7 +60,7 @@ def part_table(part: Part) -> RenderableType:
 def _part(part: Part) -> Markup:
     pieces = [paragraph(part.note)]
     chart = part.chart
-    if chart is not None and not chart.is_empty:
+    if chart is not None and any(chart.series.values()):
         drawing = curves.lines(chart.series, x_label=chart.x_label, y_label=chart.y_label)
         pieces.append(figure(to_svg(drawing)))
     return join(*pieces, table(part.head, part.rows))

@@ -27,11 +27,6 @@ class Chart:
     series: Mapping[str, Points]
     """Points by the name of a run."""
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to plot."""
-        return not any(self.series.values())
-
 
 @dataclass(frozen=True)
 class Part:

@@ -48,14 +48,7 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
     splits = find_data(DATA)
     assert isinstance(splits, Splits)
     tasks = {
-        name: train_once(
-            Request(
-                data=(DATA,),
-                recipe=recipe,
-                settings=(f"seed={seed}",),
-                out=folder / f"{name}-{seed}",
-            )
-        )
+        name: train_once(Request(data=(DATA,), recipe=recipe, out=folder / name), seed)
         for name, recipe in MODELS.items()
     }
     numbers = {name: _measure(task, splits.test) for name, task in tasks.items()}

@@ -1,7 +1,7 @@
 """Findings of an experiment: numbers, relations that should hold, plots; as files in a folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +28,13 @@ def about(name: str) -> str:
     return " ".join(text.split())
 
 
-def train_once(request: Request) -> Any:
-    """Return the task that a request trains, or that an earlier call trained into its folder."""
-    if (request.out / runs.METRICS).exists():
-        return runs.load_one(request.out)
-    return train(request.going_on()).predictor
+def train_once(request: Request, seed: int) -> Any:
+    """Return the task that a request trains, or that an earlier call trained with this seed."""
+    out = request.out.with_name(f"{request.out.name}-{seed}")
+    if (out / runs.METRICS).exists():
+        return runs.load_one(out)
+    seeded = replace(request, settings=(f"seed={seed}", *request.settings), out=out)
+    return train(seeded.going_on()).predictor
 
 
 @dataclass(frozen=True)

@@ -94,19 +94,16 @@ def measure(vectors: Array) -> dict[str, float]:
 
 
 def _train(name: str, seed: int, folder: Path) -> Any:
-    data, valid, test = (
-        (str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")
+    sides = [(str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")]
+    request = Request(
+        data=sides[0],
+        valid=sides[1],
+        test=sides[2],
+        recipe=MODELS[name],
+        settings=SETTINGS,
+        out=folder / name,
     )
-    return train_once(
-        Request(
-            data=data,
-            valid=valid,
-            test=test,
-            recipe=MODELS[name],
-            settings=(f"seed={seed}", *SETTINGS),
-            out=folder / f"{name}-{seed}",
-        )
-    )
+    return train_once(request, seed)
 
 
 def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:

@@ -10,7 +10,7 @@ from regard.plots.inputs import (
     escape,
     fit,
     greatest,
-    shorten,
+    label,
 )
 
 
@@ -40,15 +40,15 @@ def test_numbers_are_escaped_as_text():
 
 
 def test_short_words_are_not_cut():
-    assert shorten("Haus", 4) == "Haus"
+    assert label("Haus", 4) == "Haus"
 
 
 def test_long_words_end_in_an_ellipsis():
-    assert shorten("Donaudampfschiff", 6) == "Donau…"
+    assert label("Donaudampfschiff", 6) == "Donau…"
 
 
 def test_wide_letters_count_twice():
-    assert shorten("青い家です", 5) == "青い…"
+    assert label("青い家です", 5) == "青い…"
 
 
 def test_lists_become_an_array():
