@@ -18,7 +18,7 @@ from regard.training.muon import Muon
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Config:
+class _Common:
     """Settings of every optimiser."""
 
     kind: str
@@ -34,7 +34,7 @@ class _Config:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SgdConfig(_Config):
+class SgdConfig(_Common):
     """Stochastic gradient descent."""
 
     kind: Literal["sgd"] = "sgd"
@@ -52,7 +52,7 @@ class SgdConfig(_Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _AdaptiveConfig(_Config):
+class _Adaptive(_Common):
     """Settings of optimisers that divide by a mean of past gradients."""
 
     epsilon: float = 1e-8
@@ -64,7 +64,7 @@ class _AdaptiveConfig(_Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdagradConfig(_AdaptiveConfig):
+class AdagradConfig(_Adaptive):
     """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
 
     kind: Literal["adagrad"] = "adagrad"
@@ -73,7 +73,7 @@ class AdagradConfig(_AdaptiveConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RmspropConfig(_AdaptiveConfig):
+class RmspropConfig(_Adaptive):
     """Steps divided by a moving root mean square of the gradients (Hinton 2012)."""
 
     kind: Literal["rmsprop"] = "rmsprop"
@@ -89,7 +89,7 @@ class RmspropConfig(_AdaptiveConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MomentsConfig(_AdaptiveConfig):
+class _Moments(_Adaptive):
     """Settings of optimisers with two moving averages."""
 
     betas: tuple[float, float] = (0.9, 0.999)
@@ -103,14 +103,14 @@ class _MomentsConfig(_AdaptiveConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamConfig(_MomentsConfig):
+class AdamConfig(_Moments):
     """Moving averages of the gradient and of its square (Kingma and Ba 2015)."""
 
     kind: Literal["adam"] = "adam"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamwConfig(_MomentsConfig):
+class AdamwConfig(_Moments):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019)."""
 
     kind: Literal["adamw"] = "adamw"
@@ -119,7 +119,7 @@ class AdamwConfig(_MomentsConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MuonConfig(_MomentsConfig):
+class MuonConfig(_Moments):
     """Orthogonal steps for the matrices inside a model, AdamW for the rest (Jordan et al. 2024).
 
     Embeddings, output layers and vectors are the rest; rate and decay mean for both what they mean

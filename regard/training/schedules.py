@@ -10,7 +10,7 @@ from regard.core.logging import logger
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Config:
+class _Warmup:
     """Settings of schedules with a warm-up."""
 
     kind: str
@@ -23,7 +23,7 @@ class _Config:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConstantConfig(_Config):
+class ConstantConfig(_Warmup):
     """The base rate throughout, after a warm-up."""
 
     kind: Literal["constant"] = "constant"
@@ -54,7 +54,7 @@ class StepConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InverseSqrtConfig(_Config):
+class InverseSqrtConfig(_Warmup):
     """Linear warm-up, then down with the root of the step (Vaswani et al. 2017, eq. 3).
 
     The base rate is the peak: the paper's rate is a base of 1/√(dim · warmup_steps).
@@ -68,7 +68,7 @@ class InverseSqrtConfig(_Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CosineConfig(_Config):
+class CosineConfig(_Warmup):
     """Linear warm-up, then half a cosine down to the last step (Loshchilov and Hutter 2017)."""
 
     kind: Literal["cosine"] = "cosine"
@@ -81,7 +81,7 @@ class CosineConfig(_Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlateauConfig(_Config):
+class PlateauConfig(_Warmup):
     """The rate drops by a factor whenever validation stops improving."""
 
     kind: Literal["plateau"] = "plateau"
