@@ -23,7 +23,7 @@ class LabelField:
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     @classmethod
-    def learn(cls, labels: Iterable[str]) -> "LabelField":
+    def fit(cls, labels: Iterable[str]) -> "LabelField":
         """Take the labels that occur, in alphabetical order."""
         names = sorted(set(labels))
         if len(names) < 2:

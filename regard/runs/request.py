@@ -8,8 +8,7 @@ from regard.core.config import from_dict, override
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.logging import logger
-from regard.data.audio.files import names_sounds
-from regard.data.image.files import names_images, read_pairs_or_folder
+from regard.data.modality import detect_modality, read_any_pairs
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
 from regard.runs import folder as runs
@@ -82,13 +81,13 @@ class Request:
             recipe = self._with_metric(load_recipe(self.recipe, self.settings))
             return recipe, self._read(recipe)
         how = self._how_to_read()
-        read = partial(read_pairs_or_folder, columns=how.columns)
+        read = partial(read_any_pairs, columns=how.columns)
         splits = read_pairs(self.data, self.valid, self.test, config=how, read=read)
         choice = choose(splits.train, find_device(self.device), metric=self.metric)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         recipe = self._with_metric(recipe)
-        if not (names_images(splits.train) or names_sounds(splits.train)):
+        if detect_modality(splits.train).name == "text":
             return recipe, splits
         if STANDARD_INPUT in (*self.data, *self.valid, *self.test):
             raise ConfigError(

@@ -117,7 +117,7 @@ class Subject:
         """
         if not self.reads_text:
             return self.pixels(sources).flatten(1).float() / 255  # (B, D)
-        counts = torch.zeros(len(sources), self.task.source.size)
+        counts = torch.zeros(len(sources), self.task.source.spec.vocab_size)
         for row, ids in zip(counts, self.task.source.read_all(sources), strict=True):
             row += torch.bincount(torch.tensor(ids), minlength=len(row))
         return torch.nn.functional.normalize(counts, dim=-1)

@@ -16,6 +16,7 @@ from regard.core.tables import near, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_folder
 from regard.data.datasets.synthetic.scenes import KINDS, draw_numbered
+from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
 Pixels = NDArray[np.uint8]
@@ -64,12 +65,8 @@ class Collection:
 
 
 def split_reference(reference: str) -> tuple[str, str] | None:
-    """Return name and argument of a numbered picture, None for everything else.
-
-    A file of the same name is found under `./digits/5`.
-    """
-    name, _, argument = reference.partition("/")
-    return (name, argument) if name in PICTURES and argument[-1:].isdecimal() else None
+    """Return name and argument of a numbered picture, None for everything else."""
+    return split_numbered(reference, PICTURES)
 
 
 def to_image(picture: Pixels) -> Image.Image:

@@ -188,7 +188,7 @@ class MarianLayout(Layout):
             "architectures": [self.architecture],
             "is_encoder_decoder": True,
             "d_model": encoder.dim,
-            "vocab_size": task.source.size,
+            "vocab_size": task.source.spec.vocab_size,
             "decoder_vocab_size": roles.vocab_size,
             "max_position_embeddings": encoder.max_length,
             "activation_function": encoder.feed_forward,

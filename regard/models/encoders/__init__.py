@@ -1,9 +1,18 @@
 """Encoders: values → Memory."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.core.specs import (
+    AudioSpec,
+    ImageSpec,
+    InputSpec,
+    TextImageSpec,
+    TextSpec,
+    VideoSpec,
+)
 from regard.core.tables import one_of
 from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
@@ -11,6 +20,7 @@ from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncod
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.embedding import TokensEncoder, TokensEncoderConfig
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.pyramidal_lstm import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
@@ -22,16 +32,6 @@ from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
-SourceSize: TypeAlias = (
-    int
-    | tuple[int]
-    | tuple[int, int, int]
-    | tuple[int, int, int, int]
-    | tuple[int, tuple[int, int, int]]
-)
-"""The number of tokens of a text's vocabulary; the mel bins of a frame of sound; channels, rows and
-columns of an image, and the frames of a video before these; or both of text and image."""
-
 TokenEncoderConfig = (
     RnnEncoderConfig
     | ConvolutionEncoderConfig
@@ -41,8 +41,6 @@ TokenEncoderConfig = (
     | TokensEncoderConfig
 )
 """Encoders with a state for every token."""
-ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
-"""Encoders of images, with a state for every cell of a grid."""
 SoundEncoderConfig = ListenerEncoderConfig | SpeechEncoderConfig
 """Encoders of sound, with a state for every few frames."""
 EncoderConfig = (
@@ -63,11 +61,6 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     TokensEncoderConfig: TokensEncoder,
     SentencesEncoderConfig: SentencesEncoder,
 }
-IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    VitEncoderConfig: VitEncoder,
-    ResnetEncoderConfig: ResnetEncoder,
-    HybridEncoderConfig: HybridEncoder,
-}
 JOINED_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {JoinedEncoderConfig: JoinedEncoder}
 VIDEO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {VideoEncoderConfig: VideoEncoder}
 SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
@@ -76,46 +69,47 @@ SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
 }
 
 
-def _build_narrow(config: BottleneckEncoderConfig, source_size: SourceSize) -> Encoder:
-    wide = ENCODERS[type(config.encoder)](config.encoder, source_size)
-    return BottleneckEncoder(config, wide)
-
-
+FITTING: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
+    TextSpec: TEXT_ENCODERS,
+    ImageSpec: IMAGE_ENCODERS,
+    TextImageSpec: JOINED_ENCODERS,
+    VideoSpec: VIDEO_ENCODERS,
+    AudioSpec: SOUND_ENCODERS,
+}
+"""Encoders by the specification of their inputs."""
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    **TEXT_ENCODERS,
-    **IMAGE_ENCODERS,
-    **JOINED_ENCODERS,
-    **VIDEO_ENCODERS,
-    **SOUND_ENCODERS,
-    BottleneckEncoderConfig: _build_narrow,
+    settings: encoder for fitting in FITTING.values() for settings, encoder in fitting.items()
 }
-FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
-    "text": TEXT_ENCODERS,
-    "images": IMAGE_ENCODERS,
-    "text with an image": JOINED_ENCODERS,
-    "videos": VIDEO_ENCODERS,
-    "sound": SOUND_ENCODERS,
-}
-"""Encoders by what they read."""
-SIZES = {1: "sound", 2: "text with an image", 3: "images", 4: "videos"}
-"""What a size of so many parts is one of."""
+"""Encoders by their settings; each is built from its settings and an input specification."""
 
 
-def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
-    """Build the encoder that the settings describe, for sources of this size."""
-    check_reads(config, "text" if isinstance(source_size, int) else SIZES[len(source_size)])
-    return ENCODERS[type(config)](config, source_size)
+def build_encoder(config: EncoderConfig, spec: InputSpec) -> Encoder:
+    """Build the encoder that the settings describe, for sources of these sizes.
+
+    Settings of an encoder from outside this package build it themselves: `config.build(spec)`.
+    """
+    check_reads(config, type(spec))
+    if isinstance(config, BottleneckEncoderConfig):
+        return BottleneckEncoder(config, build_encoder(config.encoder, spec))
+    return _find_builder(config)(spec)
 
 
-def check_reads(config: EncoderConfig, given: str, *, place: str = "encoder") -> None:
-    """Raise if an encoder is to read what it cannot; `given` is one of `FITTING`."""
+def _find_builder(config: Any) -> Callable[[Any], Encoder]:
+    if type(config) in ENCODERS:
+        return partial(ENCODERS[type(config)], config)
+    builder: Callable[[Any], Encoder] = config.build
+    return builder
+
+
+def check_reads(config: EncoderConfig, given: type[Any], *, place: str = "encoder") -> None:
+    """Raise if an encoder does not accept tensors of the specification `given`."""
     if isinstance(config, BottleneckEncoderConfig):
         return check_reads(config.encoder, given, place=f"{place}.encoder")
-    if type(config) not in FITTING[given]:
-        reads = next(what for what, fitting in FITTING.items() if type(config) in fitting)
+    accepted = next((spec for spec, fitting in FITTING.items() if type(config) in fitting), given)
+    if accepted is not given:
         raise ConfigError(
-            f"`{place}.kind` '{config.kind}' reads {reads}, but the source is {given}. "
-            f"Set it to {one_of(settings.kind for settings in FITTING[given])}."
+            f"`{place}.kind` '{config.kind}' reads {accepted.plural}, but the source is "
+            f"{given.plural}. Set it to {one_of(settings.kind for settings in FITTING[given])}."
         )
 
 
@@ -168,7 +162,6 @@ __all__ = [
     "SentencesEncoder",
     "SentencesEncoderConfig",
     "SoundEncoderConfig",
-    "SourceSize",
     "SpeechEncoder",
     "SpeechEncoderConfig",
     "TokenEncoderConfig",

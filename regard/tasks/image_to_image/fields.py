@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import ConfigError
 from regard.data.example import Example
-from regard.data.image.field import IMAGE, ImageConfig, ImageField
+from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.resize import Pixels
-from regard.data.video.field import VIDEO, VideoConfig
+from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
 from regard.models.interfaces import Encoder
@@ -23,18 +23,24 @@ if TYPE_CHECKING:
 Source = ImageField | FirstFrames
 
 
-def learn_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
-    """Learn the mean and the deviation of training images or videos."""
-    if isinstance(config.source, VideoConfig):
-        return FirstFrames.learn(config.source, references)
-    return ImageField.learn(config.source, references)
+FIELDS: dict[str, type[Source]] = {"image": ImageField, "video": FirstFrames}
+"""Fields of the source by its modality."""
+
+
+def fit_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
+    """Fit the field of the source to training images or videos: their mean and deviation."""
+    source: Source = _field(config).fit(config.source, references)
+    return source
 
 
 def load_source(config: ImageToImageDataConfig, folder: Path) -> Source:
-    """Open what the source's field left in a run folder."""
-    if isinstance(config.source, VideoConfig):
-        return FirstFrames.load(folder / VIDEO.format("source"))
-    return ImageField.load(folder / IMAGE.format("source"))
+    """Load the field of the source from a run folder."""
+    source: Source = _field(config).load(folder)
+    return source
+
+
+def _field(config: ImageToImageDataConfig) -> type[Any]:
+    return FIELDS[modality_of(config.source).name]
 
 
 def target_field(config: ImageToImageDataConfig) -> ImageField:
@@ -60,7 +66,7 @@ def read_sides(
     if sources == targets and frame == source.config.frame:
         # Nothing is read twice.
         videos = source.read_whole(sources, frame)
-        return [video[None, :-1] for video in videos], [video[-1:] for video in videos]
+        return [video[:, :-1] for video in videos], [video[:, -1] for video in videos]
     return source.read_all(sources), source.read_last(targets, frame)
 
 
