@@ -2,19 +2,17 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.core.errors import CheckpointError, DataError
 from regard.core.files import read_json, replacing, write_json
 from regard.data.archives import find_archive
-
-Array = NDArray[Any]
+from regard.data.media import Array, Decoder
 
 _FORMAT = 2
 """A new number makes all that is in the cache old."""
@@ -49,28 +47,17 @@ class ArrayCache:
     last change. So a part of what was decoded is found, too, and of more, only the rest is decoded.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: object,
-        *,
-        row: tuple[int, ...],
-        dtype: str,
-        split_span: Callable[[str], tuple[str, float, float] | None] = lambda reference: None,
-    ) -> None:
+    def __init__(self, folder: Path, decoder: Decoder) -> None:
         """Describe a cache, without touching its folder.
 
         Args:
             folder: Where caches of all settings are kept.
-            settings: What files are decoded by; its `repr` is part of the key.
-            row: The shape of a row.
-            dtype: Type of the values, as numpy writes it.
-            split_span: Splits the reference of a part of a file into file, begin and end.
+            decoder: What files are decoded by; its settings are a part of the key.
         """
-        name = hashlib.sha256(f"{_FORMAT} {settings}".encode()).hexdigest()[:16]
+        name = hashlib.sha256(f"{_FORMAT} {decoder.settings}".encode()).hexdigest()[:16]
         self._folder = folder / name
-        self._row, self._dtype = row, dtype
-        self._split_span = split_span
+        self._row, self._dtype = decoder.row, decoder.dtype
+        self._split_span = decoder.medium.split_span
 
     def load(self, references: Sequence[str]) -> Decoded:
         """Return what is known of files, arrays mapped from disk."""

@@ -5,16 +5,15 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.cache import Array, ArrayCache, Decoded
+from regard.data.cache import ArrayCache, Decoded
 from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
-from regard.data.media import Medium
+from regard.data.media import Array, Decoder
 
 Found = TypeVar("Found")
 
@@ -28,26 +27,6 @@ MAX_WORKERS = 16
 
 CHUNK = 32
 """Files that a worker process decodes at once."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decoder:
-    """How items of one medium become arrays."""
-
-    medium: Medium
-    """How their references are recognised, and what messages call them."""
-    settings: Any
-    """What they are decoded by; part of the cache's key."""
-    read_files: Callable[[Sequence[str]], Iterable[Array | str]]
-    """Decodes files; in the place of one that cannot be read stands a sentence that says why."""
-    read_numbered: Callable[[str, tuple[str, ...]], Iterable[Array]]
-    """Returns items without files, from the name of their data set and their numbers."""
-    row: tuple[int, ...] = ()
-    """The shape of a row of an array; empty where nothing is cached."""
-    dtype: str = "|u1"
-    """Type of the values, as numpy writes it."""
-    has_workers: bool = False
-    """Whether many files are decoded in worker processes; `read_files` is sent to them."""
 
 
 def decode(references: Iterable[str], decoder: Decoder) -> Decoded:
@@ -109,13 +88,7 @@ def _decode_files(references: Sequence[str], decoder: Decoder) -> Decoded:
     if decoder.row and len(references) >= NUM_CACHED:
         noun = f"{decoder.medium.name}s"
         folder = cache_folder() / noun
-        cache = ArrayCache(
-            folder,
-            decoder.settings,
-            row=decoder.row,
-            dtype=decoder.dtype,
-            split_span=decoder.medium.split_span,
-        )
+        cache = ArrayCache(folder, decoder)
         decoded = cache.load(references)
         missing = [reference for reference in references if reference not in decoded]
         if len(missing) >= NUM_CACHED:

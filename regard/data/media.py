@@ -1,9 +1,12 @@
-"""Files of one medium: a folder for each label, a file of captions, a list of paths, an archive."""
+"""Files of one medium: folders by label, files of captions, lists of paths, archives; decoders."""
 
 import os
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
@@ -12,6 +15,8 @@ from regard.data.example import Example
 from regard.data.splits import expand_references
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.text.readers import read_examples
+
+Array = NDArray[Any]
 
 
 def split_numbered(reference: str, names: Container[str]) -> tuple[str, str] | None:
@@ -140,7 +145,7 @@ class Medium:
         first = examples[0].source.casefold(), examples[0].target.casefold()
         if all(word in names for word, names in zip(first, self.headings, strict=True)):
             examples = examples[1:]
-        found = {one.source: self._resolve(one.source, path) for one in examples}
+        found = {one.source: resolve(one.source, path, self.numbered) for one in examples}
         missing = {source: place for source, place in found.items() if not self.exists(place)}
         if len(missing) == len(found):
             shown = "".join(f" First: {place}." for place in [*missing.values()][:1])
@@ -180,11 +185,14 @@ class Medium:
             return [path]
         if place.is_dir():
             found = [str(item) for item in self._items_in(place)]
+            if self.is_folder is not None and not found:
+                return [path]  # it may be an item itself: decoding says what it lacks
         elif place.suffix.lower() == ".zip" and place.is_file():
             names = (name for name in members(path) if Path(name).suffix.lower() in self.suffixes)
             found = [f"{path}/{name}" for name in sorted(names)]
         else:
-            found = [self._resolve(line.strip(), path) for line in read_lines(path) if line.strip()]
+            lines = map(str.strip, read_lines(path))
+            found = [resolve(line, path, self.numbered) for line in lines if line]
         if not found:
             raise DataError(f"{file_name(path)} holds no {self.name}.")
         return found
@@ -229,9 +237,6 @@ class Medium:
     def _file(self, reference: str) -> str:
         return (self.split_span(reference) or (reference,))[0]
 
-    def _resolve(self, name: str, path: str | Path) -> str:
-        return resolve(name, path, self.numbered)
-
     def _is_item(self, path: Path) -> bool:
         if path.name.startswith("."):
             return False
@@ -243,6 +248,26 @@ class Medium:
         """Return the items in a folder and, where an item is no folder itself, below it."""
         paths = folder.rglob("*") if self.is_folder is None else folder.iterdir()
         return sorted(path for path in paths if self._is_item(path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoder:
+    """How items of one medium become arrays."""
+
+    medium: Medium
+    """How their references are recognised, and what messages call them."""
+    settings: Any
+    """What they are decoded by; part of the cache's key."""
+    read_files: Callable[[Sequence[str]], Iterable[Array | str]]
+    """Decodes files; in the place of one that cannot be read stands a sentence that says why."""
+    read_numbered: Callable[[str, tuple[str, ...]], Iterable[Array]]
+    """Returns items without files, from the name of their data set and their numbers."""
+    row: tuple[int, ...] = ()
+    """The shape of a row of an array; empty where nothing is cached."""
+    dtype: str = "|u1"
+    """Type of the values, as numpy writes it."""
+    has_workers: bool = False
+    """Whether many files are decoded in worker processes; `read_files` is sent to them."""
 
 
 def _article(noun: str) -> str:

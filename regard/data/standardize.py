@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import torch
@@ -13,23 +13,11 @@ from torch import Tensor
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.data.cache import Array
-from regard.data.decoding import Decoder, decode, read_items
+from regard.data.decoding import decode, read_items
+from regard.data.media import Array
 
-
-class MediumConfig(Protocol):
-    """Settings of a field whose items are decoded from files."""
-
-    @property
-    def spec(self) -> Any:
-        """The sizes of its tensors."""
-
-    @property
-    def decoder(self) -> Decoder:
-        """How its items become arrays."""
-
-
-Config = TypeVar("Config", bound=MediumConfig)
+Config = TypeVar("Config", bound=Any)
+"""Settings with the properties `spec`, sizes of tensors, and `decoder`, items → arrays."""
 
 
 class Standard:

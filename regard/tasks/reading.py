@@ -102,7 +102,7 @@ def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Exa
     return find_modality(config).drop_unreadable(examples, getattr(config, "source", None))
 
 
-def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
+def read_inputs(path: str, recipe: BaseRecipe) -> Iterator[str]:
     """Read sources to predict for: the lines of a text file, or references of images and the like.
 
     Args:
@@ -114,7 +114,7 @@ def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
 
 
 def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list[Any]:
-    """Read sources from a file as `read_asked` does, or those of a named data set's test part.
+    """Read sources from a file as `read_inputs` does, or those of a named data set's test part.
 
     Args:
         data: A file, `-`, a folder, or the name of a data set; a file wins over a name.
@@ -123,7 +123,7 @@ def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list
     """
     if data.partition(":")[0] in DATASETS and not Path(data).exists():
         return [example.source for example in read_side((data,), "test", config=recipe.data)]
-    return list(read_asked(data, recipe))
+    return list(read_inputs(data, recipe))
 
 
 def read_texts(

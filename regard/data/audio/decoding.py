@@ -9,7 +9,7 @@ from regard.data.audio.builtin import RECORDINGS
 from regard.data.audio.files import AUDIO_FILES
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
 from regard.data.audio.wav import Sound, is_silent, read_file
-from regard.data.decoding import Decoder
+from regard.data.media import Decoder
 
 
 def audio_decoder(analysis: Analysis) -> Decoder:

@@ -13,9 +13,9 @@ from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec
 from regard.data.audio.decoding import audio_decoder
 from regard.data.audio.mel import Analysis, Spectrum, mel_filters
-from regard.data.audio.specaugment import SpecAugmentConfig, hide
+from regard.data.audio.specaugment import SpecAugmentConfig, mask_parts
 from regard.data.audio.wav import RATES
-from regard.data.decoding import Decoder
+from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 
 AUDIO = "{}.audio.json"
@@ -113,7 +113,7 @@ class AudioField(StandardizedField[AudioConfig]):
         if is_training:
             # Padding, and nothing else, is the mean in every bin.
             num_frames = frames.ne(0).any(-1).sum(-1)
-            frames = hide(frames, num_frames, self.config.augmentation)
+            frames = mask_parts(frames, num_frames, self.config.augmentation)
         return frames
 
     def shorten(self, item: Spectrum, most: int) -> Spectrum:

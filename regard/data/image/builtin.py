@@ -27,30 +27,10 @@ Pictures = Callable[[Sequence[str]], Pixels]
 FASHION_FOLDER = Path("/usr/share/datasets/fashion-mnist")
 """Where the Debian package `dataset-fashion-mnist` puts its files."""
 
-CLOTHES = (
-    "T-shirt",
-    "trouser",
-    "pullover",
-    "dress",
-    "coat",
-    "sandal",
-    "shirt",
-    "sneaker",
-    "bag",
-    "ankle boot",
+CLOTHES = tuple(
+    "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,ankle boot".split(",")
 )
-THINGS = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+THINGS = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 DIGITS = tuple("0123456789")
 
 

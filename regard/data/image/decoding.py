@@ -8,10 +8,10 @@ import numpy as np
 from regard.core.logging import logger
 from regard.data import decoding
 from regard.data.datasets.synthetic.scenes import KINDS
-from regard.data.decoding import Decoder
 from regard.data.image.builtin import PICTURES, to_image
 from regard.data.image.files import IMAGE_FILES
 from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_files, to_pixels
+from regard.data.media import Decoder
 
 NUM_PER_WORKER = 5_000
 """Images to render that make a worker process worth its start."""

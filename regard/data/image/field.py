@@ -9,13 +9,12 @@ from torch import Tensor
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
-from regard.data.cache import Array
-from regard.data.decoding import Decoder
 from regard.data.image.augment import AugmentationConfig, augment
 from regard.data.image.decoding import image_decoder
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.io import open_image as open_image
 from regard.data.image.resize import Fit, Frame
+from regard.data.media import Array, Decoder
 from regard.data.standardize import StandardizedField
 
 IMAGE = "{}.image.json"

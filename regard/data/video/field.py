@@ -10,10 +10,9 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.core.specs import ImageSpec, VideoSpec
-from regard.data.cache import Array
-from regard.data.decoding import Decoder
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.resize import Fit, Frame, Pixels
+from regard.data.media import Array, Decoder
 from regard.data.standardize import StandardizedField
 from regard.data.video.files import VIDEO_FILES
 from regard.data.video.frames import read_video

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from regard.data.cache import Array
 from regard.data.decoding import read_items
 from regard.data.image.resize import Frame
+from regard.data.media import Array
 from regard.data.video.field import VideoField, video_decoder
 
 

@@ -14,22 +14,40 @@ from regard.core.specs import (
     VideoSpec,
 )
 from regard.core.tables import one_of
-from regard.models.encoders.albert import AlbertEncoder, AlbertEncoderConfig
-from regard.models.encoders.bert import BertEncoder, BertEncoderConfig
-from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
-from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.embedding import TokensEncoder, TokensEncoderConfig
-from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
-from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
-from regard.models.encoders.pyramidal_lstm import ListenerEncoder, ListenerEncoderConfig
-from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
-from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
-from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
-from regard.models.encoders.speech_transformer import SpeechEncoder, SpeechEncoderConfig
-from regard.models.encoders.text_image import JoinedEncoder, JoinedEncoderConfig
-from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
-from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
-from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
+from regard.models.encoders.albert import AlbertEncoder as AlbertEncoder
+from regard.models.encoders.albert import AlbertEncoderConfig as AlbertEncoderConfig
+from regard.models.encoders.bert import BertEncoder as BertEncoder
+from regard.models.encoders.bert import BertEncoderConfig as BertEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoder as BottleneckEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig as BottleneckEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoder as ConvolutionEncoder
+from regard.models.encoders.convolutional import (
+    ConvolutionEncoderConfig as ConvolutionEncoderConfig,
+)
+from regard.models.encoders.embedding import TokensEncoder as TokensEncoder
+from regard.models.encoders.embedding import TokensEncoderConfig as TokensEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoder as HybridEncoder
+from regard.models.encoders.hybrid import HybridEncoderConfig as HybridEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS as IMAGE_ENCODERS
+from regard.models.encoders.image import ImageEncoderConfig as ImageEncoderConfig
+from regard.models.encoders.pyramidal_lstm import ListenerEncoder as ListenerEncoder
+from regard.models.encoders.pyramidal_lstm import ListenerEncoderConfig as ListenerEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoder as ResnetEncoder
+from regard.models.encoders.resnet import ResnetEncoderConfig as ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoder as RnnEncoder
+from regard.models.encoders.rnn import RnnEncoderConfig as RnnEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoder as SentencesEncoder
+from regard.models.encoders.sentences import SentencesEncoderConfig as SentencesEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoder as SpeechEncoder
+from regard.models.encoders.speech_transformer import SpeechEncoderConfig as SpeechEncoderConfig
+from regard.models.encoders.text_image import JoinedEncoder as JoinedEncoder
+from regard.models.encoders.text_image import JoinedEncoderConfig as JoinedEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoder as TransformerEncoder
+from regard.models.encoders.transformer import TransformerEncoderConfig as TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder as VideoEncoder
+from regard.models.encoders.video import VideoEncoderConfig as VideoEncoderConfig
+from regard.models.encoders.vit import VitEncoder as VitEncoder
+from regard.models.encoders.vit import VitEncoderConfig as VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
 
 TokenEncoderConfig = (
@@ -130,51 +148,3 @@ def check_unpooled(config: EncoderConfig, reason: str) -> None:
     """Raise a `ConfigError` if neighbouring tokens share one state, which is asked for alone."""
     if isinstance(config, TransformerEncoderConfig) and config.pooling > 1:
         raise ConfigError(f"`encoder.pooling` must be 1 {reason}, but is {config.pooling}.")
-
-
-__all__ = [
-    "ENCODERS",
-    "IMAGE_ENCODERS",
-    "JOINED_ENCODERS",
-    "SOUND_ENCODERS",
-    "TEXT_ENCODERS",
-    "VIDEO_ENCODERS",
-    "AlbertEncoder",
-    "AlbertEncoderConfig",
-    "BertEncoder",
-    "BertEncoderConfig",
-    "BottleneckEncoder",
-    "BottleneckEncoderConfig",
-    "ConvolutionEncoder",
-    "ConvolutionEncoderConfig",
-    "EncoderConfig",
-    "HybridEncoder",
-    "HybridEncoderConfig",
-    "JoinedEncoder",
-    "JoinedEncoderConfig",
-    "ImageEncoderConfig",
-    "ListenerEncoder",
-    "ListenerEncoderConfig",
-    "ResnetEncoder",
-    "ResnetEncoderConfig",
-    "RnnEncoder",
-    "RnnEncoderConfig",
-    "SentencesEncoder",
-    "SentencesEncoderConfig",
-    "SoundEncoderConfig",
-    "SpeechEncoder",
-    "SpeechEncoderConfig",
-    "TokenEncoderConfig",
-    "TokensEncoder",
-    "TokensEncoderConfig",
-    "TransformerEncoder",
-    "TransformerEncoderConfig",
-    "VideoEncoder",
-    "VideoEncoderConfig",
-    "VitEncoder",
-    "VitEncoderConfig",
-    "build_encoder",
-    "check_reads",
-    "check_unpooled",
-    "max_tokens",
-]

@@ -1,6 +1,6 @@
 """What reads the two sides of an image task, and what a run that begins from another takes over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.image.field import ImageConfig, ImageField
-from regard.data.image.resize import Pixels
+from regard.data.media import Array
 from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
@@ -51,7 +51,7 @@ def target_field(config: ImageToImageDataConfig) -> ImageField:
 
 def read_sides(
     source: Source, target: ImageField, examples: Sequence[Example]
-) -> tuple[list[Pixels], list[Pixels]]:
+) -> tuple[list[Array], list[Array]]:
     """Read sources, images or videos without their last frame, and targets, images or these frames.
 
     Args:
@@ -60,14 +60,32 @@ def read_sides(
         examples: References of both.
     """
     sources, targets = ([getattr(e, side) for e in examples] for side in ("source", "target"))
-    if isinstance(source, ImageField):
-        return source.read_all(sources), target.read_all(targets)
+    return READERS[source.modality](source, target, (sources, targets))
+
+
+def _read_images(
+    source: ImageField, target: ImageField, references: tuple[list[str], list[str]]
+) -> tuple[list[Array], list[Array]]:
+    return source.read_all(references[0]), target.read_all(references[1])
+
+
+def _read_videos(
+    source: FirstFrames, target: ImageField, references: tuple[list[str], list[str]]
+) -> tuple[list[Array], list[Array]]:
+    sources, targets = references
     frame = target.config.frame
     if sources == targets and frame == source.config.frame:
         # Nothing is read twice.
         videos = source.read_whole(sources, frame)
         return [video[:, :-1] for video in videos], [video[:, -1] for video in videos]
     return source.read_all(sources), source.read_last(targets, frame)
+
+
+READERS: dict[str, Callable[..., tuple[list[Array], list[Array]]]] = {
+    "image": _read_images,
+    "video": _read_videos,
+}
+"""How both sides are read, by the modality of the source."""
 
 
 def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:
