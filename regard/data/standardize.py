@@ -20,46 +20,6 @@ Config = TypeVar("Config", bound=Any)
 """Settings with the properties `spec`, sizes of tensors, and `decoder`, items → arrays."""
 
 
-class Standard:
-    """A mean and a deviation for each channel or mel bin, on whatever device they are asked for.
-
-    Args:
-        mean: Of each.
-        std: Standard deviation of each.
-        num: How many there must be.
-        name: The setting that says how many.
-        num_after: Axes that come after that of the channels.
-    """
-
-    def __init__(
-        self,
-        mean: Sequence[float],
-        std: Sequence[float],
-        *,
-        num: int,
-        name: str,
-        num_after: int = 0,
-    ) -> None:
-        if not len(mean) == len(std) == num:
-            raise ConfigError(
-                f"`mean` and `std` must have `{name}` ({num}) values each, "
-                f"but have {len(mean)} and {len(std)}."
-            )
-        self.mean, self.std = tuple(mean), tuple(std)
-        self._shape = (-1, *[1] * num_after)
-        self._found: dict[torch.device, tuple[Tensor, Tensor]] = {}
-
-    def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return mean and deviation on a device; moving them at every step would wait for it."""
-        if device not in self._found:
-            mean, std = (
-                torch.tensor(values, device=device).view(self._shape)
-                for values in (self.mean, self.std)
-            )
-            self._found[device] = mean, std
-        return self._found[device]
-
-
 def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float], list[float]]:
     """Return mean and deviation from the means of values and of their squares, (2, C).
 
@@ -103,8 +63,13 @@ class StandardizedField(ABC, Generic[Config]):
         """
         self.config = config
         num = getattr(config, self.channels)
-        self._standard = Standard(mean, std, num=num, name=self.channels, num_after=self.num_after)
-        self.mean, self.std = self._standard.mean, self._standard.std
+        if not len(mean) == len(std) == num:
+            raise ConfigError(
+                f"`mean` and `std` must have `{self.channels}` ({num}) values each, "
+                f"but have {len(mean)} and {len(std)}."
+            )
+        self.mean, self.std = tuple(mean), tuple(std)
+        self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
 
     @classmethod
     def fit(cls, config: Config, references: Sequence[str]) -> Self:
@@ -163,8 +128,16 @@ class StandardizedField(ABC, Generic[Config]):
 
     def standardise(self, values: Tensor) -> Tensor:
         """Bring values to mean 0 and deviation 1."""
-        mean, std = self._standard.on(values.device)
+        mean, std = self.statistics(values.device)
         return (values - mean) / std
+
+    def statistics(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return mean and deviation on a device; moving them at every step would wait for it."""
+        if device not in self._statistics:
+            shape = (-1, *[1] * self.num_after)
+            mean, std = (torch.tensor(values, device=device) for values in (self.mean, self.std))
+            self._statistics[device] = mean.view(shape), std.view(shape)
+        return self._statistics[device]
 
     def shorten(self, item: Array, most: int) -> Array:
         """Return an item as it is: it takes one position."""

@@ -99,7 +99,7 @@ class AudioField(StandardizedField[AudioConfig]):
             and the mask (B, F), True = a real frame.
         """
         longest = max(map(len, items))
-        mean, _ = self._standard.on(torch.device("cpu"))
+        mean, _ = self.statistics(torch.device("cpu"))
         values = mean.repeat(len(items), longest, 1)
         mask = torch.zeros(len(items), longest, dtype=torch.bool)
         for row, item in enumerate(items):

@@ -25,9 +25,7 @@ def read_own_texts(
 ) -> Splits:
     """Read texts, one a line, or the sources of pairs; otherwise as `read_pairs`."""
     splits = reading.read_pairs(data, valid, test, config=config, read=_read_file)
-    sides = (splits.train, splits.valid, splits.test)
-    train, valid_side, test_side = (_as_targets(side) for side in sides)
-    return Splits(train, valid_side, test_side, splits.note)
+    return splits.map(_as_targets)
 
 
 def read_own_text_side(

@@ -25,9 +25,7 @@ def read_pictures(
 ) -> Splits:
     """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
     splits = reading.read_pairs(data, valid, test, config=config, read=_reader(config))
-    sides = (splits.train, splits.valid, splits.test)
-    train, valid_side, test_side = (_as_targets(side) for side in sides)
-    return Splits(train, valid_side, test_side, splits.note)
+    return splits.map(_as_targets)
 
 
 def read_pictures_side(
