@@ -1,7 +1,6 @@
 """Encoders: values → Memory."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from regard.core.errors import ConfigError
@@ -95,10 +94,6 @@ FITTING: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
     AudioSpec: SOUND_ENCODERS,
 }
 """Encoders by the specification of their inputs."""
-ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    settings: encoder for fitting in FITTING.values() for settings, encoder in fitting.items()
-}
-"""Encoders by their settings; each is built from its settings and an input specification."""
 
 
 def build_encoder(config: EncoderConfig, spec: InputSpec) -> Encoder:
@@ -107,16 +102,25 @@ def build_encoder(config: EncoderConfig, spec: InputSpec) -> Encoder:
     Settings of an encoder from outside this package build it themselves: `config.build(spec)`.
     """
     check_reads(config, type(spec))
-    if isinstance(config, BottleneckEncoderConfig):
-        return BottleneckEncoder(config, build_encoder(config.encoder, spec))
-    return _find_builder(config)(spec)
-
-
-def _find_builder(config: Any) -> Callable[[Any], Encoder]:
     if type(config) in ENCODERS:
-        return partial(ENCODERS[type(config)], config)
-    builder: Callable[[Any], Encoder] = config.build
-    return builder
+        return ENCODERS[type(config)](config, spec)
+    encoder: Encoder = config.build(spec)  # type: ignore[union-attr]
+    return encoder
+
+
+def _build_bottleneck(config: BottleneckEncoderConfig, spec: InputSpec) -> Encoder:
+    return BottleneckEncoder(config, build_encoder(config.encoder, spec))
+
+
+ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+    **TEXT_ENCODERS,
+    **IMAGE_ENCODERS,
+    **JOINED_ENCODERS,
+    **VIDEO_ENCODERS,
+    **SOUND_ENCODERS,
+    BottleneckEncoderConfig: _build_bottleneck,
+}
+"""Encoders by their settings; each is built from its settings and an input specification."""
 
 
 def check_reads(config: EncoderConfig, given: type[Any], *, place: str = "encoder") -> None:
