@@ -139,7 +139,7 @@ def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | No
     if subject.reads_text:
         return places, None
     images = to_bytes(rival.decode(places))
-    return places, images.reshape(-1, *subject.task.target.size)  # (B, C, Y, X)
+    return places, images.reshape(-1, *subject.task.target.spec.shape)  # (B, C, Y, X)
 
 
 def _error(

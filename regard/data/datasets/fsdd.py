@@ -15,10 +15,10 @@ import numpy as np
 
 from regard.core.errors import DataError
 from regard.core.tables import near, one_of
+from regard.data.archives import members
 from regard.data.audio.wav import Sound, read_file
 from regard.data.datasets.loading import Parts, find_folder, with_sizes
 from regard.data.example import Example
-from regard.data.image.io import members
 from regard.data.splits import Splits
 
 ARCHIVE = "recordings.zip"

@@ -145,7 +145,7 @@ class MarianLayout(Layout):
         model, tokenizer = task.recipe.model, task.target.tokenizer
         config = {
             **super().to_config(task),
-            "vocab_size": task.source.size,
+            "vocab_size": task.source.spec.vocab_size,
             "decoder_vocab_size": tokenizer.vocab_size,
             "share_encoder_decoder_embeddings": model.ties == "all",
             "pad_token_id": tokenizer.pad,

@@ -112,7 +112,9 @@ class VitLayout(Layout):
 
     def difference(self, task: Task[Any], theirs: Any) -> float:
         """Return the largest difference between the logits, for two images of noise."""
-        values = torch.randn(2, *_field(task).size, generator=torch.Generator().manual_seed(0))
+        values = torch.randn(
+            2, *_field(task).spec.shape, generator=torch.Generator().manual_seed(0)
+        )
         with torch.inference_mode():
             expected = theirs(pixel_values=values).logits
             found = task.model(values, torch.ones(2, 1, dtype=torch.bool))

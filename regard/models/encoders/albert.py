@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import at_least
+from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.encoders.bert import add_segments
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -47,12 +48,12 @@ class AlbertEncoderConfig(TransformerConfig):
 class AlbertEncoder(TokenEncoder):
     """Reads texts with few weights (Lan et al. 2020, section 3.1)."""
 
-    def __init__(self, config: AlbertEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: AlbertEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
         self.num_layers = config.num_layers
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
         # What is added to embeddings is as wide as they are; the rest acts on heads.
         kind = pick(POSITIONS, config.positions, "positions")
         is_added = kind.embed is not Positions.embed

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import PositionKind
 from regard.core.config import at_least
+from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
@@ -47,11 +48,11 @@ class BertEncoder(TokenEncoder):
     Unlike Vaswani's, it norms the sum of embeddings and does not scale them first.
     """
 
-    def __init__(self, config: BertEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: BertEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=False)
         self.segment_embedding = (
             nn.Embedding(config.num_segments, config.dim) if config.num_segments else None

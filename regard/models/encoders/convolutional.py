@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution, widen
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -32,11 +33,11 @@ class ConvolutionEncoder(TokenEncoder):
     Attention compares with the states z and reads z + e, the state beside the word itself.
     """
 
-    def __init__(self, config: ConvolutionEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: ConvolutionEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.embedding_dim
         self.reach = config.kernel // 2
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
         self.positions = pick(POSITIONS, config.positions, "positions")(
             dim=config.embedding_dim, num_heads=1, max_length=config.max_length
         )

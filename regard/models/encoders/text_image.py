@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from regard.attention.positions import Positions
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.specs import TextImageSpec
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
@@ -21,9 +22,6 @@ from regard.models.transformer import (
     TransformerBlocks,
     build_final_norm,
 )
-
-JoinedSize = tuple[int, tuple[int, int, int]]
-"""The number of tokens, and channels, rows and columns of the image."""
 
 WORDS: dict[type, type[TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -42,7 +40,7 @@ class JoinedEncoderConfig:
         default_factory=TransformerEncoderConfig
     )
     """What reads the text."""
-    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
+    image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
     num_layers: int = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""
@@ -70,14 +68,13 @@ class JoinedEncoder(TokenEncoder):
 
     Args:
         config: The settings.
-        size: The number of tokens, and the shape of the image.
+        spec: The sizes of text and image.
     """
 
-    def __init__(self, config: JoinedEncoderConfig, size: JoinedSize) -> None:
+    def __init__(self, config: JoinedEncoderConfig, spec: TextImageSpec) -> None:
         super().__init__()
-        vocab_size, shape = size
-        self.text = WORDS[type(config.text)](config.text, vocab_size)
-        self.image = EYES[type(config.image)](config.image, shape)
+        self.text = WORDS[type(config.text)](config.text, spec.text)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, spec.image)
         self.memory_dim = self.text.memory_dim
         # Cells must be as wide as words, and of the same size, to be looked at beside them.
         self.bridge = nn.Sequential(

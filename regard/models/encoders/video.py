@@ -1,6 +1,6 @@
 """The video encoder: every frame is seen as an image, and what is seen looks over time."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -9,7 +9,8 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, Positions, sinusoids
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.models.encoders.eyes import EYES, EyeConfig
+from regard.core.specs import VideoSpec
+from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 from regard.models.transformer import (
@@ -19,9 +20,6 @@ from regard.models.transformer import (
     build_final_norm,
 )
 
-VideoShape = tuple[int, int, int, int]
-"""Frames, channels, rows and columns."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class VideoEncoderConfig:
@@ -29,7 +27,7 @@ class VideoEncoderConfig:
 
     kind: Literal["video"] = "video"
     """What kind of encoder this is."""
-    image: EyeConfig = field(default_factory=ResnetEncoderConfig)
+    image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees a frame."""
     num_seen: int = 1
     """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
@@ -59,15 +57,14 @@ class VideoEncoder(Encoder):
 
     Args:
         config: The settings.
-        shape: Frames, channels, rows and columns of the videos.
+        spec: The sizes of the videos.
     """
 
-    def __init__(self, config: VideoEncoderConfig, shape: VideoShape) -> None:
+    def __init__(self, config: VideoEncoderConfig, spec: VideoSpec) -> None:
         super().__init__()
         self.num_seen = config.num_seen
-        channels, *size = shape[1:]
-        seen = config.num_seen * channels, *size
-        self.image = EYES[type(config.image)](config.image, seen)
+        seen = replace(spec.frame, channels=config.num_seen * spec.frame.channels)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, seen)
         self.memory_dim = self.image.memory_dim
         self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)
 

@@ -2,11 +2,12 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import TokensEncoder, TokensEncoderConfig
 
 
 def test_memory_is_the_embeddings_and_the_tokens():
-    encoder = TokensEncoder(TokensEncoderConfig(dim=4), 9)
+    encoder = TokensEncoder(TokensEncoderConfig(dim=4), TextSpec(9))
     values, mask = torch.tensor([[3, 5, 0]]), torch.tensor([[True, True, False]])
     memory = encoder(values, mask)
     assert torch.equal(memory.states, encoder.embedding(values) * 2)

@@ -2,13 +2,16 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import AudioSpec
 from regard.models.encoders import ListenerEncoder, ListenerEncoderConfig
 from regard.models.encoders.pyramidal_lstm import join_pairs
 
 
 def build_encoder(num_layers, num_mels=5):
     torch.manual_seed(0)
-    return ListenerEncoder(ListenerEncoderConfig(dim=3, num_layers=num_layers), (num_mels,)).eval()
+    return ListenerEncoder(
+        ListenerEncoderConfig(dim=3, num_layers=num_layers), AudioSpec(num_mels)
+    ).eval()
 
 
 def test_neighbours_are_put_side_by_side():

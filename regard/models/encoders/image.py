@@ -1,15 +1,16 @@
-"""Encoders that see an image, for encoders that have eyes among other things."""
+"""Table of the encoders of images, also for encoders that contain one."""
 
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder
 
-EyeConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
+ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
+"""Encoders of images, with a state for every cell of a grid."""
 
-EYES: dict[type, type[Encoder]] = {
+IMAGE_ENCODERS: dict[type, type[Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
     HybridEncoderConfig: HybridEncoder,
 }
-"""Each is built with its settings and the channels, rows and columns of the images."""
+"""Each is built from its settings and an `ImageSpec`."""
