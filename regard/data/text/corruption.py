@@ -4,7 +4,7 @@ import itertools
 from dataclasses import dataclass
 
 from regard.core.config import at_least, within
-from regard.core.keyed_random import draw
+from regard.core.keyed_random import uniform
 from regard.data.batching import BatchConfig, Batches, Rows, Sequences
 from regard.data.text.field import TextField
 from regard.data.text.tokenizers import Tokenizer
@@ -55,7 +55,7 @@ class Corruption:
         Returns:
             Sources and targets, ends included.
         """
-        lots = draw((self._seed, epoch), rows, 2 * len(self.sentinels)).tolist()
+        lots = uniform((self._seed, epoch), rows, 2 * len(self.sentinels)).tolist()
         found = [self._take_out(ids, own) for ids, own in zip(texts, lots, strict=True)]
         return [source for source, _ in found], [target for _, target in found]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.core.keyed_random import Draws, draw
+from regard.core.keyed_random import Uniform, uniform
 from regard.data.text.tokenizers import Tokenizer
 
 Ids = NDArray[np.int64]
@@ -113,8 +113,8 @@ class Masking(ABC):
         number = epoch if self._config.is_dynamic else 0
         can_hide = self._can_hide[values]
 
-        def chance(purpose: int) -> Draws:
-            return draw((self._seed, number, purpose), rows, values.shape[1])
+        def chance(purpose: int) -> Uniform:
+            return uniform((self._seed, number, purpose), rows, values.shape[1])
 
         num_real = can_hide.sum(1)
         num = np.minimum(np.maximum(np.rint(self._config.share * num_real), 1), num_real)
@@ -127,14 +127,18 @@ class Masking(ABC):
         return Masked(np.where(is_random, others, shown), hidden)
 
     @abstractmethod
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
+    def _choose(
+        self, values: Ids, num: Ids, chance: Callable[[int], Uniform]
+    ) -> tuple[Flags, Uniform]:
         """Choose `num` (B,) tokens of every text (B, S) and draw what becomes of each."""
 
 
 class TokenMasking(Masking):
     """Each token is as likely as any other, and has a fate of its own."""
 
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
+    def _choose(
+        self, values: Ids, num: Ids, chance: Callable[[int], Uniform]
+    ) -> tuple[Flags, Uniform]:
         can_hide = self._can_hide[values]
         lots = np.where(can_hide, chance(_CHOICE), 2.0)
         worst = np.take_along_axis(np.sort(lots, axis=1), num[:, None] - 1, axis=1)
@@ -155,7 +159,9 @@ class SpanMasking(Masking):
         odds = config.stop * (1 - config.stop) ** lengths
         self._ladder = (odds / odds.sum()).cumsum()
 
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
+    def _choose(
+        self, values: Ids, num: Ids, chance: Callable[[int], Uniform]
+    ) -> tuple[Flags, Uniform]:
         can_hide = self._can_hide[values]
         begins = self._begins[values].tolist()
         order = np.where(can_hide, chance(_CHOICE), 2.0).argsort(axis=1).tolist()

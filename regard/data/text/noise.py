@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from regard.core.config import within
-from regard.core.keyed_random import draw
+from regard.core.keyed_random import uniform
 from regard.data.batching import BatchConfig, Batches, Field, Items, Rows, Sequences
 from regard.data.text.tokenizers import Tokenizer
 
@@ -61,7 +61,7 @@ class WordNoise:
         """
         longest = max(map(len, texts), default=0)
         drop, swap, mask = (
-            draw((self._seed, epoch, purpose), rows, longest).tolist()
+            uniform((self._seed, epoch, purpose), rows, longest).tolist()
             for purpose in (_DROP, _SWAP, _MASK)
         )
         return [

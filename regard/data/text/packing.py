@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.core.keyed_random import draw
+from regard.core.keyed_random import uniform
 from regard.data.text.tokenizers import Tokenizer
 
 PackingKind = Literal["lines", "windows", "pairs", "swaps"]
@@ -76,7 +76,7 @@ def _halve(lines: Sequences, room: int, *, seed: int) -> list[tuple[list[int], l
     """Cut the text into windows and each of them in two, somewhere in its middle half."""
     # A single token has no second half.
     windows = [window for window in cut_windows(lines, room) if len(window) > 1]
-    shares = 0.25 + 0.5 * draw((seed, 0), np.arange(len(windows)), 1)[:, 0]
+    shares = 0.25 + 0.5 * uniform((seed, 0), np.arange(len(windows)), 1)[:, 0]
     places = [
         max(1, round(share * len(window)))
         for share, window in zip(shares.tolist(), windows, strict=True)
@@ -86,7 +86,7 @@ def _halve(lines: Sequences, room: int, *, seed: int) -> list[tuple[list[int], l
 
 def _toss(num: int, *, seed: int) -> tuple[list[bool], list[int]]:
     """Say for each window whether it stays as it is, and which other one it meets if not."""
-    tosses = draw((seed, 1), np.arange(num), 2)
+    tosses = uniform((seed, 1), np.arange(num), 2)
     steps = 1 + (tosses[:, 1] * (num - 1)).astype(np.int64)
     return (tosses[:, 0] < 0.5).tolist(), ((np.arange(num) + steps) % max(num, 1)).tolist()
 

@@ -5,6 +5,7 @@ by side give the text back with its spacing. Words and punctuation marks are nev
 one piece.
 """
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,6 @@ from regard.core.config import at_least
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
 from regard.core.tables import one_of
-from regard.data.datasets.synthetic.phrasebook import split_words
 
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
 ROLES = {
@@ -33,6 +33,8 @@ ROLES = {
 
 MASK = ("<mask>", "[MASK]")
 """Spellings of the token that hides another."""
+
+_WORD = re.compile(r"[\w'’-]+|[^\w\s]")
 
 UNKNOWN_SIGN = "⁇"
 """What a reader sees in place of a token that stands for something unknown."""
@@ -58,6 +60,11 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
         at_least("min_frequency", self.min_frequency, 1)
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into words and punctuation marks, as alignments count them."""
+    return _WORD.findall(text)
 
 
 def with_mask(config: TokenizerConfig) -> TokenizerConfig:

@@ -11,8 +11,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.data.datasets.synthetic.phrasebook import split_words
-from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer, TokenizerConfig
+from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer, TokenizerConfig, split_words
 
 MAX_WORD_LENGTH = 1000
 """Characters after which a word is broken while learning; merging inside it would take hours."""

@@ -4,7 +4,6 @@ Boxes and cells come as text, as models answer with them: a box as `0.1 0.2 0.5 
 upper, right and lower edge; cells as a letter each, row by row, rows apart by blanks.
 """
 
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -295,7 +295,7 @@ ODD_SETTINGS = [
         encoder=RnnEncoderConfig(
             cell="lstm", is_bidirectional=True, is_reversed=True, context="max", dropout=0.1 + 0.2
         ),
-        decoder=LuongDecoderConfig(score="location", reach="local_p", window=3, is_input_fed=False),
+        decoder=LuongDecoderConfig(score="location", span="local_p", window=3, is_input_fed=False),
         ties="output",
         init=InitConfig(rule="kaiming_normal", gain=2**0.5, recurrent="default"),
     ),

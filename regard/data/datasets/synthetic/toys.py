@@ -1,9 +1,10 @@
-"""The small classics: tasks whose every answer is known, written on the spot.
+"""Small synthetic tasks: copy, reverse, sort, add, numbers in words, dates.
 
-Tokens are separated by blanks, but dates are written as usual. A seed gives always the same
+Tokens are separated by spaces, but dates are written as usual. A seed gives always the same
 examples, and no source comes twice.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -12,25 +13,31 @@ from random import Random
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.data.datasets.synthetic.numerals import MAX_DIGITS, spell
+from regard.data.datasets.loading import parse_number, split_off, with_sizes
 from regard.data.example import Example
+from regard.data.splits import Splits
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January February March April May June July August September October November December"
+).split()
+NUM_HELD_OUT = 500
+"""Validation examples, and test examples, of a built-in data set."""
+
+SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen"
+).split()
+TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+SCALES = (
+    "_ thousand million billion trillion quadrillion quintillion sextillion septillion octillion "
+    "nonillion decillion"
+).split()
+"""Names of the powers of a thousand."""
+
+MAX_DIGITS = 3 * len(SCALES)
+
 MAX_IN_VAIN = 10_000
 """After so many repetitions in a row nothing new is expected."""
 
@@ -215,6 +222,26 @@ def generate(
     return task(num, seed=seed, **{RANGES[name].low: limits[0], RANGES[name].high: limits[1]})
 
 
+def load_toy(name: str, argument: str, seed: int) -> Splits:
+    """Return a task as a data set.
+
+    Args:
+        name: A row of `SYNTHETIC`.
+        argument: The number of training pairs, the limits of their lengths, or both: `5000,3-10`.
+        seed: Which ones.
+    """
+    unit = RANGES[name].unit
+    limits, note = None, ""
+    if found := re.fullmatch(r"(?:(.+),)?(\d+)-(\d+)", argument, re.ASCII):
+        argument, low, high = found[1] or "", int(found[2]), int(found[3])
+        limits, note = (low, high), f", {unit} {low} to {high}"
+    hint = f", or '{name}:10000,LOW-HIGH' with the range of their {unit}"
+    num_train = parse_number(argument, name, 10_000, hint=hint)
+    examples = generate(name, num_train + 2 * NUM_HELD_OUT, seed=seed, limits=limits)
+    parts = split_off(examples, NUM_HELD_OUT)
+    return with_sizes(parts, f"generated with seed {seed}{note}", "; no source is shared")
+
+
 def longer(name: str, *, lengths: Sequence[int], num: int, seed: int) -> dict[int, list[Example]]:
     """Write test examples of exactly each length, to see how a model does beyond its training.
 
@@ -274,3 +301,39 @@ def _distinct(num: int, examples: Iterator[Example]) -> list[Example]:
                 f"only {len(found):,} were found. Ask for fewer or for longer ones."
             )
     return list(found.values())
+
+
+def spell(number: int) -> str:
+    """Write a number of at most `MAX_DIGITS` digits in English words, British style."""
+    return " ".join(_words(number)) if number else SMALL[0]
+
+
+def _words(number: int) -> Iterator[str]:
+    for power in range(len(SCALES) - 1, 0, -1):
+        group = number // 1000**power % 1000
+        if group:
+            yield from _group(group)
+            yield SCALES[power]
+    last = number % 1000
+    if number > last and 0 < last < 100:
+        yield "and"
+    yield from _group(last)
+
+
+def _group(number: int) -> Iterator[str]:
+    """Write a number below a thousand; nothing for zero."""
+    hundreds, rest = divmod(number, 100)
+    if hundreds:
+        yield SMALL[hundreds]
+        yield "hundred"
+        if rest:
+            yield "and"
+    if rest:
+        yield _below_hundred(rest)
+
+
+def _below_hundred(number: int) -> str:
+    tens, ones = divmod(number, 10)
+    if tens < 2:
+        return SMALL[number]
+    return f"{TENS[tens]}-{SMALL[ones]}" if ones else TENS[tens]

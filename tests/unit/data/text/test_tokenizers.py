@@ -4,8 +4,7 @@ import unicodedata
 import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
-from regard.data.datasets.synthetic.phrasebook import split_words
-from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.text.tokenizers import Tokenizer, TokenizerConfig, split_words
 from regard.data.text.vocabulary import TOKENIZERS, train_tokenizer
 
 TEXTS = [

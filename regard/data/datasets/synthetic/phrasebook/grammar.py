@@ -52,7 +52,7 @@ class Grammar:
         self._phrases = Phrases(lexicon, random)
         self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
 
-    def draw(self) -> Sentence:
+    def sample(self) -> Sentence:
         """Draw a sentence: most are short, some are long, a few are very long."""
         is_past = self._chance(0.35)
         lot = self._random.random()

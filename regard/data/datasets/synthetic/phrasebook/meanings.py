@@ -47,7 +47,7 @@ class Turned:
         return [Example(english, german) for both, german in pairs for english in both]
 
 
-def draw_turned(
+def sample_turned(
     num: int, *, seed: int = 0, unlike: Collection[str] = (), most_words: int = 10
 ) -> list[Turned]:
     """Draw sentences that can be turned both ways.
@@ -62,7 +62,7 @@ def draw_turned(
     grammar = Grammar(load_lexicon(), Random(seed))
     found: dict[tuple[str, ...], Turned] = {}
     while len(found) < num:
-        clause = _turnable(grammar.draw())
+        clause = _turnable(grammar.sample())
         if clause is None:
             continue
         turned = _turn(clause)
