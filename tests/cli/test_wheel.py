@@ -30,6 +30,7 @@ def test_wheel_holds_what_is_not_code(wheel):
     assert {
         "regard/py.typed",
         "regard/data/datasets/catalog.toml",
+        "regard/data/datasets/synthetic/phrasebook/german.toml",
         "regard/data/datasets/synthetic/phrasebook/lexicon.toml",
         "regard/data/datasets/synthetic/scenes/german.toml",
         *recipes,

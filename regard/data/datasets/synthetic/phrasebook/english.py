@@ -13,6 +13,7 @@ from regard.data.datasets.synthetic.phrasebook.trees import (
     Statement,
     Subordinate,
     Word,
+    fixed_words,
 )
 
 BE = {"I": "am", "you": "are", "he": "is", "we": "are", "they": "are"}
@@ -158,11 +159,7 @@ def _phrase(
     if phrase is None:
         return []
     if isinstance(phrase, FixedPhrase):
-        return [
-            Word(text, ((clause, f"{role} {number}"),))
-            for number, group in enumerate(phrase.english)
-            for text in group
-        ]
+        return fixed_words(phrase.english, clause, role)
     preposition = ((phrase, "preposition"),)
     words = [Word(text, preposition) for text in phrase.preposition.english]
     return words + _nominal(phrase.nominal)

@@ -1,5 +1,9 @@
 """Trees written in German."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
+from regard.core.config import read_toml
 from regard.data.datasets.synthetic.phrasebook.lexicon import Adjective, FixedPhrase
 from regard.data.datasets.synthetic.phrasebook.trees import (
     Clause,
@@ -14,57 +18,28 @@ from regard.data.datasets.synthetic.phrasebook.trees import (
     Statement,
     Subordinate,
     Word,
+    fixed_words,
+    head_of,
 )
 
 Endings = dict[str, dict[str, str]]
 
 
-def _table(nominative: str, accusative: str, dative: str) -> Endings:
-    columns = ("masculine", "feminine", "neuter", "plural")
-    rows = {"nominative": nominative, "accusative": accusative, "dative": dative}
+GENDERS = ("masculine", "feminine", "neuter", "plural")
+FORMS = read_toml(Path(__file__).with_name("german.toml"))
+
+
+def _table(rows: Mapping[str, str]) -> Endings:
+    """Return the form of each gender by case."""
     return {
-        case: {
-            column: "" if form == "-" else form
-            for column, form in zip(columns, row.split(), strict=True)
-        }
+        case: {gender: form.strip("-") for gender, form in zip(GENDERS, row.split(), strict=True)}
         for case, row in rows.items()
     }
 
 
-DETERMINERS = {
-    "article": _table("er ie as ie", "en ie as ie", "em er em en"),
-    "dieser": _table("er e es e", "en e es e", "em er em en"),
-    "ein": _table("- e - e", "en e - e", "em er em en"),
-    "number": _table("- - - -", "- - - -", "- - - -"),
-}
-"""Endings of determiners, by declension."""
-
-ADJECTIVES = {
-    "weak": _table("e e e en", "en e e en", "en en en en"),
-    "mixed": _table("er e es en", "en e es en", "en en en en"),
-    "strong": _table("er e es e", "en e es e", "em er em en"),
-}
-"""Endings of adjectives, by what stands before them."""
-
-RELATIVE_PRONOUNS = _table("der die das die", "den die das die", "dem der dem denen")
-
-TWO_WAY = {"in", "an", "auf", "unter", "hinter", "vor", "neben", "über"}
-"""Prepositions with the dative for where and the accusative for whither."""
-
-ACCUSATIVE = {"für", "ohne"}
-
-CONTRACTIONS = {
-    ("in", "dem"): "im",
-    ("in", "das"): "ins",
-    ("an", "dem"): "am",
-    ("zu", "dem"): "zum",
-    ("zu", "der"): "zur",
-    ("von", "dem"): "vom",
-}
-
-CONNECTIVES = {"and": "und", "but": "aber", "so": "deshalb"}
-
-PERFECT = {"haben": ("habe", "hast", "hat", "haben"), "sein": ("bin", "bist", "ist", "sind")}
+DETERMINERS = {name: _table(rows) for name, rows in FORMS["determiners"].items()}
+ADJECTIVES = {name: _table(rows) for name, rows in FORMS["adjectives"].items()}
+RELATIVE_PRONOUNS = _table(FORMS["relative_pronouns"])
 
 PERSONS = {"I": 0, "you": 1, "he": 2, "we": 3, "they": 3}
 
@@ -89,7 +64,7 @@ class GermanWriter:
             ):
                 self.tags.add("coordination")
                 words.append(Word(",", ((statement, "join comma"),)))
-                joint = Word(CONNECTIVES[connective], ((statement, "connective"),))
+                joint = Word(FORMS["connectives"][connective], ((statement, "connective"),))
                 words += self._statement(statement, joint)
         return _merge_commas([*words, end])
 
@@ -178,7 +153,7 @@ class GermanWriter:
             return Word(form, (finite,)), [Word(verb.prefix + verb.infinitive, (lexical,))]
         if clause.is_past and not verb.preterite:
             self.tags.add("perfect")
-            auxiliary = PERFECT[verb.auxiliary][person]
+            auxiliary = FORMS["perfect"][verb.auxiliary][person]
             return Word(auxiliary, (finite,)), [Word(verb.participle, (lexical,))]
         form = (verb.preterite if clause.is_past else verb.present)[person]
         prefix = [Word(verb.prefix, (lexical,))] if verb.prefix else []
@@ -245,19 +220,15 @@ class GermanWriter:
         if phrase is None:
             return []
         if isinstance(phrase, FixedPhrase):
-            return [
-                Word(text, ((clause, f"{role} {number}"),))
-                for number, group in enumerate(phrase.german)
-                for text in group
-            ]
+            return fixed_words(phrase.german, clause, role)
         preposition = phrase.preposition.german
-        case = "accusative" if preposition in ACCUSATIVE else "dative"
-        if phrase.is_goal and preposition in TWO_WAY:
+        case = "accusative" if preposition in FORMS["accusative"] else "dative"
+        if phrase.is_goal and preposition in FORMS["two_way"]:
             case = "accusative"
         marks = ((phrase, "preposition"),)
         first, *rest = self._nominal(phrase.nominal, case)
-        if _has_article(phrase.nominal) and (preposition, first.text) in CONTRACTIONS:
-            contraction = CONTRACTIONS[preposition, first.text]
+        contraction = FORMS["contractions"].get(f"{preposition} {first.text}")
+        if contraction and _has_article(phrase.nominal):
             return [Word(contraction, marks + first.marks), *rest]
         return [Word(preposition, marks), first, *rest]
 
@@ -321,17 +292,14 @@ def _noun_form(phrase: NounPhrase, case: str) -> str:
 
 
 def _has_article(nominal: Nominal) -> bool:
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return (
-        isinstance(phrase, NounPhrase)
-        and phrase.determiner is not None
-        and phrase.determiner.declension == "article"
-    )
+    phrase = head_of(nominal)
+    determiner = phrase.determiner if phrase else None
+    return determiner is not None and determiner.declension == "article"
 
 
 def _is_known(nominal: Nominal | None) -> bool:
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return isinstance(phrase, NounPhrase) and phrase.is_definite
+    phrase = head_of(nominal)
+    return phrase is not None and phrase.is_definite
 
 
 def _takes_kein(nominal: Nominal | Adjective | None) -> bool:
@@ -343,7 +311,7 @@ def _question_word(english: str, clause: Clause) -> str:
         return "wem" if clause.verb.object_case == "dative" else "wen"
     if english == "where":
         return "wohin" if clause.verb.place in {"goal", "journey", "surface"} else "wo"
-    return {"who": "wer", "what": "was", "when": "wann", "why": "warum"}[english]
+    return str(FORMS["question_words"][english])
 
 
 def _merge_commas(words: list[Word]) -> list[Word]:

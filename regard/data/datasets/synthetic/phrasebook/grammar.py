@@ -1,4 +1,4 @@
-"""Clauses and sentences, drawn at random.
+"""Random clauses and sentences.
 
 Every rule here serves one of two ends: that people could say the sentence, and that its English
 has one reading only. The second is why, for instance, nothing follows an object with a relative
@@ -44,7 +44,7 @@ VERB_POOLS: dict[str, Callable[[Verb], bool]] = {
 
 
 class Grammar:
-    """Draws sentences as trees."""
+    """Samples sentences as trees."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         self._lexicon = lexicon
@@ -53,7 +53,7 @@ class Grammar:
         self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
 
     def sample(self) -> Sentence:
-        """Draw a sentence: most are short, some are long, a few are very long."""
+        """Sample a sentence: most are short, some are long, a few are very long."""
         is_past = self._chance(0.35)
         lot = self._random.random()
         if lot < 0.16:
@@ -241,7 +241,7 @@ class Grammar:
         has_negation: bool = True,
         has_object: bool = True,
     ) -> Clause:
-        """Draw all that goes with a verb; a small clause has no clauses inside."""
+        """Sample all that goes with a verb; a small clause has no clauses inside."""
         clause = Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
         clause.is_negated = has_negation and self._chance(0.12)
         if has_modal and self._chance(0.25):

@@ -50,7 +50,7 @@ class Turned:
 def sample_turned(
     num: int, *, seed: int = 0, unlike: Collection[str] = (), most_words: int = 10
 ) -> list[Turned]:
-    """Draw sentences that can be turned both ways.
+    """Sample sentences that can be turned both ways.
 
     Args:
         num: How many times four.

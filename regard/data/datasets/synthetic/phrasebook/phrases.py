@@ -1,4 +1,4 @@
-"""Noun phrases, places, times and manners, drawn at random."""
+"""Random noun phrases, places, times and manners."""
 
 from random import Random
 
@@ -15,6 +15,7 @@ from regard.data.datasets.synthetic.phrasebook.trees import (
     NounPhrase,
     PrepositionalPhrase,
     PronounPhrase,
+    head_of,
 )
 
 ANYONE = ("person", "acquaintance", "profession", "relative", "name", "pronoun")
@@ -30,7 +31,7 @@ PLACE_DETERMINERS = ("the", "the", "the", "the", "the", "a", "this")
 
 
 class Phrases:
-    """Draws the parts of a clause that are no clauses themselves."""
+    """Samples the parts of a clause that are no clauses themselves."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         self._lexicon = lexicon
@@ -40,10 +41,10 @@ class Phrases:
     def nominal(
         self, kinds: tuple[str, ...], determiners: str = "any", *, beside: Nominal | None = None
     ) -> Nominal:
-        """Draw a noun phrase or a pronoun.
+        """Sample a noun phrase or a pronoun.
 
         Args:
-            kinds: The kinds of nouns to draw from.
+            kinds: The kinds of nouns to sample from.
             determiners: "any"; "plain" leaves out numbers, "every" and pairs, which do not go
                 with "not"; "known" leaves only those of things already spoken of.
             beside: Who takes part already and should not come in twice.
@@ -63,7 +64,7 @@ class Phrases:
         return self._noun_phrase(noun, determiners)
 
     def place(self, way: str) -> PrepositionalPhrase | FixedPhrase:
-        """Draw a place, as a verb's `place` asks for it."""
+        """Sample a place, as a verb's `place` asks for it."""
         if way in {"surface", "surface_rest"}:
             noun = self._random.choice(self._lexicon.nouns["furniture"])
             preposition = self._random.choice(self._lexicon.surfaces)
@@ -82,23 +83,23 @@ class Phrases:
         return PrepositionalPhrase(noun.to, self._place_phrase(noun), is_goal=True)
 
     def manner(self, name: str, beside: Nominal | None) -> PrepositionalPhrase | FixedPhrase:
-        """Draw with whom, without whom, for whom or by what."""
+        """Sample with whom, without whom, for whom or by what."""
         if name == "by":
             return self._random.choice(self._lexicon.phrases["by"])
         nominal = self.nominal(ANYONE, "plain", beside=beside)
         return PrepositionalPhrase(self._lexicon.prepositions[name], nominal)
 
     def time(self, is_past: bool) -> FixedPhrase:
-        """Draw a time that fits the tense."""
+        """Sample a time that fits the tense."""
         own = "past_time" if is_past else "present_time"
         return self._random.choice(self._lexicon.phrases[own if self._chance(0.5) else "time"])
 
     def frequency(self) -> FixedPhrase:
-        """Draw how often."""
+        """Sample how often."""
         return self._random.choice(self._lexicon.phrases["frequency"])
 
     def quality(self, subject: Nominal | None) -> Adjective:
-        """Draw an adjective that can be said of a subject."""
+        """Sample an adjective that can be said of a subject."""
         kind = kind_of(subject)
         adjective = self._adjective("person" if kind in ANYONE else kind)
         while isinstance(subject, NounPhrase) and adjective in subject.adjectives:
@@ -106,7 +107,7 @@ class Phrases:
         return adjective
 
     def profession(self, is_plural: bool) -> NounPhrase:
-        """Draw what somebody is."""
+        """Sample what somebody is."""
         noun = self._random.choice(self._lexicon.nouns["profession"])
         article = None if is_plural else self._lexicon.determiners["a"]
         adjectives = (self._adjective("profession"),) if self._chance(0.35) else ()
@@ -168,5 +169,5 @@ class Phrases:
 
 def kind_of(nominal: Nominal | None) -> str:
     """Return the kind of a noun phrase, or "pronoun"."""
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return phrase.noun.kind if isinstance(phrase, NounPhrase) else "pronoun"
+    phrase = head_of(nominal)
+    return phrase.noun.kind if phrase else "pronoun"
