@@ -16,10 +16,9 @@ from regard.core.device import seed_everything
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.example import Example
-from regard.data.text.streams import StreamField, group_by_length
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text.vocabulary import train_tokenizer
-from regard.data.text.windows import WindowBatch, Windows
+from regard.data.text.windows import StreamField, WindowBatch, Windows, group_by_length
 from regard.metrics.text.perplexity import TextSize, perplexities
 from regard.models.language_model import LanguageModel, build_language_model, next_log_probs
 from regard.search.hypothesis import Hypothesis

@@ -13,7 +13,7 @@ from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import Parts, check_argument
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.data.text.lines import file_name, read_bytes
+from regard.data.text.lines import BYTE_ORDER_MARK, decode, file_name, read_bytes
 
 FOLDER = "lm_text"
 """Where `REGARD_DATA` holds texts."""
@@ -24,20 +24,8 @@ HELD_OUT = 0.05
 
 def read_text(path: str | Path) -> list[Example]:
     """Read a text file, plain or `.gz`, or `-` for standard input, line by line."""
-    name, raw = file_name(path), read_bytes(path)
-    if b"\0" in raw:
-        raise DataError(
-            f"{name} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
-            "`iconv -f utf-16 -t utf-8 OLD > NEW`."
-        )
-    try:
-        # Some editors open a file with a mark; it is no part of the text.
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{name} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1:,}). "
-            "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
-        ) from None
+    name = file_name(path)
+    text = decode(read_bytes(path).removeprefix(BYTE_ORDER_MARK), name)
     if not text.strip():
         raise DataError(f"{name} is empty: there is no text in it.")
     return to_lines(text)

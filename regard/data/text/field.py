@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from regard.core.logging import logger
-from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.tokenizers import Tokenizer, split_at
 
 TOKENIZER = "{}.tokenizer.json"
 """The file in a run folder that holds a side's vocabulary."""
@@ -46,12 +46,7 @@ class TextField:
         """Cut a sequence to `most` tokens; ends stay, and of several texts the longest gives."""
         if len(ids) <= most:
             return list(ids)
-        parts: list[list[int]] = [[]]
-        for token in ids[len(self._start) : -1]:
-            if token == self.tokenizer.eos:
-                parts.append([])
-            else:
-                parts[-1].append(token)
+        parts = split_at(ids[len(self._start) : -1], self.tokenizer.eos)
         room = max(most - len(self._start) - len(parts), 0)
         while sum(map(len, parts)) > room:
             max(parts, key=len).pop()

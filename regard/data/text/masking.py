@@ -1,4 +1,4 @@
-"""What a masked language model is not shown: single tokens or whole spans."""
+"""Masked language modelling: which tokens are masked, one by one or in spans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 _CHOICE, _FATE, _TOKEN, _LENGTH = range(4)
-"""Purposes of draws, so that none of them tells another."""
+"""Purposes of random numbers, which make them independent."""
 
 
 @dataclass(frozen=True, kw_only=True)

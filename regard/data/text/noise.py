@@ -10,7 +10,7 @@ from regard.data.batching import BatchConfig, Batches, Field, Items, Rows, Seque
 from regard.data.text.tokenizers import Tokenizer
 
 _DROP, _SWAP, _MASK = range(3)
-"""Purposes of draws, so that none of them tells another."""
+"""Purposes of random numbers, which make them independent."""
 
 
 @dataclass(frozen=True, kw_only=True)

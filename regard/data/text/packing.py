@@ -41,25 +41,29 @@ def pack_pairs(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed:
     """Cut windows in two; half of them get the second part of another (Devlin et al. 2019)."""
     halves = _halve(lines, max_length - 3, seed=seed)
     belongs, others = _toss(len(halves), seed=seed)
-    pairs = []
-    for (first, second), does_belong, other in zip(halves, belongs, others, strict=True):
-        follows = second if does_belong else halves[other][1][: max_length - 3 - len(first)]
-        pairs.append([tokenizer.sos, *first, tokenizer.eos, *follows, tokenizer.eos])
-    return Packed(pairs, belongs)
+    pairs = [
+        (first, second if does_belong else halves[other][1][: max_length - 3 - len(first)])
+        for (first, second), does_belong, other in zip(halves, belongs, others, strict=True)
+    ]
+    return _pack_pairs(pairs, belongs, tokenizer)
 
 
 def pack_swaps(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed: int) -> Packed:
     """Cut windows in two and exchange the parts of half of them (Lan et al. 2020)."""
     halves = _halve(lines, max_length - 3, seed=seed)
     belongs, _ = _toss(len(halves), seed=seed)
-    ordered = [
+    pairs = [
         (first, second) if does_belong else (second, first)
         for (first, second), does_belong in zip(halves, belongs, strict=True)
     ]
-    pairs = [
-        [tokenizer.sos, *first, tokenizer.eos, *second, tokenizer.eos] for first, second in ordered
-    ]
-    return Packed(pairs, belongs)
+    return _pack_pairs(pairs, belongs, tokenizer)
+
+
+def _pack_pairs(
+    pairs: list[tuple[list[int], list[int]]], belongs: list[bool], tokenizer: Tokenizer
+) -> Packed:
+    sos, eos = tokenizer.sos, tokenizer.eos
+    return Packed([[sos, *first, eos, *second, eos] for first, second in pairs], belongs)
 
 
 def cut_windows(lines: Sequences, length: int) -> Sequences:

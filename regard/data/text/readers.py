@@ -66,7 +66,7 @@ def read_examples(
     if second is None:
         numbered = _find_format(path, lines, formats or FORMATS)(name, lines)
     else:
-        numbered = _read_aligned((name, lines), (file_name(second), read_lines(second)))
+        numbered = _read_aligned((name, lines), (file_name(second), list(read_lines(second))))
     # Context may be missing; where columns are not named, a tuple is a pair that needs both.
     return _keep_usable(name, numbered, enough=any if columns else all)
 
@@ -121,20 +121,15 @@ def _as_tuple(source: Any) -> tuple[Any, ...]:
     return source if isinstance(source, tuple) else (source,)
 
 
-def _read_aligned(
-    source_side: tuple[str, list[str]], target_side: tuple[str, Iterator[str]]
-) -> Numbered:
-    (source_name, sources), (target_name, targets) = (
-        source_side,
-        (target_side[0], [*target_side[1]]),
-    )
+def _read_aligned(source: tuple[str, list[str]], target: tuple[str, list[str]]) -> Numbered:
+    (source_name, sources), (target_name, targets) = source, target
     if len(sources) != len(targets):
         raise DataError(
             f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
             "Pair files must have equal length."
         )
-    for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
-        yield number, Example(source.strip(), target.strip())
+    for number, (one, other) in enumerate(zip(sources, targets, strict=True), start=1):
+        yield number, Example(one.strip(), other.strip())
 
 
 def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Format]) -> Format:

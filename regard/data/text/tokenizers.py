@@ -1,4 +1,4 @@
-"""Text ⇄ token ids: words, characters, bytes or learned pieces, on the `tokenizers` library.
+"""Text ⇄ token ids: words, characters, bytes or learned subwords, on the `tokenizers` library.
 
 Every kind but `byte` marks a blank by `▁` on the piece that follows it, so that pieces put side
 by side give the text back with its spacing. Words and punctuation marks are never joined into
@@ -29,7 +29,7 @@ ROLES = {
     "sos": ("<sos>", "[CLS]", "<s>", "<pad>"),
     "eos": ("<eos>", "[SEP]", "</s>"),
 }
-"""What special tokens do, and how other houses spell them."""
+"""What special tokens do, and how they are spelled, here and in Hugging Face checkpoints."""
 
 MASK = ("<mask>", "[MASK]")
 """Spellings of the token that hides another."""
@@ -65,6 +65,17 @@ class TokenizerConfig:
 def split_words(text: str) -> list[str]:
     """Split a text into words and punctuation marks, as alignments count them."""
     return _WORD.findall(text)
+
+
+def split_at(ids: Iterable[int], end: int) -> list[list[int]]:
+    """Split token ids at every end token, which is left out."""
+    parts: list[list[int]] = [[]]
+    for token in ids:
+        if token == end:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
 def with_mask(config: TokenizerConfig) -> TokenizerConfig:
@@ -173,8 +184,7 @@ class Tokenizer:
         """
         text = unicodedata.normalize("NFC", text)
         ends = _word_ends(text)
-        offsets = self._trained.encode(text, add_special_tokens=False).offsets
-        return [_find_word(ends, text, span) for span in offsets]
+        return [_find_word(ends, text, span) for span in self.spans(text)]
 
     def tokens_in_order(self) -> list[str]:
         """Return the spelling of every token, by its id."""
