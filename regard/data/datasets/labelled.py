@@ -89,7 +89,6 @@ FORMATS: Mapping[str, Format] = {
     ".tsv": _read_tsv,
     ".csv": _read_csv,
     ".jsonl": partial(read_json_lines, join=as_source),
-    ".ndjson": partial(read_json_lines, join=as_source),
 }
 """How each kind of file is read, by the end of its name."""
 

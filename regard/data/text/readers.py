@@ -92,7 +92,6 @@ def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
     return {
         ".csv": partial(read_csv_columns, columns=columns),
         ".jsonl": partial(read_json_lines, join=join),
-        ".ndjson": partial(read_json_lines, join=join),
         ".tsv": partial(read_tsv_columns, columns=columns),
     }
 
@@ -136,7 +135,8 @@ def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Forma
     if str(path) == STANDARD_INPUT:
         first = next((line for line in lines if line.strip()), "")
         return formats[".jsonl" if first.lstrip().startswith("{") else ".tsv"]
-    return formats.get(Path(str(path).lower().removesuffix(".gz")).suffix, formats[".tsv"])
+    suffix = Path(str(path).lower().removesuffix(".gz")).suffix.replace(".ndjson", ".jsonl")
+    return formats.get(suffix, formats[".tsv"])
 
 
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
@@ -268,6 +268,5 @@ def _to_json(example: Example) -> str:
 FORMATS: dict[str, Format] = {
     ".csv": _read_csv,
     ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
     ".tsv": _read_tsv,
 }

@@ -9,8 +9,9 @@ ever moves it.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,27 +131,34 @@ def load_shapes(argument: str, seed: int) -> Splits:
         (thing,) = found.things
         name = f"{thing.colour} {thing.shape}" if kind else thing.shape
         look = "noisy" if found.background.noise else "plain"
-        return [Example(_name("shapes", found), name, tags=(thing.size, look))]
+        return [Example(_reference(found, "shapes"), name, tags=(thing.size, look))]
 
     samples = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
     return split_samples(
-        samples, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
+        samples,
+        label,
+        num_train or NUM_TRAIN,
+        key=lambda found: _reference(found, "shapes"),
+        note=note,
     )
 
 
-def _captioned(found: Scene) -> list[Example]:
-    return [Example(_name("scenes", found), caption(found), tags=tags(found))]
+def _reference(found: Scene, kind: str = "scenes") -> str:
+    return f"{kind}/{found.seed}/{found.number}"
 
 
-def _labelled(found: Scene) -> list[Example]:
-    return [Example(_name("scenes", found), cell_labels(found, grid=GRID), tags=tags(found))]
+def _pair(
+    source: Callable[[Scene], Any], target: Callable[[Scene], str]
+) -> Callable[[Scene], list[Example]]:
+    """Return what writes one example of a scene."""
+    return lambda found: [Example(source(found), target(found), tags=tags(found))]
 
 
 def _boxed(found: Scene) -> list[Example]:
     return [
         Example(
-            (phrase.text, _name("scenes", found)),
+            (phrase.text, _reference(found)),
             format_box(found.things[phrase.thing].box),
             tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
         )
@@ -158,28 +166,19 @@ def _boxed(found: Scene) -> list[Example]:
     ]
 
 
-def _translated(found: Scene) -> list[Example]:
-    source = english_caption(found), _name("scenes", found)
-    return [Example(source, german_caption(found), tags=tags(found))]
-
-
-def _translated_unseen(found: Scene) -> list[Example]:
-    return [Example(english_caption(found), german_caption(found), tags=tags(found))]
-
-
 def _asked(found: Scene) -> list[Example]:
     return [
-        Example((question.text, _name("scenes", found)), question.answer, tags=(question.kind,))
+        Example((question.text, _reference(found)), question.answer, tags=(question.kind,))
         for question in questions(found)
     ]
 
 
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
-    "": _captioned,
-    "regions": _labelled,
+    "": _pair(_reference, caption),
+    "regions": _pair(_reference, partial(cell_labels, grid=GRID)),
     "boxes": _boxed,
-    "translation": _translated,
-    "translation-text": _translated_unseen,
+    "translation": _pair(lambda found: (english_caption(found), _reference(found)), german_caption),
+    "translation-text": _pair(english_caption, german_caption),
     "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
@@ -189,10 +188,6 @@ KEYS: dict[str, Callable[[Scene], str]] = {
     "translation-text": english_caption,
 }
 """What decides to which part a scene belongs, where it is not its caption."""
-
-
-def _name(kind: str, found: Scene) -> str:
-    return f"{kind}/{found.seed}/{found.number}"
 
 
 def split_samples(
