@@ -9,7 +9,7 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.result import Measure, References, Result, Texts, check_references
+from regard.metrics.result import Metric, References, Result, Texts, check_references
 from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu
 from regard.metrics.text.units import UNITS, Unit
@@ -36,7 +36,7 @@ def by_length(
     *,
     unit: Unit = "word",
     edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
-    measures: Mapping[str, Measure] | None = None,
+    measures: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
     """Measure sentences of similar length together, short ones first; empty groups are left out.
 
@@ -75,7 +75,7 @@ def by_tag(
     hypotheses: Texts,
     references: References,
     *,
-    measures: Mapping[str, Measure] | None = None,
+    measures: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
     """Measure sentences with the same tag together, tags in alphabetical order.
 
@@ -144,7 +144,7 @@ def _measure(
     hypotheses: Texts,
     references: References,
     *,
-    measures: Mapping[str, Measure],
+    measures: Mapping[str, Metric],
 ) -> list[Group]:
     groups = []
     for name, rows in members.items():

@@ -45,7 +45,7 @@ class Result:
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
-class Measure(Protocol):
+class Metric(Protocol):
     """Hypotheses and, for each of them, its references → Result."""
 
     def __call__(

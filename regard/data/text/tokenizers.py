@@ -151,17 +151,13 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids; special tokens are left out, an unknown token shows as `⁇`."""
         hidden = (self.pad, self.sos, self.eos)
-        pieces = [
+        tokens = [
             self._unknown_sign if index == self.unk else self._tokens[index]
             for index in ids
             if index not in hidden
         ]
         assert self._trained.decoder is not None
-        return str(self._trained.decoder.decode(pieces))
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the pieces of a text as a person can read them."""
-        return [self.token(index) for index in self.encode(text)]
+        return str(self._trained.decoder.decode(tokens))
 
     def token(self, index: int) -> str:
         """Return one token as a person can read it; a byte beyond ASCII shows as `<C3>`."""
@@ -172,15 +168,15 @@ class Tokenizer:
             return "▁"
         return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
 
-    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """Return how tokens are spelled, one after the other."""
+    def tokens(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the tokens of ids as a person can read them."""
         return tuple(self.token(number) for number in ids)
 
     def word_index(self, text: str) -> list[int]:
-        """Return for each piece of a text the word it belongs to, counted from 0.
+        """Return for each token of a text the word it belongs to, counted from 0.
 
-        Words are those of `split_words`, taken from the text in Unicode form NFC. A piece of
-        nothing but blanks belongs to the word that follows.
+        Words are those of `split_words`, taken from the text in Unicode form NFC. A token of
+        nothing but whitespace belongs to the word that follows.
         """
         text = unicodedata.normalize("NFC", text)
         ends = _word_ends(text)
@@ -197,7 +193,7 @@ class Tokenizer:
         return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return for each piece of a text in Unicode form NFC where it begins and ends."""
+        """Return for each token of a text in Unicode form NFC where it begins and ends."""
         return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
     def unknown(self, text: str) -> list[str]:
