@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.scenes import render
 from regard.plots import figure as picture
 from regard.plots import grid as tiles
 from regard.plots import overlay
@@ -133,7 +133,7 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
 
 def _pair(one: dict[str, Any]) -> tuple[Tile, Tile]:
     """Show a picture with its question, and the same under the weights of the answer."""
-    picture = np.asarray(draw(one["picture"]))
+    picture = np.asarray(render(one["picture"]))
     grid = np.array(one["on cells"]).reshape(one["grid"])
     is_right = one["answer"] == one["right"]
     caption = one["answer"] if is_right else f"{one['answer']} (right: {one['right']})"

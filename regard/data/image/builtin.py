@@ -15,7 +15,7 @@ from regard.core.errors import DataError
 from regard.core.tables import near, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_folder
-from regard.data.datasets.synthetic.scenes import KINDS, draw_numbered
+from regard.data.datasets.synthetic.scenes import KINDS, render_numbered
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -210,6 +210,6 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
 
 PICTURES: dict[str, Pictures] = {
     **{name: partial(find_pictures, name) for name in COLLECTIONS},
-    **{kind: partial(draw_numbered, kind) for kind in KINDS},
+    **{kind: partial(render_numbered, kind) for kind in KINDS},
 }
 """Where numbered pictures come from, by the name that their references begin with."""

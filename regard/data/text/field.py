@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.core.logging import logger
 from regard.core.specs import TextSpec
-from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
+from regard.data.text.tokenizers import Tokenizer, TokenizerConfig, split_at
 from regard.data.text.vocabulary import train_tokenizer
 
 TOKENIZER = "{}.tokenizer.json"
@@ -75,12 +75,7 @@ class TextField:
         """Cut a sequence to `most` tokens; ends stay, and of several texts the longest gives."""
         if len(ids) <= most:
             return list(ids)
-        parts: list[list[int]] = [[]]
-        for token in ids[len(self._start) : -1]:
-            if token == self.tokenizer.eos:
-                parts.append([])
-            else:
-                parts[-1].append(token)
+        parts = split_at(ids[len(self._start) : -1], self.tokenizer.eos)
         room = max(most - len(self._start) - len(parts), 0)
         while sum(map(len, parts)) > room:
             max(parts, key=len).pop()

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.moving import draw_motion, find_motion
+from regard.data.datasets.synthetic.moving import find_motion, render_motion
 from regard.data.image.io import open_image, to_8_bits
 from regard.data.image.resize import Frame, Pixels, to_pixels
 from regard.data.media import split_numbered
@@ -24,7 +24,7 @@ MAX_FRAMES = 10_000
 
 
 def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
-    rendered = draw_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
+    rendered = render_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
     if frame.channels == 3:
         return np.ascontiguousarray(rendered.transpose(0, 3, 1, 2))  # (F, C, Y, X)
     return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in rendered])

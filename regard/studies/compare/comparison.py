@@ -8,8 +8,8 @@ from typing import Any
 
 from regard.core.device import find_device
 from regard.core.logging import logger
-from regard.data.datasets.synthetic.phrasebook import split_words
 from regard.data.example import Example
+from regard.data.text.tokenizers import split_words
 from regard.metrics.grouping import Group, by_length, by_position, by_tag
 from regard.metrics.result import Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.phrasebook.meanings import Turned, draw_turned
+from regard.data.datasets.synthetic.phrasebook.meanings import Turned, sample_turned
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import unlearned
@@ -47,7 +47,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         seed: What the models start from; the sentences are always the same.
         folder: Where their runs go; those that it already holds for this seed are taken.
     """
-    drawn = draw_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
+    drawn = sample_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
     measured, learned = drawn[:NUM_MEASURED], drawn[NUM_MEASURED + NUM_WATCHED :]
     sides = {
         "train": learned,

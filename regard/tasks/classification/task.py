@@ -266,7 +266,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
             for place, row in enumerate(batch.rows):
                 length = int(batch.source_mask[place].sum())
                 maps[row] = AttentionMap(
-                    source=self.source.tokenizer.pieces(batch.source[place, :length].tolist()),
+                    source=self.source.tokenizer.tokens(batch.source[place, :length].tolist()),
                     target=(self.labels.write(labels[row]),),
                     weights=weights[place, ..., :length].cpu().float(),
                     kind=kind,
@@ -283,7 +283,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
             ids = batch.source[place, : int(batch.source_mask[place].sum())].tolist()
             first = ids.index(self.source.tokenizer.eos) + 1
             if first < len(ids):
-                pieces = self.source.tokenizer.pieces(ids)
+                pieces = self.source.tokenizer.tokens(ids)
                 maps[row] = AttentionMap(
                     source=pieces[:first],
                     target=pieces[first:],

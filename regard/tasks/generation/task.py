@@ -394,6 +394,6 @@ class Predictor(Task[Recipe]):
         return Prediction(
             text=self.target.write(hypothesis.tokens),
             log_prob=hypothesis.log_prob,
-            tokens=self.target.tokenizer.pieces(hypothesis.tokens),
+            tokens=self.target.tokenizer.tokens(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )

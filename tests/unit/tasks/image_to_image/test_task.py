@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.scenes import render
 from regard.data.example import Example
 from regard.metrics.vision.images import decibels
 from regard.runs.folder import load
@@ -144,7 +144,7 @@ def test_baseline_of_super_resolution_is_pillows_bicubic():
     values = []
     for name in NAMES:
         small, large = (
-            Image.fromarray(np.asarray(draw(name))).resize((side, side), Image.Resampling.BICUBIC)
+            Image.fromarray(np.asarray(render(name))).resize((side, side), Image.Resampling.BICUBIC)
             for side in (6, 12)
         )
         base = np.asarray(small.resize((12, 12), Image.Resampling.BICUBIC)).transpose(2, 0, 1)
@@ -273,7 +273,7 @@ def folder(tmp_path_factory):
     """Twelve images of shapes."""
     folder = tmp_path_factory.mktemp("images")
     for number in range(12):
-        Image.fromarray(np.asarray(draw(f"shapes/0/{number}"))).save(folder / f"{number:02}.png")
+        Image.fromarray(np.asarray(render(f"shapes/0/{number}"))).save(folder / f"{number:02}.png")
     return folder
 
 

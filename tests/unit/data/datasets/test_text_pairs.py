@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets import translations
+from regard.data.datasets import text_pairs
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 
@@ -53,7 +53,7 @@ def network(monkeypatch):
         path.write_bytes(pages[url])
         return path
 
-    monkeypatch.setattr(translations, "fetch", fetch)
+    monkeypatch.setattr(text_pairs, "fetch", fetch)
     return pages
 
 
@@ -99,7 +99,7 @@ PARTS = ("train", "val", "test_2016_flickr")
 def test_multi30k_is_downloaded_with_its_own_split(network):
     for part in PARTS:
         for language, word in (("en", "Dog"), ("de", "Hund")):
-            url = f"{translations.MULTI30K_URL}{part}.{language}.gz"
+            url = f"{text_pairs.MULTI30K_URL}{part}.{language}.gz"
             network[url] = gzip.compress(f"{word} {part}.\n".encode())
     splits = find_data("multi30k")
     assert [splits.train, splits.valid, splits.test] == [

@@ -1,19 +1,17 @@
-"""Scenes as pixels: the picture, the mask of each thing, and labels on a grid."""
-
-from collections.abc import Sequence
+"""Scenes as pixels: the image, the mask of each thing, and labels on a grid."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.config import at_least
-from regard.core.keyed_random import draw as draw_numbers
+from regard.core.keyed_random import uniform
 from regard.data.datasets.synthetic.scenes.things import COLOURS, Scene, Thing
 
 SIZE = 64
 """Width and height of a picture, in pixels."""
 
 FINENESS = 4
-"""Each pixel is drawn as so many by so many, which makes edges smooth."""
+"""Each pixel is sampled so many by so many times, which makes edges smooth."""
 
 EMPTY = "."
 """The label of a cell with nothing in it."""
@@ -22,20 +20,20 @@ LETTERS: dict[str, str] = {"circle": "o", "square": "q", "triangle": "t", "star"
 
 Pixels = NDArray[np.uint8]
 Coverage = NDArray[np.float32]
-Places = NDArray[np.float64]
+Points = NDArray[np.float64]
 _NOISE = 11
-"""Keeps the draws of the noise apart from others with the same seed."""
+"""Separates the random numbers of the noise from others with the same seed."""
 
 
-def draw_scene(scene: Scene, *, size: int = SIZE) -> Pixels:
-    """Draw a scene as red, green and blue, (Y, X, 3).
+def render_scene(scene: Scene, *, size: int = SIZE) -> Pixels:
+    """Render a scene as red, green and blue, (Y, X, 3).
 
     Args:
-        scene: What to draw.
+        scene: What to render.
         size: Width and height in pixels.
     """
     at_least("size", size, 8)
-    pixels = _draw_background(scene, size)  # (Y, X, 3)
+    pixels = _render_background(scene, size)  # (Y, X, 3)
     for thing in scene.things:
         (top, left), share = _cover(thing, size)
         part = pixels[top : top + share.shape[0], left : left + share.shape[1]]
@@ -43,20 +41,12 @@ def draw_scene(scene: Scene, *, size: int = SIZE) -> Pixels:
     return np.rint(pixels).astype(np.uint8)
 
 
-def draw_scenes(scenes: Sequence[Scene], *, size: int = SIZE) -> Pixels:
-    """Draw many scenes into one array, (B, Y, X, 3)."""
-    drawn = np.empty((len(scenes), size, size, 3), np.uint8)
-    for place, scene in enumerate(scenes):
-        drawn[place] = draw_scene(scene, size=size)
-    return drawn
-
-
 def thing_masks(scene: Scene, *, size: int = SIZE) -> NDArray[np.bool_]:
     """Return which pixels each thing covers by half at the least, (things, rows, columns)."""
     masks = np.zeros((len(scene.things), size, size), bool)
-    for place, thing in enumerate(scene.things):
+    for number, thing in enumerate(scene.things):
         (top, left), share = _cover(thing, size)
-        masks[place, top : top + share.shape[0], left : left + share.shape[1]] = share >= 0.5
+        masks[number, top : top + share.shape[0], left : left + share.shape[1]] = share >= 0.5
     return masks
 
 
@@ -75,7 +65,7 @@ def cell_shares(scene: Scene, *, grid: int) -> Coverage:
 
 
 def cell_labels(scene: Scene, *, grid: int) -> str:
-    """Write which shape fills each cell of a grid: a letter a cell, rows apart by blanks.
+    """Write which shape fills each cell of a grid: a letter a cell, rows separated by spaces.
 
     A cell is a shape's if things cover it by half at the least, the one that covers most.
     """
@@ -85,13 +75,13 @@ def cell_labels(scene: Scene, *, grid: int) -> str:
     return " ".join("".join(row) for row in labels)
 
 
-def _draw_background(scene: Scene, size: int) -> NDArray[np.float32]:
+def _render_background(scene: Scene, size: int) -> NDArray[np.float32]:
     ground = scene.background
     pixels = np.full((size, size, 3), ground.level, np.float32)
     if ground.noise:
         names = (_NOISE, scene.seed, scene.number)
-        drawn = draw_numbers(names, np.arange(size), size * 3).reshape(size, size, 3)
-        pixels += ((2 * drawn - 1) * ground.noise).astype(np.float32)
+        noise = uniform(names, np.arange(size), size * 3).reshape(size, size, 3)
+        pixels += ((2 * noise - 1) * ground.noise).astype(np.float32)
     return np.clip(pixels, 0, 255)
 
 
@@ -108,7 +98,7 @@ def _cover(thing: Thing, size: int) -> tuple[tuple[int, int], Coverage]:
     return (top, left), by_pixel / np.float32(FINENESS**2)
 
 
-def _is_inside(thing: Thing, x: Places, y: Places) -> NDArray[np.bool_]:
+def _is_inside(thing: Thing, x: Points, y: Points) -> NDArray[np.bool_]:
     """Tell which points lie in a thing: (1, columns) and (rows, 1) → (rows, columns)."""
     if not thing.outline:
         return (x - thing.x) ** 2 + (y - thing.y) ** 2 <= thing.radius**2
