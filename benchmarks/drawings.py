@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from regard.attention.positions import sinusoids
 from regard.plots import figure as picture
-from regard.plots.matrix import matrices
+from regard.plots.heatmap import matrices
 
 FOLDER = Path(__file__).parent.parent / "docs"
 

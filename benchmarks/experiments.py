@@ -24,7 +24,7 @@ from regard.metrics.grouping import by_length
 from regard.metrics.text.bleu import bleu
 from regard.runs import folder as runs
 from regard.studies.compare.comparison import compare
-from regard.studies.compare.page import comparison_page
+from regard.studies.compare.rendering import comparison_page
 from regard.studies.ladder import FULL
 
 EDGES = (5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 60)

@@ -28,13 +28,13 @@ def main() -> None:
         name: read_json(arguments.out / f"{name}-{arguments.seed}" / "metrics.json")["training"]
         for name in findings.numbers
     }
-    captions = {name: drawn.caption for name, drawn in findings.pictures.items()}
+    captions = {name: drawn.caption for name, drawn in findings.plots.items()}
     made = read_json(arguments.out / RESULTS)
     write_json(
         FOLDER / "scenes.json",
         {**made, "training": training, "pictures": captions, "note": arguments.note},
     )
-    for name in findings.pictures:
+    for name in findings.plots:
         drawn = Image.open(arguments.out / f"{name}.png").convert("RGB")
         # Fewer colours keep the file small; chosen to cover all, they keep red apart from purple.
         small = drawn.quantize(method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.plots import figure as picture
-from regard.plots.roc import detection
+from regard.plots.curves import detection
 
 from .parts import Runs, making, table
 

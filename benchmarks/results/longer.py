@@ -9,7 +9,7 @@ import numpy as np
 from regard.core.files import write_text
 from regard.plots import curves, heatmap
 from regard.plots import figure as picture
-from regard.plots.labels import MAX_WIDTH
+from regard.plots.inputs import MAX_WIDTH
 
 from .parts import Runs, changes, making, plain, score, spread, table
 

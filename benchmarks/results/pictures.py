@@ -9,8 +9,8 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from regard.plots import curves
 from regard.plots import figure as picture
-from regard.plots.code_planes import planes
 from regard.plots.grid import sheet
+from regard.plots.scatter import planes
 
 from .parts import Runs, making, noted, score, spread, table
 from .pixels import tile, tiles

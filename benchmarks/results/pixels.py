@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.plots.grid import Tile
-from regard.plots.pixels import fit
+from regard.plots.inputs import fit
 
 
 def to_text(pixels: NDArray[np.uint8]) -> dict[str, Any]:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.scenes import render
+from regard.plots import figure as picture
 from regard.plots import grid as tiles
 from regard.plots import overlay
 from regard.plots.grid import Tile
-from regard.plots.pixels import fit
+from regard.plots.inputs import fit
 
 from .parts import Runs, changes, making, score, shrink, spread, table
 
@@ -115,7 +116,7 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
     for run in runs:
         shown = [tile for one in run["maps"] for tile in _pair(one)]
         file = f"visual-questions-{run['recipe']}.png"
-        tiles.save(folder / file, tiles.sheet(shown, columns=COLUMNS))
+        picture.save(folder / file, tiles.sheet(shown, columns=COLUMNS))
         shrink(folder / file)
         looked = run["maps"][0]["looked"]
         parts += [
@@ -132,7 +133,7 @@ def _maps(runs: Runs, folder: Path) -> list[str]:
 
 def _pair(one: dict[str, Any]) -> tuple[Tile, Tile]:
     """Show a picture with its question, and the same under the weights of the answer."""
-    picture = np.asarray(draw(one["picture"]))
+    picture = np.asarray(render(one["picture"]))
     grid = np.array(one["on cells"]).reshape(one["grid"])
     is_right = one["answer"] == one["right"]
     caption = one["answer"] if is_right else f"{one['answer']} (right: {one['right']})"

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from regard.core.files import write_text
-from regard.data.datasets.synthetic.moving import draw_motion, find_motion
+from regard.data.datasets.synthetic.moving import find_motion, render_motion
+from regard.plots import figure as picture
 from regard.plots import grid as tiles
 from regard.plots import heatmap, overlay
 
@@ -117,10 +118,10 @@ def _films(runs: Runs, folder: Path) -> list[str]:
         for number, one in enumerate(run.get("maps", []), start=1):
             weights = np.array(one["weights"]).reshape(-1, *one["grid"])
             num_frames = weights.shape[1]
-            frames = draw_motion(find_motion(one["video"]), num_frames=num_frames, size=SIZE)
+            frames = render_motion(find_motion(one["video"]), num_frames=num_frames, size=SIZE)
             shown = overlay.film(frames, one["words"], weights)
             file = f"video-{run['recipe']}-{number}.png"
-            tiles.save(folder / file, tiles.sheet(shown, columns=num_frames))
+            picture.save(folder / file, tiles.sheet(shown, columns=num_frames))
             shrink(folder / file)
             parts += [
                 f"`{run['recipe']}`, test video {number}, unpicked. Right: *{one['right']}*.",

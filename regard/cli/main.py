@@ -36,7 +36,7 @@ from regard.cli.model import (
 from regard.cli.model import export as exporting
 from regard.cli.model import load as importing
 from regard.core.errors import RegardError
-from regard.core.logging import speak_through
+from regard.core.logging import log_to
 
 
 class Verbs(TyperGroup):
@@ -102,7 +102,7 @@ def root(
     """Encoder–decoders with attention: train one on your own pairs, see it think, ship it."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
-    speak_through(handler, logging.DEBUG if verbose else logging.INFO)
+    log_to(handler, logging.DEBUG if verbose else logging.INFO)
     if version:
         print(regard.__version__)
         raise typer.Exit

@@ -1,1 +1,1 @@
-"""What every room may use; imports no room."""
+"""Shared by all packages: settings, errors, files, tables, devices, logging."""

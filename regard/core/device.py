@@ -33,20 +33,20 @@ def find_dtype(precision: Precision, device: torch.device) -> torch.dtype:
 
 
 def has_native_bf16(device: torch.device) -> bool:
-    """Tell whether the device multiplies bf16 matrices in hardware."""
+    """Return whether the device multiplies bf16 matrices in hardware."""
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported())
     return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
 
 
 def seed_everything(seed: int) -> None:
-    """Seed every generator that this package draws from."""
+    """Seed every random number generator of this package."""
     random.seed(seed)
     torch.manual_seed(seed)
 
 
 def describe_hardware(device: torch.device) -> str:
-    """Say in a few words what the numbers of this run were measured on."""
+    """Describe the hardware of this run in a few words."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     bf16 = ", native bf16" if has_native_bf16(device) else ""

@@ -1,32 +1,33 @@
-"""Chance that hangs on names, not on order: the same names always give the same draw.
+"""Random numbers keyed by (seed, epoch, example): the same key always gives the same numbers.
 
-A draw for an example depends on the seed, the epoch and the example's number alone. So it does not
-matter which examples share its batch, in which order they come, or whether training was resumed.
+The numbers of an example depend on the seed, the epoch and the example's number alone, not on the
+examples in its batch, their order, or whether training was resumed.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-Draws = NDArray[np.float64]
+Uniform = NDArray[np.float64]
+"""Random numbers from 0 up to 1."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
 
-def draw(names: tuple[int, ...], rows: NDArray[np.int64], num: int) -> Draws:
-    """Draw numbers evenly from 0 up to 1, `num` for each row.
+def uniform(key: tuple[int, ...], rows: NDArray[np.int64], num: int) -> Uniform:
+    """Sample uniformly from 0 up to 1, `num` numbers for each row: (B, num).
 
     Args:
-        names: What the draws hang on beside the row: a seed, an epoch, a purpose.
+        key: What the numbers depend on beside the row: a seed, an epoch, a purpose.
         rows: The numbers of examples.
         num: How many numbers a row; more of them leave the first ones as they are.
     """
-    # Sums and products are meant to run over.
+    # Sums and products are meant to overflow.
     with np.errstate(over="ignore"):
         state = _mix(np.zeros(1, np.uint64))
-        for name in names:
-            state = _mix(state ^ np.uint64(name))
+        for part in key:
+            state = _mix(state ^ np.uint64(part))
         by_row = _mix(state ^ rows.astype(np.uint64))
         columns = _mix(by_row[:, None] + _STEP * np.arange(1, num + 1, dtype=np.uint64))
     return (columns >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -1,4 +1,4 @@
-"""One logger for the whole package; only the first process speaks."""
+"""The logger of the package; only the first process logs."""
 
 import logging
 import os
@@ -7,12 +7,12 @@ logger = logging.getLogger("regard")
 
 
 def is_first_process() -> bool:
-    """Tell whether this process is the one that prints and writes files."""
+    """Return whether this process is the one that prints and writes files."""
     return os.environ.get("RANK", "0") == "0"
 
 
-def speak_through(handler: logging.Handler, level: int = logging.INFO) -> None:
-    """Send the package's messages to `handler`, replacing what was there before."""
+def log_to(handler: logging.Handler, level: int = logging.INFO) -> None:
+    """Send the package's messages to `handler` alone."""
     logger.handlers[:] = [handler]
     logger.setLevel(level if is_first_process() else logging.ERROR)
     logger.propagate = False

@@ -1,4 +1,4 @@
-"""The letters that shapes are written in, and a check for public doors."""
+"""The letters of tensor shapes, and a check of a tensor's axes."""
 
 from torch import Tensor
 
@@ -30,7 +30,7 @@ def check(name: str, tensor: Tensor, shape: str) -> None:
     Args:
         name: What the caller calls the tensor.
         tensor: Any tensor.
-        shape: Letters of the legend separated by blanks, as in `B Q D`.
+        shape: Letters of the legend separated by spaces, as in `B Q D`.
     """
     axes = shape.split()
     if tensor.dim() != len(axes):

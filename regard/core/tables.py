@@ -1,4 +1,4 @@
-"""The one lookup by name, and its one message."""
+"""Lookup of a row of a table by its name."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -10,11 +10,11 @@ Value = TypeVar("Value")
 
 
 def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
-    """Return the row called `name`, or say which names there are.
+    """Return the row called `name`, or raise an error with the known names.
 
     Args:
         table: A literal table of parts.
-        name: The row asked for.
+        name: The name of the row.
         what: What the rows are, as a setting's name: `score`, `tokenizer`.
     """
     if name not in table:

@@ -20,7 +20,7 @@ class Example:
     """Further right answers beside `target`."""
     alignment: Alignment | None = None
     """Gold links between the words of both sides, where somebody knows them; words and
-    punctuation marks count one by one, as `split_words` of the phrasebook splits them.
+    punctuation marks count one by one, as `split_words` splits them.
     Where the source is several texts, each counts as one."""
     tags: tuple[str, ...] = ()
     """Names of the phenomena in this example, for error analysis."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import near, one_of
-from regard.data.batch import Values, change_values
+from regard.data.batch import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, Field, Items
 
 
@@ -23,7 +23,7 @@ class LabelField:
         self._numbers = {name: number for number, name in enumerate(self.names)}
 
     @classmethod
-    def learn(cls, labels: Iterable[str]) -> "LabelField":
+    def fit(cls, labels: Iterable[str]) -> "LabelField":
         """Take the labels that occur, in alphabetical order."""
         names = sorted(set(labels))
         if len(names) < 2:
@@ -124,8 +124,13 @@ class LabelledBatches:
     def epoch(self, number: int, *, skip: int = 0) -> Iterator[LabelledBatch]:
         """Give the batches of an epoch, without the first `skip`."""
         for batch in self._pairs.epoch(number, skip=skip):
-            yield LabelledBatch(batch.source, batch.source_mask, batch.target[:, 0], batch.rows)
+            labels = self._labels(batch)
+            yield LabelledBatch(batch.source, batch.source_mask, labels, batch.rows)
 
     def num_batches(self, number: int) -> int:
         """Return how many batches an epoch has."""
         return self._pairs.num_batches(number)
+
+    @staticmethod
+    def _labels(batch: Batch) -> Tensor:
+        return batch.target[:, 0]

@@ -1,195 +1,213 @@
-"""What can go into a model: text, images, both, videos or sound; each is a field, all alike."""
+"""The table of modalities: all that text, images, audio, video and text with images differ in.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+A modality from outside the package needs no entry: settings with an attribute `modality` bring
+their own row, wherever settings of a source are expected.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
-from regard.core.errors import DataError
-from regard.data.audio.field import AUDIO, AudioConfig, AudioField
-from regard.data.image.field import IMAGE, ImageConfig, ImageField
-from regard.data.text.columns import SOURCE, TARGET
-from regard.data.text.field import TOKENIZER, TextField, texts_of
-from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
-from regard.data.text.vocabulary import train_tokenizer
-from regard.data.video.field import VIDEO, VideoConfig, VideoField
+from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
+from regard.data import text_image
+from regard.data.audio.field import AudioConfig, AudioField
+from regard.data.audio.files import AUDIO_FILES
+from regard.data.datasets.labelled import as_source, read_labelled, split_source
+from regard.data.decoding import keep_readable
+from regard.data.example import Example
+from regard.data.image.field import ImageConfig, ImageField
+from regard.data.image.files import IMAGE_FILES
+from regard.data.media import Medium
+from regard.data.standardize import StandardizedField
+from regard.data.text.field import TOKENIZER, TextField
+from regard.data.text.readers import read_examples, read_sources
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text_image import JoinedConfig as JoinedConfig
+from regard.data.text_image import JoinedField as JoinedField
+from regard.data.text_image import read_pair as read_pair
+from regard.data.video.field import VideoConfig, VideoField
+from regard.data.video.files import VIDEO_FILES
+
+SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig | VideoConfig
 
 
 class SourceField(Protocol):
-    """One kind of source: raw items → items with a length → padded tensors → what is read."""
+    """A source's field: raw items → items with a length → padded tensors → encoder inputs."""
 
     @property
-    def size(self) -> Any:
-        """What an encoder is built for: a number of tokens, or the shape of what else is read."""
+    def modality(self) -> str:
+        """The name of its modality."""
+
+    @property
+    def text(self) -> TextField | None:
+        """The field of the text in the source, where there is any."""
+        return None
+
+    @property
+    def spec(self) -> Any:
+        """The sizes of its tensors, which an encoder is built for."""
 
     def read_all(self, raws: Sequence[Any], /) -> list[Any]:
         """Turn raw items into items whose length is the number of positions they take."""
 
     def shorten(self, item: Any, most: int, /) -> Any:
         """Cut an item to `most` positions."""
+        return item
 
     def stack(self, items: Sequence[Any], /) -> tuple[Any, Tensor]:
         """Return items as tensors, padded, and the mask (B, S), True = a real position."""
 
     def finish(self, values: Any, /, *, is_training: bool) -> Any:
         """Return what an encoder reads, on the device the stacked values are on."""
+        return values
 
     def save(self, folder: Path, side: str, /) -> None:
-        """Write what `load_source` needs into a run folder."""
+        """Write what `Modality.load` needs into a run folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedConfig:
-    """A text and an image, read side by side."""
+class Modality:
+    """All that one kind of source differs in from the others."""
 
-    kind: Literal["joined"] = "joined"
-    """Text and image together."""
-    text: TokenizerConfig = field(default_factory=TokenizerConfig)
-    """How the text is cut into tokens."""
-    image: ImageConfig = field(default_factory=ImageConfig)
-    """What becomes of the image."""
-
-
-JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
-"""What stands in the columns of a file where a source is both: text, image and target."""
-
-SourceConfig = TokenizerConfig | ImageConfig | JoinedConfig | AudioConfig | VideoConfig
-
-
-@dataclass(frozen=True, slots=True)
-class JoinedItem:
-    """A text's token ids with an image; its length is the text's."""
-
-    text: list[int]
-    image: Any
-
-    def __len__(self) -> int:
-        return len(self.text)
-
-
-class JoinedField:
-    """A text and an image, read side by side: raw items are pairs `(text, image's reference)`."""
-
-    def __init__(self, text: TextField, image: ImageField) -> None:
-        self.text = text
-        self.image = image
-
-    @property
-    def size(self) -> tuple[int, tuple[int, int, int]]:
-        """The number of tokens and the shape of the image."""
-        return self.text.size, self.image.size
-
-    def read_all(self, raws: Sequence[Any]) -> list[JoinedItem]:
-        """Turn pairs of a text and an image's reference, or lines with both, into items."""
-        pairs = [read_pair(raw) for raw in raws]
-        texts = self.text.read_all([text for text, _ in pairs])
-        images = self.image.read_all([image for _, image in pairs])
-        return [JoinedItem(*both) for both in zip(texts, images, strict=True)]
-
-    def shorten(self, item: JoinedItem, most: int) -> JoinedItem:
-        """Cut the text to `most` tokens."""
-        return JoinedItem(self.text.shorten(item.text, most), item.image)
-
-    def stack(self, items: Sequence[JoinedItem]) -> tuple[tuple[Tensor, Tensor], Tensor]:
-        """Return token ids (B, S) with images (B, C, Y, X), and the mask (B, S) of the text."""
-        ids, mask = self.text.stack([item.text for item in items])
-        images, _ = self.image.stack([item.image for item in items])
-        return (ids, images), mask
-
-    def finish(self, values: tuple[Tensor, Tensor], *, is_training: bool) -> tuple[Tensor, Tensor]:
-        """Return token ids as they are and images in one form."""
-        ids, images = values
-        return ids, self.image.finish(images, is_training=is_training)
-
-    def save(self, folder: Path, side: str) -> None:
-        """Write both parts into a run folder."""
-        self.text.save(folder, side)
-        self.image.save(folder, side)
+    name: str
+    """Such as "image"."""
+    config: type[Any]
+    """The settings of its field."""
+    input_spec: type[Any]
+    """The sizes of its tensors; encoders are sorted by it."""
+    fit: Callable[[Any, Sequence[Any]], SourceField]
+    """Learns a field from settings and training sources: a vocabulary, or mean and deviation."""
+    load: Callable[[Path], SourceField]
+    """Loads the field from a run folder."""
+    files: tuple[str, ...]
+    """Names of the files in a run folder that the field writes."""
+    read_pairs: Callable[..., list[Example]]
+    """Reads a file of sources and targets: `(path, second, *, columns)`."""
+    read_labelled: Callable[[str, str | None], list[Example]]
+    """Reads a file, or a folder, of sources with labels."""
+    read_sources: Callable[[str], Iterable[Any]]
+    """Reads a file, a folder or a list of sources without targets."""
+    parse: Callable[[Any], Any] = lambda source: source
+    """Turns a source with a label, or a line, into what the field reads."""
+    is_name: Callable[[object], bool] = lambda source: False
+    """Whether a source is the name of an item of this modality; no file is opened."""
+    drop_unreadable: Callable[[list[Example], Any], list[Example]] = lambda examples, config: (
+        examples
+    )
+    """Drops the examples whose source cannot be read by these settings, and logs how many."""
+    merges_references: bool = False
+    """Whether held-out examples of one source become one example with several references."""
+    medium: Medium | None = None
+    """How its files are recognised, where a source is one file."""
 
 
-def learn_source(
+def _in_files(field: type[StandardizedField[Any]], medium: Medium, spec: type[Any]) -> Modality:
+    """Return the row of a modality whose sources are files of one medium."""
+    return Modality(
+        name=field.modality,
+        config=field.settings,
+        input_spec=spec,
+        fit=field.fit,
+        load=field.load,
+        files=(field.file.format("source"),),
+        read_pairs=medium.read_table,
+        read_labelled=medium.read_labelled,
+        read_sources=medium.list_references,
+        is_name=medium.is_name,
+        drop_unreadable=lambda examples, config: keep_readable(examples, config.decoder),
+        merges_references=True,
+        medium=medium,
+    )
+
+
+MODALITIES: dict[str, Modality] = {
+    "audio": _in_files(AudioField, AUDIO_FILES, AudioSpec),
+    "image": _in_files(ImageField, IMAGE_FILES, ImageSpec),
+    "video": _in_files(VideoField, VIDEO_FILES, VideoSpec),
+    "text+image": Modality(
+        name="text+image",
+        config=JoinedConfig,
+        input_spec=TextImageSpec,
+        fit=JoinedField.fit,
+        load=JoinedField.load,
+        files=(TOKENIZER.format("source"), ImageField.file.format("source")),
+        read_pairs=text_image.read_pairs,
+        read_labelled=partial(text_image.read_with_images, read=read_labelled),
+        read_sources=text_image.read_lines_with_images,
+        parse=read_pair,
+        drop_unreadable=text_image.drop_unreadable,
+    ),
+    "text": Modality(
+        name="text",
+        config=TokenizerConfig,
+        input_spec=TextSpec,
+        fit=TextField.fit,
+        load=TextField.load,
+        files=(TOKENIZER.format("source"),),
+        read_pairs=read_examples,
+        read_labelled=read_labelled,
+        read_sources=read_sources,
+        parse=lambda source: as_source(split_source(source)),
+    ),
+}
+"""By their names; text is last, because any name may be a text."""
+
+_BY_CONFIG = {modality.config: modality for modality in MODALITIES.values()}
+
+
+def modality_of(config: Any) -> Modality:
+    """Return the modality of a source's settings; those from outside the package name their own."""
+    own: Modality | None = getattr(config, "modality", None)
+    return own or _BY_CONFIG[type(config)]
+
+
+def detect_modality(examples: Sequence[Example]) -> Modality:
+    """Return the modality that the names of the first sources, most of them, belong to.
+
+    Not all of them: a file may begin with a line of headings.
+    """
+    first = [example.source for example in examples[:100]]
+    for modality in MODALITIES.values():
+        if 2 * sum(map(modality.is_name, first)) > len(first):
+            return modality
+    return MODALITIES["text"]
+
+
+def read_any_pairs(
+    path: str, second: str | None = None, *, columns: Sequence[str] = ()
+) -> list[Example]:
+    """Read a folder with a folder of files for each label, or a file of pairs, of any modality."""
+    media = [modality.medium for modality in MODALITIES.values() if modality.medium]
+    if second is None and Path(path).is_dir():
+        found = (medium for medium in media if medium.contains_items(Path(path)))
+        return next(found, IMAGE_FILES).read_label_folders(path)
+    next((medium for medium in media if medium.is_name(path)), IMAGE_FILES).check_is_table(path)
+    return read_examples(path, second, columns=columns)
+
+
+def fit_source(
     config: SourceConfig, raws: Sequence[Any], *, has_start: bool = False
 ) -> SourceField:
-    """Learn from training sources what a field needs: a vocabulary, the mean of images or sounds.
+    """Fit the field of a source to training data.
 
     Args:
         config: The settings.
-        raws: What is trained on.
+        raws: The training sources.
         has_start: Whether a text begins with the start token.
     """
-    if isinstance(config, ImageConfig):
-        return ImageField.learn(config, raws)
-    if isinstance(config, VideoConfig):
-        return VideoField.learn(config, raws)
-    if isinstance(config, AudioConfig):
-        return AudioField.learn(config, raws)
-    if isinstance(config, JoinedConfig):
-        pairs = [read_pair(raw) for raw in raws]
-        text = train_tokenizer(config.text, [text for text, _ in pairs])
-        image = ImageField.learn(config.image, [image for _, image in pairs])
-        return JoinedField(TextField(text, has_start=has_start), image)
-    texts = [part for raw in raws for part in texts_of(raw)]
-    return TextField(train_tokenizer(config, texts), has_start=has_start)
+    return _begin(modality_of(config).fit(config, raws), has_start)
 
 
 def load_source(config: SourceConfig, folder: Path, *, has_start: bool = False) -> SourceField:
-    """Open what `SourceField.save` left in a run folder."""
-    if isinstance(config, ImageConfig):
-        return ImageField.load(folder / IMAGE.format("source"))
-    if isinstance(config, VideoConfig):
-        return VideoField.load(folder / VIDEO.format("source"))
-    if isinstance(config, AudioConfig):
-        return AudioField.load(folder / AUDIO.format("source"))
-    text = TextField(Tokenizer.load(folder / TOKENIZER.format("source")), has_start=has_start)
-    if isinstance(config, JoinedConfig):
-        return JoinedField(text, ImageField.load(folder / IMAGE.format("source")))
-    return text
+    """Load the field of a source from a run folder."""
+    return _begin(modality_of(config).load(folder), has_start)
 
 
-def source_files(config: SourceConfig) -> tuple[str, ...]:
-    """Return the files in a run folder that `SourceField.save` writes."""
-    text, image = TOKENIZER.format("source"), IMAGE.format("source")
-    if isinstance(config, ImageConfig):
-        return (image,)
-    if isinstance(config, VideoConfig):
-        return (VIDEO.format("source"),)
-    if isinstance(config, AudioConfig):
-        return (AUDIO.format("source"),)
-    return (text, image) if isinstance(config, JoinedConfig) else (text,)
-
-
-def read_pair(raw: Any) -> tuple[str, str]:
-    """Return the text and the image's reference of a source; in a line, a tab parts them."""
-    parts = raw.split("\t") if isinstance(raw, str) else raw
-    if not (isinstance(parts, list | tuple) and len(parts) == 2):
-        raise DataError(
-            "A source of kind 'joined' must be a text and an image, parted by a tab, but is "
-            f"'{_shown(raw)}'. In a file, three columns are text, image and target."
-        )
-    text, image = (str(part).strip() for part in parts)
-    if not (text and image):
-        raise DataError(
-            "A source of kind 'joined' must have a text and an image, but "
-            f"{'the image' if text else 'the text'} of '{_shown(raw)}' is empty."
-        )
-    return text, image
-
-
-def _shown(raw: Any) -> str:
-    return ("\\t".join(map(str, raw)) if isinstance(raw, tuple) else str(raw))[:80]
-
-
-def describe_source(field: SourceField) -> str:
-    """Say in a few words what a model reads."""
-    parts = (field.text, field.image) if isinstance(field, JoinedField) else (field,)
-    return " with ".join(_describe(part.size) for part in parts)
-
-
-def _describe(size: Any) -> str:
-    if isinstance(size, int):
-        return f"{size:,} source tokens"
-    if len(size) == 1:
-        return f"frames of {size[0]} mel bins"
-    return f"{'videos' if len(size) == 4 else 'images'} of {' x '.join(map(str, size))}"
+def _begin(field: SourceField, has_start: bool) -> SourceField:
+    if has_start and field.text is not None:
+        field.text.add_start()
+    return field

@@ -3,7 +3,7 @@
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,10 @@ class Splits:
     test: list[Example]
     note: str
     """How it was split and from where, in one line."""
+
+    def map(self, change: Callable[[list[Example]], list[Example]]) -> "Splits":
+        """Return the splits with every side changed."""
+        return Splits(change(self.train), change(self.valid), change(self.test), self.note)
 
 
 def split_by_source(

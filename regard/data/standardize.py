@@ -1,53 +1,23 @@
-"""Mean and deviation that training data had: what images and recordings are standardised by."""
+"""Standardised fields: items of a medium, brought to the mean and deviation of training data."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.core.errors import ConfigError
+from regard.core.config import from_dict, to_dict
+from regard.core.errors import ConfigError, DataError
+from regard.core.files import read_json, write_json
+from regard.data.decoding import decode, read_items
+from regard.data.media import Array
 
-
-class Standard:
-    """A mean and a deviation for each channel or mel bin, on whatever device they are asked for.
-
-    Args:
-        mean: Of each.
-        std: Standard deviation of each.
-        num: How many there must be.
-        name: The setting that says how many.
-        num_after: Axes that come after that of the channels.
-    """
-
-    def __init__(
-        self,
-        mean: Sequence[float],
-        std: Sequence[float],
-        *,
-        num: int,
-        name: str,
-        num_after: int = 0,
-    ) -> None:
-        if not len(mean) == len(std) == num:
-            raise ConfigError(
-                f"`mean` and `std` must have `{name}` ({num}) values each, "
-                f"but have {len(mean)} and {len(std)}."
-            )
-        self.mean, self.std = tuple(mean), tuple(std)
-        self._shape = (-1, *[1] * num_after)
-        self._found: dict[torch.device, tuple[Tensor, Tensor]] = {}
-
-    def on(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return mean and deviation on a device; moving them at every step would wait for it."""
-        if device not in self._found:
-            mean, std = (
-                torch.tensor(values, device=device).view(self._shape)
-                for values in (self.mean, self.std)
-            )
-            self._found[device] = mean, std
-        return self._found[device]
+Config = TypeVar("Config", bound=Any)
+"""Settings with the properties `spec`, sizes of tensors, and `decoder`, items → arrays."""
 
 
 def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float], list[float]]:
@@ -60,3 +30,126 @@ def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float
     mean, square = moments
     std = np.sqrt(np.maximum(square - mean**2, least**2))
     return mean.round(6).tolist(), std.round(6).tolist()
+
+
+class StandardizedField(ABC, Generic[Config]):
+    """Items of a medium as one side of an example.
+
+    An item is an array whose length is the number of positions that it takes.
+    """
+
+    modality: ClassVar[str]
+    text: ClassVar[None] = None
+    settings: ClassVar[type[Any]]
+    """The class of the settings."""
+    file: ClassVar[str]
+    """The file in a run folder with settings, mean and deviation; `{}` is the side."""
+    channels: ClassVar[str] = "channels"
+    """The setting that says how many means there are."""
+    num_after: ClassVar[int] = 2
+    """Axes after that of the channels."""
+    num_samples: ClassVar[int]
+    """Items from which mean and deviation are computed, at most."""
+    min_deviation: ClassVar[float] = 0.01
+    """Items that are all alike must not be blown up."""
+
+    def __init__(self, config: Config, mean: Sequence[float], std: Sequence[float]) -> None:
+        """Build a field.
+
+        Args:
+            config: How items are read.
+            mean: Of each channel; in images, black is 0 and white is 1.
+            std: Standard deviation of each channel, likewise.
+        """
+        self.config = config
+        num = getattr(config, self.channels)
+        if not len(mean) == len(std) == num:
+            raise ConfigError(
+                f"`mean` and `std` must have `{self.channels}` ({num}) values each, "
+                f"but have {len(mean)} and {len(std)}."
+            )
+        self.mean, self.std = tuple(mean), tuple(std)
+        self._statistics: dict[torch.device, tuple[Tensor, Tensor]] = {}
+
+    @classmethod
+    def fit(cls, config: Config, references: Sequence[str]) -> Self:
+        """Return a field with the mean and the deviation of training items.
+
+        Args:
+            config: How items are read.
+            references: The training items. Of many, a sample is measured.
+        """
+        decoder = config.decoder
+        if not references:
+            raise DataError(f"There is no {decoder.medium.name} to learn from.")
+        order = np.random.default_rng(0).permutation(len(references))
+        chosen = [references[row] for row in order[: cls.num_samples]]
+        # What is cached is decoded as a whole, since it will be read as a whole.
+        decoded = decode(references if decoder.row else chosen, decoder)
+        if decoded.failures:
+            raise DataError(next(iter(decoded.failures.values())))
+        sums, num = np.zeros((2, getattr(config, cls.channels))), 0
+        for reference in chosen:
+            values, weight = cls.moments(decoded.arrays[reference])
+            sums += values
+            num += weight
+        return cls(config, *from_moments(sums / num, cls.min_deviation))
+
+    @staticmethod
+    @abstractmethod
+    def moments(item: Array) -> tuple[Any, int]:
+        """Return sums, or means, of values and of their squares by channel, and their weight."""
+
+    @property
+    def spec(self) -> Any:
+        """The sizes of the tensors, which an encoder is built for."""
+        return self.config.spec
+
+    def read_all(self, references: Sequence[str]) -> list[Array]:
+        """Read items, each once however often it is named."""
+        return read_items(references, self.config.decoder)
+
+    def stack(self, items: Sequence[Array]) -> tuple[Tensor, Tensor]:
+        """Put items together that take one position each.
+
+        Returns:
+            The values (B, ...), still in 8 bits, and the mask (B, 1), all True.
+        """
+        return torch.from_numpy(np.concatenate(items)), torch.ones(len(items), 1, dtype=torch.bool)
+
+    def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
+        """Turn stacked values into what an encoder takes, on the device where they are.
+
+        Args:
+            values: As `stack` returns them.
+            is_training: Whether they may be augmented.
+        """
+        return self.standardise(values.float() / 255)
+
+    def standardise(self, values: Tensor) -> Tensor:
+        """Bring values to mean 0 and deviation 1."""
+        mean, std = self.statistics(values.device)
+        return (values - mean) / std
+
+    def statistics(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Return mean and deviation on a device; moving them at every step would wait for it."""
+        if device not in self._statistics:
+            shape = (-1, *[1] * self.num_after)
+            mean, std = (torch.tensor(values, device=device) for values in (self.mean, self.std))
+            self._statistics[device] = mean.view(shape), std.view(shape)
+        return self._statistics[device]
+
+    def shorten(self, item: Array, most: int) -> Array:
+        """Return an item as it is: it takes one position."""
+        return item
+
+    def save(self, folder: Path, side: str) -> None:
+        """Write settings, mean and deviation into a run folder."""
+        value = {"config": to_dict(self.config), "mean": self.mean, "std": self.std}
+        write_json(folder / self.file.format(side), value)
+
+    @classmethod
+    def load(cls, folder: Path, side: str = "source") -> Self:
+        """Read what `save` wrote."""
+        value = read_json(folder / cls.file.format(side))
+        return cls(from_dict(cls.settings, value["config"]), value["mean"], value["std"])

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from regard.plots.grid import COLUMNS, Tile
+from regard.plots.inputs import check_image, fit
 from regard.plots.overlay import film, strip
-from regard.plots.pixels import check_image, fit
 from regard.tasks.prediction import AttentionMap, Picture
 
 

@@ -74,7 +74,7 @@ class Reader:
     @property
     def reads_text(self) -> bool:
         """Whether sources are texts alone."""
-        return isinstance(self.field, TextField)
+        return self.field.modality == "text"
 
     def read(self, sources: Sequence[Any]) -> Iterator[Read]:
         """Cut sources into batches of similar length; `rows` says which is which."""

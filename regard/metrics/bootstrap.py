@@ -1,6 +1,6 @@
-"""How sure a measured number is: the same measure on test sets drawn anew from its sentences."""
+"""Bootstrap confidence intervals: the same metric on test sets resampled from its sentences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +9,15 @@ from regard.core.config import at_least
 from regard.metrics.result import Result
 
 SEED = 12345
-"""Seed of the drawing, sacrebleu's."""
+"""Seed of the resampling, sacrebleu's."""
 
 
-def draws(
+def resamples(
     num_sentences: int, num_bootstrap: int, *, seed: int = SEED
 ) -> Iterator[NDArray[np.intp]]:
-    """Draw test sets with replacement; yield for each how often every sentence is in it.
+    """Sample test sets with replacement; yield for each how often every sentence is in it.
 
-    Efron 1979; Koehn 2004. The samples are those that sacrebleu draws from the same seed.
+    Efron 1979; Koehn 2004. The samples are those of sacrebleu with the same seed.
     """
     generator = np.random.default_rng(seed)
     for _ in range(num_bootstrap):
@@ -25,17 +25,43 @@ def draws(
         yield np.bincount(rows, minlength=num_sentences)
 
 
-def interval_of(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """Return what the middle 95 % of resampled values lie between."""
+def percentile_interval(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """Return the ends of the middle 95 % of resampled values."""
     ordered = np.sort(values)
     outside = len(ordered) // 40
     return float(ordered[outside]), float(ordered[-1 - outside])
 
 
+def bootstrap_interval(
+    score: Callable[[NDArray[np.intp]], float],
+    num_sentences: int,
+    num_bootstrap: int,
+    *,
+    seed: int = SEED,
+) -> tuple[float, float] | None:
+    """Return the 95 % confidence interval of a score; None without resamples.
+
+    Args:
+        score: Computes the score of a test set from how often it has each sentence.
+        num_sentences: Number of sentences.
+        num_bootstrap: Number of resamples; 0 means no interval.
+        seed: Seed of the resampling.
+    """
+    at_least("num_bootstrap", num_bootstrap, 0)
+    samples = resamples(num_sentences, num_bootstrap, seed=seed)
+    values = [score(times) for times in samples]
+    return percentile_interval(values) if values else None
+
+
+def with_resampling(signature: str, num_bootstrap: int, unit: str = "") -> str:
+    """Return a signature that names the resampling, if there is one."""
+    return f"{signature}|bs:{num_bootstrap}{unit}|seed:{SEED}" if num_bootstrap else signature
+
+
 def ratio(
     name: str,
     parts: Sequence[float],
-    wholes: Sequence[float],
+    wholes: Sequence[float] | None = None,
     *,
     signature: str,
     num_bootstrap: int,
@@ -47,24 +73,21 @@ def ratio(
     Args:
         name: What papers call it.
         parts: For each sentence what counts: its edits, its score, 1 if it is right.
-        wholes: For each sentence what it counts among: its length, or 1. A sample whose wholes
-            are all 0 counts as one of 1.
+        wholes: For each sentence what it counts among, such as its length; 1 if not given. A
+            sample whose wholes are all 0 counts as one of 1.
         signature: How it was measured, without the resampling.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
         scale: The unit: 100 for percent.
         detail: The numbers behind the value.
     """
-    at_least("num_bootstrap", num_bootstrap, 0)
-    interval = None
-    if num_bootstrap:
-        signature += f"|bs:{num_bootstrap}|seed:{SEED}"
-        counts = np.array([parts, wholes], dtype=float)
-        sums = np.array([counts @ drawn for drawn in draws(len(parts), num_bootstrap)])
-        interval = interval_of(scale * sums[:, 0] / np.maximum(sums[:, 1], 1))
-    return Result(
-        name=name,
-        value=scale * sum(parts) / sum(wholes),
-        signature=signature,
-        interval=interval,
-        detail=detail or {},
-    )
+    wholes = [1] * len(parts) if wholes is None else wholes
+    counts = np.array([parts, wholes], dtype=float)
+
+    def score(times: NDArray[np.intp]) -> float:
+        part, whole = counts @ times
+        return float(scale * part / max(whole, 1))
+
+    interval = bootstrap_interval(score, len(parts), num_bootstrap)
+    value = scale * sum(parts) / sum(wholes)
+    signature = with_resampling(signature, num_bootstrap)
+    return Result(name, value, signature, interval, detail or {})

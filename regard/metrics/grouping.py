@@ -1,4 +1,4 @@
-"""The same measure on parts of a test set: by length, by phenomenon, by place in the sentence."""
+"""Metrics on parts of a test set: by length, by tag, by position in the sentence."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.result import Measure, Result, check_references
+from regard.metrics.result import Metric, References, Result, Texts, check_references
 from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu
 from regard.metrics.text.units import UNITS, Unit
@@ -31,12 +31,12 @@ class Group:
 
 def by_length(
     sources: Sequence[str | tuple[str, ...]],
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
     unit: Unit = "word",
     edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
-    measures: Mapping[str, Measure] | None = None,
+    measures: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
     """Measure sentences of similar length together, short ones first; empty groups are left out.
 
@@ -72,10 +72,10 @@ def by_length(
 
 def by_tag(
     tags: Sequence[Sequence[str]],
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
-    measures: Mapping[str, Measure] | None = None,
+    measures: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
     """Measure sentences with the same tag together, tags in alphabetical order.
 
@@ -112,26 +112,19 @@ def by_position(hits: Sequence[Sequence[bool]], *, num_parts: int = 10) -> list[
     right = sum(np.repeat(row, num_parts).reshape(num_parts, -1).sum(axis=1) for row in filled)
     num_words = sum(map(len, filled))
     edges = np.linspace(0, 100, num_parts + 1)
+    signature = "unit:word|average:corpus|position:relative"
     return [
         Group(
             name=f"{low:.0f}–{high:.0f} %",
             count=len(filled),
-            results={"accuracy": _share(float(value), num_words)},
+            results={"accuracy": Result("accuracy", 100 * float(value) / num_words, signature)},
             place=float(low + high) / 2,
         )
         for low, high, value in zip(edges, edges[1:], np.atleast_1d(right), strict=False)
     ]
 
 
-def _share(num_right: float, num_words: int) -> Result:
-    return Result(
-        name="accuracy",
-        value=100 * num_right / num_words,
-        signature="unit:word|average:corpus|position:relative",
-    )
-
-
-def _check_length(name: str, values: Sequence[object], hypotheses: Sequence[str]) -> None:
+def _check_length(name: str, values: Sequence[object], hypotheses: Texts) -> None:
     if len(values) != len(hypotheses):
         raise DataError(
             f"`{name}` and `hypotheses` must have equal length, "
@@ -148,17 +141,16 @@ def _length_names(edges: Sequence[int]) -> list[str]:
 
 def _measure(
     members: Mapping[str, Sequence[int]],
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
-    measures: Mapping[str, Measure],
+    measures: Mapping[str, Metric],
 ) -> list[Group]:
     groups = []
     for name, rows in members.items():
         if not rows:
             continue
-        chosen = [hypotheses[row] for row in rows]
-        answers = [references[row] for row in rows]
-        results = {key: measure(chosen, answers) for key, measure in measures.items()}
+        sides = [hypotheses[row] for row in rows], [references[row] for row in rows]
+        results = {key: measure(*sides) for key, measure in measures.items()}
         groups.append(Group(name, len(rows), results))
     return groups

@@ -1,10 +1,17 @@
-"""What a metric returns, and the check at the door of every metric."""
+"""Result of a metric, and the check of the inputs of every metric."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from regard.core.config import to_dict
 from regard.core.errors import DataError
+
+Texts = Sequence[str]
+"""One hypothesis per sentence."""
+
+References = Sequence[Sequence[str]]
+"""For each hypothesis its references; their number may differ."""
 
 
 @dataclass(frozen=True)
@@ -24,15 +31,9 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold; what is absent is left out."""
-        values: dict[str, Any] = {
-            "name": self.name,
-            "value": self.value,
-            "signature": self.signature,
-        }
-        if self.interval is not None:
-            values["interval"] = list(self.interval)
-        if self.detail:
-            values["detail"] = dict(self.detail)
+        values = to_dict(self)
+        if not self.detail:
+            del values["detail"]
         return values
 
     def __str__(self) -> str:
@@ -44,21 +45,17 @@ class Result:
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
-class Measure(Protocol):
+class Metric(Protocol):
     """Hypotheses and, for each of them, its references → Result."""
 
     def __call__(
-        self,
-        hypotheses: Sequence[str],
-        references: Sequence[Sequence[str]],
-        *,
-        num_bootstrap: int = 0,
+        self, hypotheses: Texts, references: References, *, num_bootstrap: int = 0
     ) -> Result:
         """Measure; with resamples there is a 95 % confidence interval, named in the signature."""
         ...
 
 
-def check_references(hypotheses: Sequence[object], references: Sequence[Sequence[str]]) -> None:
+def check_references(hypotheses: Sequence[object], references: References) -> None:
     """Raise a `DataError` unless there are hypotheses and each has a list of references."""
     if not hypotheses:
         raise DataError("`hypotheses` must hold at least one sentence, but is empty.")

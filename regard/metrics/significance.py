@@ -1,21 +1,20 @@
-"""Is one system better than another, or is it chance? Paired bootstrap over sacrebleu's counts."""
+"""Significance of the difference of two systems: paired bootstrap over sacrebleu's counts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
-from regard.core.config import at_least
+from regard.core.config import at_least, to_dict
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.metrics.bootstrap import SEED, draws, interval_of
-from regard.metrics.result import check_references
+from regard.metrics.bootstrap import SEED, percentile_interval, resamples
+from regard.metrics.result import References, Texts, check_references
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
 """The metrics whose differences can be tested, as `regard.metrics.text.bleu` measures them."""
@@ -38,19 +37,13 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""
-        return {
-            "name": self.name,
-            "value": self.value,
-            "interval": list(self.interval),
-            "p_value": self.p_value,
-            "signature": self.signature,
-        }
+        return to_dict(self)
 
 
 def paired_bootstrap(
-    baseline: Sequence[str],
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    baseline: Texts,
+    hypotheses: Texts,
+    references: References,
     *,
     metric: str = "bleu",
     num_samples: int = 1000,
@@ -75,9 +68,9 @@ def paired_bootstrap(
 
 
 def paired_bootstrap_of_runs(
-    baselines: Sequence[Sequence[str]],
-    systems: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
+    baselines: Sequence[Texts],
+    systems: Sequence[Texts],
+    references: References,
     *,
     metric: str = "bleu",
     num_samples: int = 1000,
@@ -106,20 +99,23 @@ def paired_bootstrap_of_runs(
                 "`baseline` and `hypotheses` must have equal length, "
                 f"but there are {len(baseline):,} and {len(hypotheses):,}."
             )
-        counts = [
-            np.array(measure._extract_corpus_statistics(answers, streams))
-            for answers in (baseline, hypotheses)
+        before, after = (
+            np.array(measure._extract_corpus_statistics(texts, streams))
+            for texts in (baseline, hypotheses)
+        )
+        every = np.ones(len(after), dtype=np.intp)
+        differences = [
+            _score(measure, times @ after) - _score(measure, times @ before)
+            for times in chain([every], resamples(len(after), num_samples, seed=seed))
         ]
-        before, after = (measure._compute_score_from_stats(sums.sum(axis=0)) for sums in counts)
-        values.append(float(after.score - before.score))
-        resampled.append(_resample(measure, *counts, num_samples=num_samples, seed=seed))
-    value, differences = float(np.mean(values)), np.mean(resampled, axis=0)
-    spread = np.abs(differences)
-    num_by_chance = int((spread - spread.mean() >= abs(value)).sum())
+        values.append(differences[0])
+        resampled.append(differences[1:])
+    value, spread = float(np.mean(values)), np.mean(resampled, axis=0)
+    num_by_chance = int((np.abs(spread) - np.abs(spread).mean() >= abs(value)).sum())
     return Difference(
-        name=after.name,
+        name=measure._compute_score_from_stats(after.sum(axis=0)).name,
         value=value,
-        interval=interval_of(differences),
+        interval=percentile_interval(spread),
         # One more on both sides: the test set itself is a sample, and no p-value is zero.
         p_value=(num_by_chance + 1) / (num_samples + 1),
         signature=f"test:paired bootstrap|samples:{num_samples}|seed:{seed}|ties:chance",
@@ -128,18 +124,3 @@ def paired_bootstrap_of_runs(
 
 def _score(measure: Metric, counts: Any) -> float:
     return float(measure._compute_score_from_stats(counts).score)
-
-
-def _resample(
-    measure: Metric,
-    baseline: NDArray[Any],
-    system: NDArray[Any],
-    *,
-    num_samples: int,
-    seed: int,
-) -> NDArray[Any]:
-    """Return the difference between two systems on every resample of their sentences."""
-    samples = draws(len(system), num_samples, seed=seed)
-    return np.array(
-        [_score(measure, drawn @ system) - _score(measure, drawn @ baseline) for drawn in samples]
-    )

@@ -1,6 +1,6 @@
 """Every measure of hypotheses against references, by the name a recipe uses."""
 
-from regard.metrics.result import Measure
+from regard.metrics.result import Metric
 from regard.metrics.text.accuracy import accuracy, word_errors
 from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, ter
 from regard.metrics.text.diversity import distinct1, distinct2
@@ -10,7 +10,7 @@ from regard.metrics.text.rouge import rouge1, rouge2, rouge_char, rouge_l
 from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4
 from regard.metrics.vision.cider import cider
 
-METRICS: dict[str, Measure] = {
+METRICS: dict[str, Metric] = {
     "bleu": bleu,
     "bleu_char": bleu_char,
     "bleu_ja": bleu_ja,

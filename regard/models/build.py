@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from regard.core.errors import ConfigError
+from regard.core.specs import InputSpec, TextSpec
 from regard.models.decoders import DECODERS, DecoderConfig
 from regard.models.decoders.bahdanau import BahdanauDecoderConfig
 from regard.models.decoders.prefix_lm import PrefixDecoderConfig
@@ -14,7 +15,6 @@ from regard.models.encoders import (
     EmbeddingEncoderConfig,
     EncoderConfig,
     RnnEncoderConfig,
-    SourceSize,
     TokenEncoderConfig,
     build_encoder,
     check_unpooled,
@@ -104,15 +104,15 @@ class ModelConfig:
 
 
 def build_model(
-    config: ModelConfig, *, source_size: SourceSize, target_vocab_size: int
+    config: ModelConfig, *, source: InputSpec, target_vocab_size: int
 ) -> EncoderDecoder:
     """Build the model that the settings describe, with fresh weights."""
-    encoder = build_encoder(config.encoder, source_size)
+    encoder = build_encoder(config.encoder, source)
     decoder = DECODERS[type(config.decoder)](
         config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
     )
     if isinstance(config.copying, PointerConfig):
-        _check_joint(source_size, target_vocab_size)
+        _check_joint(source, target_vocab_size)
         decoder = PointerDecoder(decoder, config.copying, memory_dim=encoder.memory_dim)
     has_ctc = isinstance(config.ctc, CtcHeadConfig)
     ctc = CtcHead(encoder.memory_dim, target_vocab_size) if has_ctc else None
@@ -125,11 +125,12 @@ def build_model(
     return model
 
 
-def _check_joint(source_size: SourceSize, target_vocab_size: int) -> None:
-    if source_size != target_vocab_size:
+def _check_joint(source: InputSpec, target_vocab_size: int) -> None:
+    assert isinstance(source, TextSpec)  # only encoders of text allow copying
+    if source.vocab_size != target_vocab_size:
         raise ConfigError(
             "`copying` needs one joint vocabulary, but source and target have "
-            f"{source_size:,} and {target_vocab_size:,} tokens. Set `data.is_joint` to true."
+            f"{source.vocab_size:,} and {target_vocab_size:,} tokens. Set `data.is_joint` to true."
         )
 
 

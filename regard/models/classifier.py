@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from regard.core.config import within
 from regard.core.errors import ConfigError
 from regard.core.module import Module
+from regard.core.specs import InputSpec
 from regard.core.tables import pick
 from regard.models.encoders import (
     ImageEncoderConfig,
     SoundEncoderConfig,
-    SourceSize,
     TextImageEncoderConfig,
     TokenEncoderConfig,
     TransformerEncoderConfig,
@@ -71,8 +71,7 @@ class Classifier(Module):
 
     Args:
         config: The settings.
-        source_size: Number of tokens; channels, rows and columns of the images; or both; or mel
-            bins.
+        source: The sizes of the source's tensors.
         num_labels: Number of labels.
         separator: The token that ends a text.
     """
@@ -82,13 +81,13 @@ class Classifier(Module):
     def __init__(
         self,
         config: ClassifierConfig,
-        source_size: SourceSize,
+        source: InputSpec,
         num_labels: int,
         *,
         separator: int = 3,
     ) -> None:
         super().__init__()
-        self.encoder = build_encoder(config.encoder, source_size)
+        self.encoder = build_encoder(config.encoder, source)
         dim = self.encoder.memory_dim
         self.pooling = pick(POOLINGS, config.pooling, "pooling")(dim, separator)
         self.hidden = nn.Linear(dim, dim) if config.has_hidden else None

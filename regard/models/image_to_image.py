@@ -8,11 +8,11 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.core.module import Module
+from regard.core.specs import ImageSpec, VideoSpec
 from regard.models.encoders import (
     BottleneckEncoderConfig,
     ImageEncoderConfig,
     ResnetEncoderConfig,
-    SourceSize,
     VideoEncoderConfig,
     build_encoder,
 )
@@ -20,7 +20,6 @@ from regard.models.generators import (
     GENERATORS,
     ConvolutionGeneratorConfig,
     GeneratorConfig,
-    ImageShape,
 )
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
@@ -63,22 +62,22 @@ class ImageToImage(Module):
 
     Args:
         config: The settings.
-        source_size: Channels, rows and columns of the source; before them a video's frames.
-        target_size: Channels, rows and columns of the target.
+        source: The sizes of the source.
+        target: The sizes of the target.
     """
 
     def __init__(
-        self, config: ImageToImageConfig, source_size: SourceSize, target_size: ImageShape
+        self, config: ImageToImageConfig, source: ImageSpec | VideoSpec, target: ImageSpec
     ) -> None:
         super().__init__()
         self.is_residual = config.is_residual
-        self.encoder = build_encoder(config.encoder, source_size)
-        self.layout, self.num_cells = self._measure(source_size)
+        self.encoder = build_encoder(config.encoder, source)
+        self.layout, self.num_cells = self._measure(source)
         self.generator = GENERATORS[type(config.generator)](
             config.generator,
             memory_dim=self.encoder.memory_dim,
             layout=self.layout,
-            shape=target_size,
+            shape=target.shape,
         )
         initialise(self, config.init)
 
@@ -106,12 +105,11 @@ class ImageToImage(Module):
         assert base is not None
         return base + drawn
 
-    def _measure(self, source_size: SourceSize) -> tuple[tuple[int, ...] | None, int]:
+    def _measure(self, source: ImageSpec | VideoSpec) -> tuple[tuple[int, ...] | None, int]:
         """Return the layout of every memory, and its number of positions."""
-        assert isinstance(source_size, tuple)
         was_training = self.encoder.training
         self.encoder.eval()
         with torch.no_grad():
-            memory = self.encoder(torch.zeros(1, *source_size), torch.ones(1, 1, dtype=torch.bool))
+            memory = self.encoder(torch.zeros(1, *source.shape), torch.ones(1, 1, dtype=torch.bool))
         self.encoder.train(was_training)
         return memory.layout, memory.states.shape[1]

@@ -8,6 +8,7 @@ from torch.nn.functional import gelu, linear
 
 from regard.core.config import all_at_least
 from regard.core.module import Module
+from regard.core.specs import TextSpec
 from regard.models.encoders import (
     TEXT_ENCODERS,
     BertEncoderConfig,
@@ -141,7 +142,7 @@ class MaskedModel(Module):
 
     def __init__(self, config: MaskedModelConfig, vocab_size: int) -> None:
         super().__init__()
-        self.encoder = TEXT_ENCODERS[type(config.encoder)](config.encoder, vocab_size)
+        self.encoder = TEXT_ENCODERS[type(config.encoder)](config.encoder, TextSpec(vocab_size))
         dim, embedding = self.encoder.memory_dim, self.encoder.embedding
         epsilon = getattr(config.encoder, "norm_epsilon", EPSILON)
         self.head = MaskedHead(dim, embedding, norm_epsilon=epsilon)

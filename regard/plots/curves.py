@@ -1,37 +1,41 @@
-"""Curves and bars: loss over steps, scores over lengths, data or compute, scores per group."""
+"""Curves, bars, histograms: loss over steps, scores over lengths or data, ROC curves."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
+from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.plots.figure import COLOURS, style, to_svg
-from regard.plots.labels import clean
+from regard.plots.figure import COLOURS, colour, style, to_svg
+from regard.plots.inputs import clean
 
 Points = Sequence[tuple[float, float]]
 """Pairs of x and y."""
 
 _LEGEND_COLUMNS = 4
 _MARKERS = "os^Dv*"
-# Once the colours are used up, dashes tell the lines apart.
+# Dashes distinguish lines once the colours are used up.
 _DASHES = ("-", "--", ":")
 # Beyond this, marks would hide the line they stand on.
 _MAX_MARKS = 40
 _MANY_POWERS = 3e3
+_NUM_BINS = 50
+_SIDE = 3.6
 
 
 def loss_curve(
     journal: Sequence[Mapping[str, Any]], *, score: str = "bleu", title: str = ""
 ) -> Figure:
-    """Draw training loss, validation loss and a validation score over steps.
+    """Plot training loss, validation loss and a validation score over steps.
 
     Args:
         journal: Rows with `kind` ("train" or "valid"), `step` and values such as `loss`.
-        score: The name of the score in validation rows; without any, only losses are drawn.
+        score: The name of the score in validation rows; without any, only losses are plotted.
         title: A line above the curves.
     """
     losses = {
@@ -61,17 +65,17 @@ def lines(
     dots: Mapping[str, Points] | None = None,
     shaded: tuple[str, float, float] | None = None,
 ) -> Figure:
-    """Draw one line per series, with a legend if there are several.
+    """Plot one line per series, with a legend if there are several.
 
     Args:
         series: Points by name. Points that are not finite are left out.
         x_label: What x counts.
         y_label: What y measures.
-        title: A line above the drawing.
+        title: A line above the plot.
         right: Further series, measured on an axis of their own on the right.
         right_label: What that axis measures.
-        dots: Points by name that no line joins, such as what the lines were fitted to.
-        shaded: A name and the two ends of a stretch of x that stands out, such as what was trained.
+        dots: Points by name without a line, such as the data of a fit.
+        shaded: A name and the two ends of a range of x to highlight, such as the trained lengths.
     """
     right, dots = right or {}, dots or {}
     if not any(map(_finite, [*series.values(), *right.values()])):
@@ -104,13 +108,13 @@ def lines(
 
 
 def scaling(series: Mapping[str, Points], *, x_label: str, y_label: str, title: str = "") -> Figure:
-    """Draw what more data or more compute brings: one line per series over powers of ten.
+    """Plot one line per series over data or compute on a logarithmic axis.
 
     Args:
         series: Points by name; x is a number of examples or of operations, above zero.
         x_label: What x counts.
         y_label: What y measures.
-        title: A line above the drawing.
+        title: A line above the plot.
     """
     least = min((x for points in series.values() for x, _ in points), default=1)
     if least <= 0:
@@ -119,21 +123,21 @@ def scaling(series: Mapping[str, Points], *, x_label: str, y_label: str, title: 
     axes = figure.axes[0]
     axes.set_xscale("log")
     low, high = axes.get_xlim()
-    # Within a few powers of ten, 2 and 5 are told, too: 1k, 2k, 5k, 10k.
-    told = (1.0, 2.0, 5.0) if high / low < _MANY_POWERS else (1.0,)
-    axes.xaxis.set_major_locator(LogLocator(subs=told))
+    # Within a few powers of ten, 2 and 5 have ticks, too: 1k, 2k, 5k, 10k.
+    ticks = (1.0, 2.0, 5.0) if high / low < _MANY_POWERS else (1.0,)
+    axes.xaxis.set_major_locator(LogLocator(subs=ticks))
     axes.xaxis.set_major_formatter(EngFormatter(sep="\N{HAIR SPACE}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
 def bars(values: Mapping[str, float], *, x_label: str = "", title: str = "") -> Figure:
-    """Draw one horizontal bar per name, the first on top, each with its value.
+    """Plot one horizontal bar per name, the first on top, each with its value.
 
     Args:
         values: Lengths by name.
         x_label: What the lengths measure.
-        title: A line above the drawing.
+        title: A line above the plot.
     """
     if not values:
         raise DataError("There is nothing to draw: `values` must hold at least one bar.")
@@ -153,6 +157,40 @@ def bars(values: Mapping[str, float], *, x_label: str = "", title: str = "") -> 
     return figure
 
 
+def detection(
+    numbers: Mapping[str, ArrayLike],
+    curves: Mapping[str, Points],
+    *,
+    x_label: str,
+    threshold: float | None = None,
+) -> Figure:
+    """Plot the distribution of errors per group, and ROC curves of the anomaly detectors.
+
+    Args:
+        numbers: For each group the error of each of its items, (B,).
+        curves: The ROC curve of each detector.
+        x_label: What the errors are.
+        threshold: Above it an item counts as an anomaly.
+    """
+    groups = {name: np.asarray(values, np.float64) for name, values in numbers.items()}
+    if not groups or not all(map(len, groups.values())):
+        raise DataError("There is nothing to draw: every group must hold at least one number.")
+    with style():
+        figure = Figure(figsize=(2.8 * _SIDE, _SIDE), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+        _histogram(left, groups, threshold)
+        left.set(xlabel=clean(x_label), ylabel="share of a group")
+        for number, (name, points) in enumerate(curves.items()):
+            alarms, found = zip(*points, strict=True)
+            right.plot(alarms, found, color=colour(number), lw=1.8, label=clean(name))
+        right.plot([0, 1], [0, 1], ":", color=COLOURS[-1], lw=1, label="chance")
+        right.set(xlabel="false alarms", ylabel="odd items found", aspect="equal")
+        right.set(xlim=(0, 1), ylim=(0, 1.01))
+        right.grid()
+        right.legend(loc="lower right")
+    return figure
+
+
 def _column(journal: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
     return [(row["step"], row[key]) for row in journal if row.get("kind") == kind and key in row]
 
@@ -161,14 +199,17 @@ def _finite(points: Points) -> list[tuple[float, float]]:
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
+def _columns(points: Points) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]
+
+
 def _line(axes: Axes, number: int, points: Points) -> Any:
     kept = _finite(points)
     has_marks = len(kept) <= _MAX_MARKS
     (line,) = axes.plot(
-        [x for x, _ in kept],
-        [y for _, y in kept],
+        *_columns(kept),
         _DASHES[number // len(COLOURS) % len(_DASHES)],
-        color=COLOURS[number % len(COLOURS)],
+        color=colour(number),
         linewidth=1.8,
         marker=_MARKERS[number % len(_MARKERS)] if has_marks else None,
         markersize=4,
@@ -177,17 +218,32 @@ def _line(axes: Axes, number: int, points: Points) -> Any:
 
 
 def _dots(axes: Axes, points: Points) -> Any:
-    kept = _finite(points)
-    # The last colour is grey: dots are what was there before the lines.
-    return axes.scatter(
-        [x for x, _ in kept], [y for _, y in kept], s=16, color=COLOURS[-1], alpha=0.7, linewidths=0
-    )
+    # The last colour is grey: dots are the data behind the lines.
+    columns = _columns(_finite(points))
+    return axes.scatter(*columns, s=16, color=COLOURS[-1], alpha=0.7, linewidths=0)
 
 
 def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:
     if title:
         pad = 12 + 17 * num_legend_rows
         axes.set_title(clean(title), loc="left", fontweight="bold", pad=pad)
+
+
+def _histogram(
+    axes: Axes, groups: Mapping[str, NDArray[np.float64]], threshold: float | None
+) -> None:
+    # The last bin takes the few that lie far beyond.
+    everything = np.concatenate(list(groups.values()))
+    low, high = everything.min(), max(np.quantile(everything, 0.995), threshold or -np.inf)
+    edges = np.linspace(low, high if high > low else low + 1, _NUM_BINS + 1)
+    for number, (name, values) in enumerate(groups.items()):
+        heights = np.histogram(values.clip(edges[0], edges[-1]), edges)[0] / len(values)
+        shade = colour(number)
+        axes.stairs(heights, edges, fill=True, alpha=0.45, color=shade, label=clean(name))
+    if threshold is not None:
+        axes.axvline(threshold, color=COLOURS[-1], ls="--", label=f"threshold {threshold:.3g}")
+    # Above: bars may be anywhere.
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(groups) + 1)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Figures of matplotlib as files: one look, one way to SVG and PNG."""
+"""Matplotlib figures with one style and one palette, saved as SVG, PNG or HTML."""
 
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +15,39 @@ from matplotlib.figure import Figure
 
 from regard.core.errors import ConfigError
 from regard.core.files import replacing, write_text
-from regard.plots.labels import Markup
+from regard.plots.html import page
+from regard.plots.inputs import Markup
 
 COLOURS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
-"""Colours of lines and bars, to be told apart on light and on dark pages, colour-blind or not."""
+"""Colours of lines and bars: distinct on light and dark pages and for colour-blind readers."""
 
 _INK = "#1f2933"
 _FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
-_STYLE = """\
-.regard-figure{background:#fff;color:#1f2933}
-.regard-figure text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif\
-!important}
-@media(prefers-color-scheme:dark){.regard-figure{background:#161b22;color:#e6edf3}}"""
+_STYLE = Path(__file__).with_name("figure.css").read_text(encoding="utf-8").strip()
+
+
+def colour(number: int) -> str:
+    """Return the colour of a series or group, counted from 0."""
+    return COLOURS[number % len(COLOURS)]
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Give every figure drawn within the look of this package.
+    """Apply the package's style to figures made inside the block.
 
-    Drawing is silent about letters that no installed font has: they are shown as boxes.
+    Letters that no installed font has are shown as boxes, without a warning.
     """
     installed = set(font_manager.get_font_names())
-    look: dict[Any, Any] = {
-        "axes.axisbelow": True,
-        "axes.edgecolor": _INK,
-        "axes.labelcolor": _INK,
-        "axes.spines.right": False,
-        "axes.spines.top": False,
-        "axes.titlesize": 12,
-        "font.family": [font for font in _FONTS if font in installed],
-        "font.size": 10,
-        "grid.alpha": 0.15,
-        "grid.color": _INK,
-        "legend.frameon": False,
-        "savefig.bbox": "tight",
-        "savefig.dpi": 160,
-        "savefig.pad_inches": 0.15,
-        "svg.fonttype": "none",
-        # The same figure is the same file, whenever it is drawn.
-        "svg.hashsalt": "regard",
-        # A dollar sign in a sentence is a dollar sign.
-        "text.parse_math": False,
-        "text.color": _INK,
-        "xtick.color": _INK,
-        "ytick.color": _INK,
-    }
-    with matplotlib.rc_context(look), warnings.catch_warnings():
+    fonts = [font for font in _FONTS if font in installed]
+    with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
+
+
+@cache
+def _settings() -> Mapping[Any, Any]:
+    path = Path(__file__).with_name("regard.mplstyle")
+    return matplotlib.rc_params_from_file(path, use_default_template=False)
 
 
 def to_svg(figure: Figure) -> Markup:
@@ -78,20 +64,32 @@ def to_svg(figure: Figure) -> Markup:
     return Markup(drawing.replace(">", f">\n<style>{_STYLE}</style>", 1))
 
 
-def save(path: Path, figure: Figure) -> None:
-    """Save a figure in the format that the file name ends in: `.png` or `.svg`."""
-    if path.suffix not in (".png", ".svg"):
-        raise ConfigError(f"`path` must end in .png or .svg, but is '{path}'.")
-    if path.suffix == ".svg":
-        write_text(path, to_svg(figure))
+def save(path: Path, figure: Figure, *, title: str = "") -> None:
+    """Save a figure in the format that the file name ends in: `.png`, `.svg` or `.html`.
+
+    Args:
+        path: The file to write.
+        figure: The plot; a PNG is on white.
+        title: The heading of an HTML page.
+    """
+    check_path(path)
+    if path.suffix == ".png":
+        with style(), replacing(path) as temporary:
+            figure.savefig(temporary, format="png", facecolor="white")
     else:
-        save_png(path, figure)
+        drawing = to_svg(figure)
+        write_text(path, drawing if path.suffix == ".svg" else page(drawing, title or "Images"))
 
 
-def save_png(path: Path, figure: Figure) -> None:
-    """Save a figure as PNG on a white ground."""
-    with style(), replacing(path) as temporary:
-        figure.savefig(temporary, format="png", facecolor="white")
+def check_path(path: Path, name: str = "path") -> None:
+    """Raise a `ConfigError` if a file's name ends in nothing that `save` can write.
+
+    Args:
+        path: The file.
+        name: The setting or option that the message names.
+    """
+    if path.suffix not in (".png", ".svg", ".html"):
+        raise ConfigError(f"`{name}` must end in .png, .svg or .html, but is '{path}'.")
 
 
 if __name__ == "__main__":

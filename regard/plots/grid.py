@@ -1,9 +1,8 @@
-"""Images on a sheet, row by row, with words below and boxes over them: as SVG, HTML and PNG."""
+"""Grids of images with captions below and boxes over them."""
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,22 +12,18 @@ from numpy.typing import ArrayLike
 from rich.cells import cell_len
 
 from regard.core.config import at_least
-from regard.core.errors import ConfigError, DataError
-from regard.core.files import write_text
-from regard.plots import figure as picture
-from regard.plots.figure import COLOURS, style, to_svg
-from regard.plots.html import Section, figure, report
-from regard.plots.labels import clean
-from regard.plots.pixels import KEPT, Pixels, check_image, fit
+from regard.core.errors import DataError
+from regard.plots.figure import COLOURS, colour, style, to_svg
+from regard.plots.inputs import KEPT, Pixels, check_image, clean, fit
 
 COLUMNS = 5
 """Images of a row: as many as fit on a page."""
 
 RIGHT, WRONG = COLOURS[0], COLOURS[1]
-"""Blue and orange, which everybody can tell apart; a mark says the same."""
+"""Blue and orange, distinct for colour-blind readers; a mark repeats the meaning."""
 
 MARKS = {True: "✓ ", False: "✗ ", None: ""}
-"""What stands before the caption of an answer that is right, of one that is wrong, of any other."""
+"""Mark before the caption of a right prediction, a wrong one, and of any other image."""
 
 _FRAMES = {True: RIGHT, False: WRONG, None: "#8a949e"}
 _DPI = 100
@@ -56,16 +51,16 @@ class Box:
 
 @dataclass(frozen=True)
 class Tile:
-    """An image and what is said of it."""
+    """An image and its captions."""
 
     image: Pixels
     """(Y, X, 3)."""
     caption: str = ""
-    """Words below it."""
+    """Text below it."""
     note: str = ""
-    """Quiet words below these."""
+    """Smaller text below the caption."""
     is_right: bool | None = None
-    """Whether an answer is right, where this is one: its frame and a mark tell."""
+    """Whether a prediction is right, shown by frame and mark; absent if there is none."""
     boxes: tuple[Box, ...] = ()
     """Rectangles over it."""
 
@@ -73,7 +68,7 @@ class Tile:
 def contact_sheet(
     images: Sequence[ArrayLike], answers: Sequence[str], right: Sequence[str]
 ) -> list[Tile]:
-    """Show images with what was answered and, where that is wrong, what is right.
+    """Return images with the predicted label and, where that is wrong, the right one.
 
     Args:
         images: (Y, X, 3) each, or (Y, X) in grey; bytes.
@@ -103,11 +98,11 @@ def sheet(
     title: str = "",
     legend: Mapping[str, str] | None = None,
 ) -> Figure:
-    """Draw tiles row by row.
+    """Plot tiles row by row.
 
     Args:
-        tiles: What stands on the sheet.
-        columns: Images of a row.
+        tiles: Images with captions.
+        columns: Images per row.
         title: A line above.
         legend: What colours mean: colour by name.
     """
@@ -131,32 +126,6 @@ def sheet(
         _draw_legend(axes, legend or {}, height - 4)
         axes.set(xlim=(0, width), ylim=(height, 0))
     return canvas
-
-
-def save(path: Path, drawn: Figure, *, title: str = "") -> None:
-    """Save a sheet in the format that the file name ends in: `.png`, `.svg` or `.html`.
-
-    Args:
-        path: The file to write.
-        drawn: What `sheet` returns.
-        title: The heading of an HTML page.
-    """
-    check_path(path)
-    if path.suffix == ".html":
-        write_text(path, report(title or "Images", [Section("", figure(to_svg(drawn)))]))
-    else:
-        picture.save(path, drawn)
-
-
-def check_path(path: Path, name: str = "path") -> None:
-    """Raise a `ConfigError` if a file's name ends in nothing that `save` can write.
-
-    Args:
-        path: The file.
-        name: What people call it.
-    """
-    if path.suffix not in (".png", ".svg", ".html"):
-        raise ConfigError(f"`{name}` must end in .png, .svg or .html, but is '{path}'.")
 
 
 def _size(tile: Tile) -> tuple[int, int]:
@@ -196,16 +165,16 @@ def _draw(axes: Axes, tile: Tile, *, x: int, y: int) -> None:
     edges = (x, x + width, y + height, y)
     axes.imshow(tile.image, extent=edges, interpolation="none", aspect="auto")
     thickness = 0.6 if tile.is_right is None else 2.4
-    _outline(axes, (x, y, width, height), colour=_FRAMES[tile.is_right], thickness=thickness)
+    _outline(axes, (x, y, width, height), shade=_FRAMES[tile.is_right], thickness=thickness)
     for number, box in enumerate(tile.boxes):
-        colour = COLOURS[(number + 1) % len(COLOURS)]
+        shade = colour(number + 1)
         left, top = x + width * box.left, y + height * box.top
         bounds = (left, top, width * (box.right - box.left), height * (box.bottom - box.top))
         # A dark rim, so that the box is seen on any ground.
-        _outline(axes, bounds, colour="#000000", thickness=2.6)
-        _outline(axes, bounds, colour=colour, thickness=1.6)
+        _outline(axes, bounds, shade="#000000", thickness=2.6)
+        _outline(axes, bounds, shade=shade, thickness=1.6)
         if box.label:
-            tag = {"facecolor": colour, "edgecolor": "none", "pad": 1.2}
+            tag = {"facecolor": shade, "edgecolor": "none", "pad": 1.2}
             axes.text(left, top, clean(box.label), fontsize=7, color="white", va="bottom", bbox=tag)
     for below, line, is_quiet in _lines(tile):
         size, strength = (7.5, 0.7) if is_quiet else (9.4, 1.0)
@@ -213,10 +182,10 @@ def _draw(axes: Axes, tile: Tile, *, x: int, y: int) -> None:
 
 
 def _outline(
-    axes: Axes, bounds: tuple[float, float, float, float], *, colour: str, thickness: float
+    axes: Axes, bounds: tuple[float, float, float, float], *, shade: str, thickness: float
 ) -> None:
     x, y, width, height = bounds
-    frame = Rectangle((x, y), width, height, fill=False, edgecolor=colour, linewidth=thickness)
+    frame = Rectangle((x, y), width, height, fill=False, edgecolor=shade, linewidth=thickness)
     # Half of a line at the edge of the sheet lies beyond it.
     frame.set_clip_on(False)
     axes.add_patch(frame)
@@ -224,8 +193,8 @@ def _outline(
 
 def _draw_legend(axes: Axes, legend: Mapping[str, str], y: float) -> None:
     x = 0.0
-    for name, colour in legend.items():
-        axes.add_patch(Rectangle((x, y - 9), 10, 10, facecolor=colour, edgecolor="none"))
+    for name, shade in legend.items():
+        axes.add_patch(Rectangle((x, y - 9), 10, 10, facecolor=shade, edgecolor="none"))
         axes.text(x + 15, y, clean(name), fontsize=8)
         x += 30 + _NOTE_LETTER * 1.05 * cell_len(clean(name))
 

@@ -1,37 +1,27 @@
-"""One map of weights between words, as SVG, HTML and PNG."""
+"""Heat maps: attention weights between words as SVG, HTML and PNG, and panels of matrices."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 from rich.cells import cell_len
 
-from regard.core.errors import ConfigError
+from regard.core.errors import DataError
 from regard.core.files import write_text
-from regard.plots.figure import save_png, style
-from regard.plots.html import Section, figure, report
-from regard.plots.labels import MAX_WIDTH, Markup, clean, escape, shorten
-from regard.plots.weights import check_weights, greatest
+from regard.plots import figure
+from regard.plots.html import page
+from regard.plots.inputs import Markup, check_weights, clean, escape, greatest, label
 
 _SLOPE = 50
-_STYLE = """\
-.regard-map{background:#fff;color:#1f2933;font:13px system-ui,-apple-system,"Segoe UI",Roboto,\
-"Noto Sans",sans-serif}
-.regard-map text{fill:currentColor}
-.regard-map .title{font-size:15px;font-weight:600}
-.regard-map .quiet{font-size:11px;opacity:.65}
-.regard-map .frame{fill:none;stroke:currentColor;stroke-opacity:.2}
-.regard-map .cell{fill:#0b4f8a}
-.regard-map .cell:hover{stroke:#d9822b;stroke-width:2;fill-opacity:1}
-.regard-map .value{font-size:10px;text-anchor:middle;pointer-events:none}
-.regard-map .over{fill:#fff}
-@media(prefers-color-scheme:dark){.regard-map{background:#161b22;color:#e6edf3}
-.regard-map .cell{fill:#79c0ff}.regard-map .over{fill:#0d1117}}"""
+_PANEL = 3.1
+_FRAME = "#d5dbe1"
+_STYLE = Path(__file__).with_name("heatmap.css").read_text(encoding="utf-8").strip()
 
 
 def svg(
@@ -42,10 +32,10 @@ def svg(
     title: str = "",
     has_values: bool = False,
 ) -> Markup:
-    """Draw a map as a self-contained SVG: source words on top, target words on the left.
+    """Plot a map as a self-contained SVG: source words on top, target words on the left.
 
-    It follows the reader's light or dark scheme, and each cell tells its weight when pointed at.
-    The darkest cell is the greatest weight; a legend says how great.
+    It follows the reader's light or dark scheme, and each cell shows its weight on hover.
+    The darkest cell has the greatest weight, which the legend gives.
 
     Args:
         weights: (T, S).
@@ -55,21 +45,21 @@ def svg(
         has_values: Whether cells show their weight.
     """
     array = check_weights(weights, rows, columns)
-    place = _Place.of(rows, columns, title)
+    layout = _Layout.of(rows, columns, title)
     parts = [
         f'<text class="title" x="16" y="28">{escape(title)}</text>' if title else "",
-        *_source_labels(columns, place),
-        *_target_labels(rows, place),
-        *_cells(array, rows, columns, place=place),
-        *(_values(array, place) if has_values else ()),
-        _frame(array, place),
-        *_legend(array, place),
+        *_source_labels(columns, layout),
+        *_target_labels(rows, layout),
+        *_cells(array, rows, columns, layout=layout),
+        *(_values(array, layout) if has_values else ()),
+        _frame(array, layout),
+        *_legend(array, layout),
     ]
-    # `direction` keeps the labels at their places on a page that runs from right to left.
+    # `direction` keeps the labels in position on a page that runs from right to left.
     return Markup(
         f'<svg class="regard-map" xmlns="http://www.w3.org/2000/svg" direction="ltr" role="img"'
-        f' aria-label="{escape(title or "Attention weights")}" width="{place.width}"'
-        f' height="{place.height}" viewBox="0 0 {place.width} {place.height}">\n'
+        f' aria-label="{escape(title or "Attention weights")}" width="{layout.width}"'
+        f' height="{layout.height}" viewBox="0 0 {layout.width} {layout.height}">\n'
         f"<style>{_STYLE}</style>\n" + "\n".join(filter(None, parts)) + "\n</svg>\n"
     )
 
@@ -94,21 +84,64 @@ def save(
         columns: Source words.
         title: A line above the map.
     """
-    if path.suffix not in (".png", ".svg", ".html"):
-        raise ConfigError(f"`path` must end in .png, .svg or .html, but is '{path}'.")
+    figure.check_path(path)
     if path.suffix == ".png":
-        with style():
-            save_png(path, _draw(check_weights(weights, rows, columns), rows, columns, title=title))
+        with figure.style():
+            drawn = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
+        figure.save(path, drawn)
         return
     drawing = svg(weights, rows, columns, title=title)
-    if path.suffix == ".html":
-        drawing = report(title or "Attention weights", [Section("", figure(drawing))])
-    write_text(path, drawing)
+    is_page = path.suffix == ".html"
+    write_text(path, page(drawing, title or "Attention weights") if is_page else drawing)
+
+
+def matrices(
+    panels: Mapping[str, ArrayLike], *, x_label: str, y_label: str, aspect: float = 1.0
+) -> Figure:
+    """Plot tables side by side, each with its own scale: rows downwards, columns to the right.
+
+    Tables without a negative number run from white to blue, others from red over white to blue.
+
+    Args:
+        panels: (L, K) by title; a title may be empty.
+        x_label: What the columns are.
+        y_label: What the rows are.
+        aspect: Width of a panel over its height.
+    """
+    tables = {title: _check_table(table) for title, table in panels.items()}
+    if not tables:
+        raise DataError("There is nothing to draw: `panels` must hold at least one table.")
+    with figure.style():
+        width = _PANEL * aspect + 0.9
+        canvas = Figure(figsize=(width * len(tables), _PANEL + 0.6), layout="constrained")
+        drawn = canvas.subplots(1, len(tables), squeeze=False)[0]
+        for axes, (title, table) in zip(drawn, tables.items(), strict=True):
+            most = greatest(np.abs(table))
+            is_signed = bool(table.min() < 0)
+            image = axes.imshow(
+                table,
+                cmap="RdBu" if is_signed else "Blues",
+                vmin=-most if is_signed else 0,
+                vmax=most,
+                aspect="auto",
+                interpolation="nearest",
+            )
+            axes.set_box_aspect(1 / aspect)
+            axes.set_title(clean(title), loc="left", fontsize=11)
+            axes.set_xlabel(clean(x_label))
+            axes.tick_params(length=3)
+            axes.spines[:].set(visible=True, color=_FRAME)
+            bar = canvas.colorbar(image, ax=axes, shrink=0.8, aspect=24, pad=0.03)
+            bar.outline.set_visible(False)
+            bar.ax.tick_params(length=0)
+            bar.ax.yaxis.set_major_locator(MaxNLocator(5))
+        drawn[0].set_ylabel(clean(y_label))
+    return canvas
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where things stand on the canvas, in pixels."""
+class _Layout:
+    """Sizes and positions on the canvas, in pixels."""
 
     left: int
     top: int
@@ -117,7 +150,7 @@ class _Place:
     height: int
 
     @classmethod
-    def of(cls, rows: Sequence[str], columns: Sequence[str], title: str) -> "_Place":
+    def of(cls, rows: Sequence[str], columns: Sequence[str], title: str) -> "_Layout":
         cell = 26 if len(columns) <= 24 else 20
         left = max(80, max(map(_label_width, rows)) + 26)
         lean = max(map(_label_width, columns))
@@ -131,89 +164,87 @@ class _Place:
         return cls(left, top, cell, round(width), top + len(rows) * cell + 52)
 
 
-def _label(word: str) -> str:
-    return shorten(clean(word), MAX_WIDTH)
-
-
 def _label_width(word: str) -> int:
-    return math.ceil(7.3 * cell_len(_label(word)))
+    return math.ceil(7.3 * cell_len(label(word)))
 
 
-def _source_labels(words: Sequence[str], place: _Place) -> Iterator[str]:
-    x, y = place.left - 12, place.top - 8
+def _source_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
+    x, y = layout.left - 12, layout.top - 8
     yield f'<text class="quiet" x="{x}" y="{y - 16}" text-anchor="end">source →</text>'
     for column, word in enumerate(words):
-        turn = f"translate({place.left + (column + 0.5) * place.cell + 3:g} {y}) rotate(-{_SLOPE})"
-        yield f'<text transform="{turn}">{escape(_label(word))}</text>'
+        turn = (
+            f"translate({layout.left + (column + 0.5) * layout.cell + 3:g} {y}) rotate(-{_SLOPE})"
+        )
+        yield f'<text transform="{turn}">{escape(label(word))}</text>'
 
 
-def _target_labels(words: Sequence[str], place: _Place) -> Iterator[str]:
-    x = place.left - 12
-    yield f'<text class="quiet" x="{x}" y="{place.top - 8}" text-anchor="end">target ↓</text>'
+def _target_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
+    x = layout.left - 12
+    yield f'<text class="quiet" x="{x}" y="{layout.top - 8}" text-anchor="end">target ↓</text>'
     for row, word in enumerate(words):
-        y = place.top + row * place.cell + place.cell / 2 + 4.5
-        yield f'<text x="{x}" y="{y:g}" text-anchor="end">{escape(_label(word))}</text>'
+        y = layout.top + row * layout.cell + layout.cell / 2 + 4.5
+        yield f'<text x="{x}" y="{y:g}" text-anchor="end">{escape(label(word))}</text>'
 
 
 def _cells(
-    weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, place: _Place
+    weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, layout: _Layout
 ) -> Iterator[str]:
     most = greatest(weights)
     for (row, column), weight in np.ndenumerate(weights):
-        x, y = place.left + column * place.cell, place.top + row * place.cell
+        x, y = layout.left + column * layout.cell, layout.top + row * layout.cell
         # Isolated, so that the arrow stands between the words whichever way they run.
         words = f"\u2068{escape(rows[row])}\u2069 ← \u2068{escape(columns[column])}\u2069"
         yield (
-            f'<rect class="cell" x="{x}" y="{y}" width="{place.cell}" height="{place.cell}"'
+            f'<rect class="cell" x="{x}" y="{y}" width="{layout.cell}" height="{layout.cell}"'
             f' fill-opacity="{_strength(weight, most):.3g}">'
             f"<title>{words}: {weight:.2f}</title></rect>"
         )
 
 
-def _values(weights: NDArray[Any], place: _Place) -> Iterator[str]:
+def _values(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
     most = greatest(weights)
     for (row, column), weight in np.ndenumerate(weights):
-        x = place.left + (column + 0.5) * place.cell
-        y = place.top + (row + 0.5) * place.cell + 3.5
+        x = layout.left + (column + 0.5) * layout.cell
+        y = layout.top + (row + 0.5) * layout.cell + 3.5
         side = "value over" if _strength(weight, most) > 0.62 else "value"
         digits = f"{weight:.2f}".removeprefix("0")
         yield f'<text class="{side}" x="{x:g}" y="{y:g}">{digits}</text>'
 
 
-def _frame(weights: NDArray[Any], place: _Place) -> str:
-    height, width = (place.cell * count for count in weights.shape)
+def _frame(weights: NDArray[Any], layout: _Layout) -> str:
+    height, width = (layout.cell * count for count in weights.shape)
     return (
-        f'<rect class="frame" x="{place.left - 0.5}" y="{place.top - 0.5}"'
+        f'<rect class="frame" x="{layout.left - 0.5}" y="{layout.top - 0.5}"'
         f' width="{width + 1}" height="{height + 1}" pointer-events="none"/>'
     )
 
 
-def _legend(weights: NDArray[Any], place: _Place) -> Iterator[str]:
-    y = place.height - 28
+def _legend(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
+    y = layout.height - 28
     for step in range(10):
-        x = place.left + 16 + step * 12
+        x = layout.left + 16 + step * 12
         yield (
             f'<rect class="cell" x="{x}" y="{y}" width="12" height="10" pointer-events="none"'
             f' fill-opacity="{(step + 0.5) / 10:.2f}"/>'
         )
-    yield f'<text class="quiet" x="{place.left}" y="{y + 9}">0</text>'
+    yield f'<text class="quiet" x="{layout.left}" y="{y + 9}">0</text>'
     most = f"{greatest(weights):.2f}"
-    yield f'<text class="quiet" x="{place.left + 144}" y="{y + 9}">{most}</text>'
+    yield f'<text class="quiet" x="{layout.left + 144}" y="{y + 9}">{most}</text>'
 
 
-def _draw(
+def _plot(
     weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, title: str
 ) -> Figure:
     num_rows, num_columns = weights.shape
     canvas = Figure(figsize=(min(40, 0.3 * num_columns + 1), min(40, 0.3 * num_rows + 1)))
     axes = canvas.add_subplot()
     image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=greatest(weights), aspect="equal")
-    axes.set_xticks(range(num_columns), [_label(word) for word in columns])
-    axes.set_yticks(range(num_rows), [_label(word) for word in rows])
+    axes.set_xticks(range(num_columns), [label(word) for word in columns])
+    axes.set_yticks(range(num_rows), [label(word) for word in rows])
     axes.tick_params(top=False, left=False, labeltop=True, bottom=False, labelbottom=False)
-    for label in axes.get_xticklabels():
-        label.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
-    axes.spines[:].set(visible=True, color="#d5dbe1")
+    for tick in axes.get_xticklabels():
+        tick.set(rotation=_SLOPE, ha="left", rotation_mode="anchor")
+    axes.spines[:].set(visible=True, color=_FRAME)
     axes.set_title(clean(title), loc="left", fontweight="bold", pad=12)
     canvas.colorbar(image, ax=axes, shrink=0.6, aspect=16, pad=0.03).outline.set_visible(False)
     return canvas
@@ -223,10 +254,16 @@ def _strength(weight: float, most: float) -> float:
     return max(0.0, weight / most)
 
 
+def _check_table(table: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(table, dtype=float)
+    if array.ndim != 2 or not array.size:
+        raise DataError(f"A table must have rows and columns, but has the shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise DataError("A table must hold finite numbers, but some are infinite or NaN.")
+    return array
+
+
 if __name__ == "__main__":
-    source = "the green house stands by the river .".split()
-    target = "das grüne Haus steht am Fluss .".split()
-    positions = np.linspace(0, len(source) - 1, len(target))
-    distances = positions[:, None] - np.arange(len(source))
-    demo = np.exp(-(distances**2))
-    print(svg(demo / demo.sum(axis=1, keepdims=True), target, source, title="A straight line"))
+    source, target = "the green house .".split(), "das grüne Haus .".split()
+    print(svg(np.eye(4) * 0.8 + 0.05, target, source, title="A straight line"))
+    print(figure.to_svg(matrices({"near": np.eye(4)}, x_label="keys", y_label="queries")))

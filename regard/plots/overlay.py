@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.colors import to_rgba_array
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
@@ -11,8 +12,7 @@ from regard.core.errors import DataError
 from regard.core.tables import pick
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
-from regard.plots.pixels import Pixels, check_image, fit
-from regard.plots.weights import greatest
+from regard.plots.inputs import Pixels, check_image, fit, greatest
 
 CLASSES = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")
 """Colours of areas, to be told apart colour-blind or not (Tol 2021, "bright")."""
@@ -127,7 +127,7 @@ def areas(image: ArrayLike, mask: ArrayLike) -> Pixels:
         for size, count in zip(pixels.shape, classes.shape, strict=False)
     )
     classes = classes[rows][:, columns]  # (Y, X)
-    colours = np.array([_rgb(colour) for colour in CLASSES])[(classes - 1) % len(CLASSES)]
+    colours = 255 * to_rgba_array(CLASSES)[(classes - 1) % len(CLASSES), :3]
     grey = np.broadcast_to(_grey(pixels), pixels.shape)
     painted = np.where(classes[..., None] > 0, (1 - _PAINT) * grey + _PAINT * colours, grey)
     return painted.round().astype(np.uint8)
@@ -191,10 +191,6 @@ def _check_grid(weights: ArrayLike) -> Floats:
     if not np.isfinite(grid).all() or grid.min() < 0:
         raise DataError("`weights` must be finite numbers of 0 or more, but some are not.")
     return grid
-
-
-def _rgb(colour: str) -> tuple[int, ...]:
-    return tuple(bytes.fromhex(colour.removeprefix("#")))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Sound as a picture: its frequencies over time, and when each word of the answer is heard."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rich.text import Text
 
 from regard.core.errors import DataError
-from regard.plots import grid as tiles
-from regard.plots import terminal
-from regard.plots import terminal_image as blocks
-from regard.plots.figure import COLOURS, style
-from regard.plots.labels import MAX_WIDTH, clean, shorten
-from regard.plots.pixels import Pixels
-from regard.plots.weights import check_weights, greatest
+from regard.plots import figure, terminal
+from regard.plots.inputs import Pixels, check_weights, clean, greatest, label
 
 Floats = NDArray[np.floating[Any]]
 
@@ -88,7 +82,7 @@ def draw(heard: Hearing, *, title: str = "") -> Figure:
     """
     heights = (1.5, 0.17 * len(heard.words) + 0.1)
     height = len(heard.roads) * (sum(heights) + 1.0) + 0.6
-    with style():
+    with figure.style():
         canvas = Figure(figsize=(_width(heard), height))
         canvas.suptitle(clean(title), x=0.02, ha="left", fontweight="bold", fontsize=12)
         rows = canvas.add_gridspec(len(heard.roads), 1, hspace=0.5, top=1 - 1.05 / height)
@@ -105,7 +99,7 @@ def draw(heard: Hearing, *, title: str = "") -> Figure:
 
 def save(path: Path, heard: Hearing, *, title: str = "") -> None:
     """Save the picture in the format that the file name ends in: `.png`, `.svg` or `.html`."""
-    tiles.save(path, draw(heard, title=title), title=title)
+    figure.save(path, draw(heard, title=title), title=title)
 
 
 def in_terminal(heard: Hearing, *, has_colour: bool = True, width: int | None = None) -> Text:
@@ -116,23 +110,23 @@ def in_terminal(heard: Hearing, *, has_colour: bool = True, width: int | None = 
         has_colour: Whether the terminal has; otherwise shades stand for loudness.
         width: Cells of a line; the terminal's own width if not given.
     """
-    names = [shorten(clean(word), MAX_WIDTH) for word in heard.words]
+    names = [label(word) for word in heard.words]
     margin = max(map(len, names)) + 1
-    room = max(10, (width or shutil.get_terminal_size((100, 24)).columns) - margin - 1)
+    cells = max(10, terminal.line_width(width) - margin - 1)
     lines = [
         Text(" " * margin).append_text(line)
-        for line in blocks.stretch(_pixels(heard.frames), room, LINES, has_colour=has_colour)
+        for line in terminal.stretch(_pixels(heard.frames), cells, LINES, has_colour=has_colour)
     ]
     for road, weights in heard.roads.items():
         lines.append(Text(f"{' ' * margin}{clean(road)}", "dim"))
         # Each cell shows the position that its middle falls on.
-        times = (np.arange(room) + 0.5) / room * heard.seconds
+        times = (np.arange(cells) + 0.5) / cells * heard.seconds
         places = np.minimum((times / heard.step).astype(int), weights.shape[1] - 1)
         for name, row in zip(names, weights[:, places] / greatest(weights), strict=True):
             line = Text(f"{name:>{margin - 1}} ")
             lines.append(line.append_text(terminal.strip(row)))
     last = f"{heard.seconds:.2f} s"
-    lines.append(Text(f"{' ' * margin}0{' ' * (room - 1 - len(last))}{last}", "dim"))
+    lines.append(Text(f"{' ' * margin}0{' ' * (cells - 1 - len(last))}{last}", "dim"))
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
@@ -165,17 +159,17 @@ def _draw_spans(axes: Axes, heard: Hearing, found: Sequence[tuple[int, int] | No
     for number, (word, span) in enumerate(zip(heard.words, found, strict=True)):
         if span is None:
             continue
-        colour = COLOURS[number % len(COLOURS)]
+        colour = figure.colour(number)
         first, last = (min(place * heard.step, heard.seconds) for place in span)
         for place in (first, last):
             axes.axvline(place, color="white", linewidth=0.8, alpha=0.8)
         axes.plot([first, last], [num_bins] * 2, color=colour, linewidth=5, clip_on=False)
-        label = shorten(clean(word), MAX_WIDTH)
-        middle, half = (first + last) / 2, letter * len(label) / 2
+        name = label(word)
+        middle, half = (first + last) / 2, letter * len(name) / 2
         line = 0 if middle - half >= taken[0] else 1
         taken[line] = middle + half
         above = num_bins * (1.05 + 0.12 * line)
-        axes.text(middle, above, label, color=colour, ha="center", va="bottom", fontsize=9)
+        axes.text(middle, above, name, color=colour, ha="center", va="bottom", fontsize=9)
 
 
 def _draw_weights(axes: Axes, heard: Hearing, weights: Floats) -> None:
@@ -183,7 +177,7 @@ def _draw_weights(axes: Axes, heard: Hearing, weights: Floats) -> None:
     edges = (0, num_places * heard.step, num_words, 0)
     look: dict[str, Any] = {"cmap": "Blues", "vmin": 0, "vmax": greatest(weights)}
     axes.imshow(weights, extent=edges, aspect="auto", interpolation="none", **look)
-    labels = [shorten(clean(word), MAX_WIDTH) for word in heard.words]
+    labels = [label(word) for word in heard.words]
     axes.set_yticks(np.arange(num_words) + 0.5, labels, fontsize=8)
     axes.tick_params(left=False)
     axes.set_xlim(0, heard.seconds)

@@ -1,22 +1,36 @@
-"""Maps of weights for the terminal: coloured blocks, or shades where there is no colour."""
+"""Heat maps and images as terminal text: coloured blocks, or shades where there is no colour."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from PIL import Image
 from rich.cells import cell_len
 from rich.color import Color
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from regard.plots.labels import MAX_WIDTH, clean, shorten
-from regard.plots.weights import check_weights, greatest
+from regard.plots.grid import MARKS, Tile
+from regard.plots.inputs import Pixels, check_image, check_weights, greatest, label
 
 _SHADES = {"░": 0.05, "▒": 0.25, "▓": 0.5, "█": 0.75}
-# From dark to bright: a picture of its own, on light and on dark terminals alike.
+# From dark to bright: readable on light and on dark terminals alike.
 _RAMP = {0.0: (20, 28, 41), 0.35: (29, 84, 128), 0.7: (78, 167, 214), 1.0: (240, 250, 255)}
+_BLOCKS = " ░▒▓█"
+_GAP = 2
+
+WIDTH = 30
+"""Cells of an image, if the line is wide enough."""
+
+Render = Callable[[ArrayLike, int], list[Text]]
+"""An image and the cells of its longest side → its lines."""
+
+
+def line_width(width: int | None) -> int:
+    """Return the cells of a line, the terminal's own width if not given."""
+    return width or shutil.get_terminal_size((100, 24)).columns
 
 
 def heatmap(
@@ -27,7 +41,7 @@ def heatmap(
     width: int | None = None,
     has_values: bool = False,
 ) -> Text:
-    """Draw a map as text that a `rich` console prints in colour; its `.plain` needs no colour.
+    """Render a map as text that a `rich` console prints in colour; its `.plain` needs no colour.
 
     Each source word stands on a line of its own, joined to its column. A map that is too wide
     continues below.
@@ -41,12 +55,12 @@ def heatmap(
     """
     array = check_weights(weights, rows, columns)
     most = greatest(array)
-    heads = [shorten(clean(word), MAX_WIDTH) for word in columns]
-    names = [shorten(clean(word), MAX_WIDTH) for word in rows]
+    heads = [label(word) for word in columns]
+    names = [label(word) for word in rows]
     margin = max(map(cell_len, names)) + 1
     cell = 3 if has_values else 2
-    room = (width or shutil.get_terminal_size((100, 24)).columns) - margin
-    per_part = max(1, (room - max(map(cell_len, heads)) - 3) // cell + 1)
+    available = line_width(width) - margin
+    per_part = max(1, (available - max(map(cell_len, heads)) - 3) // cell + 1)
     text = Text(no_wrap=True, overflow="ignore")
     for start in range(0, len(heads), per_part):
         part = slice(start, start + per_part)
@@ -62,11 +76,75 @@ def heatmap(
 
 
 def strip(strengths: ArrayLike) -> Text:
-    """Draw strengths of 0 to 1 as one line, a cell each."""
+    """Render strengths of 0 to 1 as one line, a cell each."""
     text = Text(no_wrap=True)
     for strength in np.asarray(strengths, dtype=float):
         text.append(_shade(strength), _style(strength, is_solid=True))
     return text
+
+
+def half_blocks(image: ArrayLike, width: int = WIDTH) -> list[Text]:
+    """Render an image in colour, two pixels above each other in a cell.
+
+    Args:
+        image: (Y, X, 3), or (Y, X) in grey; bytes.
+        width: Cells of its longest side.
+    """
+    return _coloured(_shrink(image, width))
+
+
+def shades(image: ArrayLike, width: int = WIDTH) -> list[Text]:
+    """Render an image in blocks, the brighter the denser.
+
+    Args:
+        image: (Y, X, 3), or (Y, X) in grey; bytes.
+        width: Cells of its longest side.
+    """
+    return _shaded(_shrink(image, width))
+
+
+def stretch(image: ArrayLike, width: int, height: int, *, has_colour: bool = True) -> list[Text]:
+    """Render an image stretched to a number of cells and lines, such as a spectrogram.
+
+    Args:
+        image: (Y, X, 3), or (Y, X) in grey; bytes.
+        width: Cells of a line.
+        height: Lines.
+        has_colour: Whether the terminal has.
+    """
+    size = (width, 2 * height)
+    pixels = np.asarray(Image.fromarray(check_image(image)).resize(size, Image.Resampling.BOX))
+    return _coloured(pixels) if has_colour else _shaded(pixels)
+
+
+def mosaic(
+    tiles: Sequence[Tile], *, render: Render = half_blocks, width: int | None = None
+) -> Text:
+    """Render tiles side by side, as many as fit into a line, with their words below.
+
+    Args:
+        tiles: Images with captions; boxes are left out.
+        render: `half_blocks`, or `shades` where there is no colour.
+        width: Cells of a line; the terminal's own width if not given.
+    """
+    available = line_width(width)
+    cell = min(WIDTH, available)
+    per_row = (available + _GAP) // (cell + _GAP)
+    lines = []
+    for start in range(0, len(tiles), per_row):
+        row = tiles[start : start + per_row]
+        images = [render(tile.image, cell) for tile in row]
+        tallest = max(map(len, images))
+        columns = [
+            [*image, *[Text()] * (tallest - len(image)), *_captions(tile, cell)]
+            for tile, image in zip(row, images, strict=True)
+        ]
+        for parts in zip(*columns, strict=True):
+            for part in parts[:-1]:
+                part.pad_right(cell + _GAP - part.cell_len)
+            lines.append(Text().join(parts))
+        lines.append(Text())
+    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
 def _staircase(heads: Sequence[str], margin: int, cell: int) -> str:
@@ -99,10 +177,38 @@ def _legend(most: float, margin: int) -> Text:
     return text
 
 
+def _coloured(pixels: Pixels) -> list[Text]:
+    lines = []
+    for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):
+        line = Text(no_wrap=True)
+        for above, below in zip(upper.tolist(), lower.tolist(), strict=True):
+            line.append("▀", Style.from_color(Color.from_rgb(*above), Color.from_rgb(*below)))
+        lines.append(line)
+    return lines
+
+
+def _shaded(pixels: Pixels) -> list[Text]:
+    grey = pixels.mean(-1)  # (Y, X)
+    cells = (grey[::2] + grey[1::2]) / 2
+    steps = (cells / 256 * len(_BLOCKS)).astype(int)
+    return [Text("".join(_BLOCKS[step] for step in row), no_wrap=True) for row in steps]
+
+
+def _captions(tile: Tile, width: int) -> list[Text]:
+    caption = label(MARKS[tile.is_right] + tile.caption, width)
+    return [Text(caption), Text(label(tile.note, width), "dim")]
+
+
+def _shrink(image: ArrayLike, longest: int) -> Pixels:
+    """Bring an image to (2Y, X, 3): pixels are as wide as high, and two make a cell."""
+    pixels = check_image(image)
+    height, width = pixels.shape[:2]
+    scale = longest / max(height, width)
+    size = (max(1, round(width * scale)), 2 * max(1, round(height * scale / 2)))
+    return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.BOX))
+
+
 if __name__ == "__main__":
-    source = "the green house stands by the river .".split()
-    target = "das grüne Haus steht am Fluss .".split()
-    positions = np.linspace(0, len(source) - 1, len(target))
-    distances = positions[:, None] - np.arange(len(source))
-    demo = np.exp(-(distances**2))
-    Console().print(heatmap(demo / demo.sum(axis=1, keepdims=True), target, source))
+    words = "the green house stands by the river .".split()
+    Console().print(heatmap(np.exp(-np.abs(np.subtract.outer(range(8), range(8)))), words, words))
+    Console().print(mosaic([Tile(np.arange(48, dtype=np.uint8).reshape(4, 4, 3), "dark")]))

@@ -1,14 +1,13 @@
 """A sensible recipe for the data and the machine, with the reasons."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from regard.data.audio.files import names_sounds
 from regard.data.example import Example
-from regard.data.image.files import names_images
+from regard.data.modality import detect_modality
 from regard.data.text.field import texts_of
 from regard.metrics.table import ERROR_RATES
 
@@ -47,10 +46,9 @@ def choose(
         device: Where to train.
         metric: What was asked to judge by, which the reasons then name; by the pieces if not given.
     """
-    if names_images(examples):
-        return _choose_for_images(examples, device)
-    if names_sounds(examples):
-        return _choose_for_sounds(examples, device)
+    choose_for = CHOOSERS.get(detect_modality(examples).name)
+    if choose_for is not None:
+        return choose_for(examples, device)
     settings: dict[str, Any] = {"data.is_joint": False}
     if device.type == "cuda":
         recipe, reasons = "bahdanau2015", ["there is a GPU"]
@@ -96,7 +94,7 @@ def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Cho
     return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
 
 
-def _choose_for_sounds(examples: Sequence[Example], device: torch.device) -> Choice:
+def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choice:
     is_large = device.type == "cuda"
     if num := _num_labels(examples):
         what = f"sources are recordings and targets labels ({num:,} distinct ones)"
@@ -112,6 +110,13 @@ def _choose_for_sounds(examples: Sequence[Example], device: torch.device) -> Cho
     }
     what = f"sources are recordings; target pieces: {pieces.kind} ({pieces.reason})"
     return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
+
+
+CHOOSERS: dict[str, Callable[[Sequence[Example], torch.device], Choice]] = {
+    "image": _choose_for_images,
+    "audio": _choose_for_audio,
+}
+"""By modality; what is not here is treated as text."""
 
 
 def _num_labels(examples: Sequence[Example]) -> int:

@@ -8,9 +8,8 @@ from typing import Any
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
 from regard.data.image.field import IMAGE
-from regard.data.modality import SourceConfig, source_files
+from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.field import TOKENIZER
-from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.ensemble import Ensemble
 from regard.models.heads.ctc import NoCtcConfig
 from regard.tasks.base import Task
@@ -85,12 +84,12 @@ def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
     """Raise if two runs read or write other tokens, cut text otherwise, or see images otherwise."""
     differing = [
         side
-        for side, names in (("source", source_files(config)), ("target", TARGET_FILES))
+        for side, names in (("source", modality_of(config).files), ("target", TARGET_FILES))
         for name in names
         if _content(first / name) != _content(other / name)
     ]
     if differing:
-        is_text = isinstance(config, TokenizerConfig)
+        is_text = modality_of(config).name == "text"
         what = "vocabularies" if is_text else "fields"
         raise ConfigError(
             f"An ensemble needs runs with the same {what}, but {first} and {other} have different "

@@ -16,7 +16,7 @@ from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
 from regard.runs.ensemble import assemble, split_folders
 from regard.tasks.base import Task
-from regard.tasks.recipe import to_recipe
+from regard.tasks.recipe import BaseRecipe, to_recipe
 from regard.tasks.table import TASKS
 from regard.training.checkpoint import load_weights
 
@@ -61,23 +61,25 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def load(folder: str | Path, device: str = "auto") -> Any:
+def load(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None) -> Any:
     """Open a run folder: a `Task`, of the class that its recipe is for.
 
     Args:
         folder: One run folder, or several that answer together, joined by commas.
         device: Where the model goes.
+        recipe: The recipe that it was trained with, where that holds settings from outside the
+            package; by default, the folder's own.
     """
     folders = split_folders(folder)
     if len(folders) == 1:
-        return load_one(folders[0], device)
-    return assemble({path: load_one(path, device) for path in folders})
+        return load_one(folders[0], device, recipe=recipe)
+    return assemble({path: load_one(path, device, recipe=recipe) for path in folders})
 
 
-def load_one(folder: str | Path, device: str = "auto") -> Any:
+def load_one(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None) -> Any:
     """Open one run folder, where several would make no sense."""
     path = Path(folder)
-    task = load_untrained(path, find_device(device))
+    task = load_untrained(path, find_device(device), recipe=recipe)
     load_weights(task.model, path / WEIGHTS)
     return task
 
@@ -88,9 +90,10 @@ def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") ->
     return answers
 
 
-def load_untrained(folder: Path, device: torch.device) -> Any:
+def load_untrained(folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None) -> Any:
     """Open a run folder with fresh weights, as it was before training."""
-    recipe = to_recipe(read_config(folder)["recipe"])
+    saved = read_config(folder)["recipe"]
+    recipe = recipe or to_recipe(saved)
     return TASKS[type(recipe)].open(recipe, folder, device=device)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.data.audio.field import AudioField
+from regard.data.audio.files import AUDIO_FILES
 from regard.data.audio.segment import OVERLAP, Chunk, cut_at_pauses
-from regard.data.skipping import tell_skipped
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
@@ -75,7 +75,7 @@ def transcribe_all(
             yield from ([] for _ in reasons)
         num_heard += 1
         yield parts
-    tell_skipped("recording", reasons, num_kept=num_heard, num_asked=len(paths))
+    AUDIO_FILES.report_skipped(reasons, num_kept=num_heard, num_given=len(paths))
 
 
 def join(parts: Iterable[Heard]) -> str:

@@ -13,7 +13,7 @@ import torch
 
 from regard.core.device import find_device, num_cores
 from regard.core.errors import RegardError
-from regard.core.logging import logger, speak_through
+from regard.core.logging import log_to, logger
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -71,7 +71,7 @@ def _learn_alone(request: Request, num_threads: int) -> None:
     """Train in this process, which has nothing else to do."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(processName)s: %(message)s"))
-    speak_through(handler)
+    log_to(handler)
     torch.set_num_threads(num_threads)
     try:
         is_whole = learn(request, display=LineDisplay())

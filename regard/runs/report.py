@@ -13,7 +13,7 @@ from regard.plots import curves, heatmap, spectrogram
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.plots.pixels import check_image, fit
+from regard.plots.inputs import check_image, fit
 from regard.runs import folder as runs
 from regard.tasks.generation.audio_alignment import listen_through
 from regard.tasks.generation.evaluation import Evaluation

@@ -8,8 +8,7 @@ from regard.core.config import from_dict, override
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.logging import logger
-from regard.data.audio.files import names_sounds
-from regard.data.image.files import names_images, read_pairs_or_folder
+from regard.data.modality import detect_modality, read_any_pairs
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
 from regard.runs import folder as runs
@@ -32,8 +31,9 @@ class Request:
     """Validation data, likewise; split off the training data if not given."""
     test: tuple[str, ...] = ()
     """Test data, likewise."""
-    recipe: str | None = None
-    """A recipe's name or a TOML file; chosen by data and machine if not given."""
+    recipe: str | BaseRecipe | None = None
+    """A recipe's name, a TOML file or the recipe itself; chosen by data and machine if not given.
+    Only the recipe itself can hold settings of modalities and encoders from outside the package."""
     metric: str | None = None
     """What is measured first, and decides which weights are best; the recipe says if not given."""
     settings: tuple[str, ...] = ()
@@ -74,21 +74,18 @@ class Request:
         """Read the data and settle the recipe; without one, choose and say why."""
         if self.metric is not None:
             check_metric(self.metric, "--metric")
-        if self.is_resumed:
-            saved = runs.read_config(self.out)["recipe"]
-            recipe = self._with_metric(to_recipe(override(saved, self.settings)))
-            return recipe, self._read(recipe)
-        if self.recipe is not None:
-            recipe = self._with_metric(load_recipe(self.recipe, self.settings))
+        named = self._find_recipe()
+        if named is not None:
+            recipe = self._with_metric(named)
             return recipe, self._read(recipe)
         how = self._how_to_read()
-        read = partial(read_pairs_or_folder, columns=how.columns)
+        read = partial(read_any_pairs, columns=how.columns)
         splits = read_pairs(self.data, self.valid, self.test, config=how, read=read)
         choice = choose(splits.train, find_device(self.device), metric=self.metric)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         recipe = self._with_metric(recipe)
-        if not (names_images(splits.train) or names_sounds(splits.train)):
+        if detect_modality(splits.train).name == "text":
             return recipe, splits
         if STANDARD_INPUT in (*self.data, *self.valid, *self.test):
             raise ConfigError(
@@ -97,6 +94,20 @@ class Request:
             )
         # Images and recordings are read anew, as the recipe takes them.
         return recipe, self._read(recipe)
+
+    def _find_recipe(self) -> BaseRecipe | None:
+        """Return the recipe that is given, named or resumed, with its changes."""
+        if isinstance(self.recipe, BaseRecipe):
+            if self.settings:
+                raise ConfigError(
+                    "`settings` change recipes by name, but `recipe` is an object. Change it with "
+                    "`dataclasses.replace`."
+                )
+            return self.recipe
+        if self.is_resumed:
+            saved = runs.read_config(self.out)["recipe"]
+            return to_recipe(override(saved, self.settings))
+        return None if self.recipe is None else load_recipe(self.recipe, self.settings)
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:
         if self.metric is None:

@@ -9,9 +9,9 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.data.example import Example
+from regard.data.modality import modality_of
 from regard.data.text.columns import split_columns
 from regard.data.text.dialogue import SPEAKERS
-from regard.data.text.tokenizers import TokenizerConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.generation import forced as forcing
@@ -116,7 +116,7 @@ def check_writer(run: Task[Any], what: str) -> None:
             f"{what} must be a run for the task 'generation', an encoder–decoder, but is one for "
             f"'{run.recipe.task}'."
         )
-    if not isinstance(run.recipe.data.source, TokenizerConfig):
+    if modality_of(run.recipe.data.source).name != "text":
         raise ConfigError(f"{what} must be a run that reads text alone, but it reads images.")
 
 

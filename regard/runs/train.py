@@ -136,7 +136,9 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
             f"{request.out} was trained on other data than {' '.join(request.data)}. "
             "Resume with the data it began with."
         )
-    task: Task[Any] = runs.load_untrained(request.out, device)
+    task: Task[Any] = runs.load_untrained(
+        request.out, device, recipe=recipe if isinstance(request.recipe, BaseRecipe) else None
+    )
     _check_resumed(recipe, task.recipe)
     task.recipe = recipe
     return task

@@ -16,7 +16,7 @@ from regard.metrics.representation.roc import (
 )
 from regard.metrics.result import Result
 from regard.metrics.significance import Difference
-from regard.plots.roc import detection
+from regard.plots.curves import detection
 from regard.studies.autoencoder import Subject
 
 FALSE_ALARMS = 0.05

@@ -15,8 +15,6 @@ from regard.core.files import read_json, sha256, write_json
 from regard.data.example import Example
 from regard.data.image.builtin import split_reference
 from regard.data.splits import Splits
-from regard.data.text.field import TextField
-from regard.data.video.field import VideoField
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.runs import folder as runs
@@ -41,12 +39,12 @@ class Subject:
         self.folder = Path(folder)
         self.task: Any = runs.load_one(folder, device)
         check_autoencoder(self.task)
-        if isinstance(self.task.source, VideoField):
+        if self.task.source.modality == "video":
             raise ConfigError(
                 f"A run that reads images or sentences is needed, but {folder} reads videos and "
                 "draws what comes after them."
             )
-        self.reads_text = isinstance(self.task.source, TextField)
+        self.reads_text = self.task.source.modality == "text"
         """Whether sources are sentences, not images."""
 
     @cached_property
@@ -117,7 +115,7 @@ class Subject:
         """
         if not self.reads_text:
             return self.pixels(sources).flatten(1).float() / 255  # (B, D)
-        counts = torch.zeros(len(sources), self.task.source.size)
+        counts = torch.zeros(len(sources), self.task.source.spec.vocab_size)
         for row, ids in zip(counts, self.task.source.read_all(sources), strict=True):
             row += torch.bincount(torch.tensor(ids), minlength=len(row))
         return torch.nn.functional.normalize(counts, dim=-1)

@@ -7,8 +7,9 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.plots.grid import COLUMNS, Tile, check_path, save, sheet
-from regard.plots.pixels import check_image, fit
+from regard.plots.figure import check_path, save
+from regard.plots.grid import COLUMNS, Tile, sheet
+from regard.plots.inputs import check_image, fit
 from regard.tasks.autoencoding.task import AutoencodingTask
 from regard.tasks.prediction import as_picture
 

@@ -23,17 +23,9 @@ FULL = {
     "vaswani2017": "vaswani2017-small",
     "prefix-lm": "prefix-lm",
 }
-"""The rungs from the lowest to the highest, with their recipes for a GPU."""
+"""The models from the oldest to the newest, with their recipes for a GPU."""
 
-LAPTOP = {
-    "sutskever2014": "sutskever2014-laptop",
-    "cho2014": "cho2014-laptop",
-    "bahdanau2015": "bahdanau2015-laptop",
-    "luong2015": "luong2015-laptop",
-    "gehring2017": "gehring2017-laptop",
-    "vaswani2017": "vaswani2017-tiny",
-    "prefix-lm": "prefix-lm-laptop",
-}
+LAPTOP = {name: f"{name}-laptop" for name in FULL} | {"vaswani2017": "vaswani2017-tiny"}
 """The same with their recipes for a machine without one."""
 
 

@@ -12,7 +12,7 @@ from regard.metrics.representation.neighbours import neighbour_accuracy
 from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
-from regard.plots.code_planes import planes
+from regard.plots.scatter import planes
 from regard.studies.autoencoder import Subject
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.reading import read_labelled_side
@@ -123,15 +123,14 @@ def _name(subject: Subject) -> str:
 
 def _by_code(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
     """Return places (B, 2) by an autoencoder, and the images that they stand for."""
-    codes = subject.task.encode(sources)
+    positions = codes = subject.task.encode(sources)
     if subject.width == 1:
-        codes = torch.cat([codes, torch.zeros_like(codes)], dim=1)
-        return codes, None if subject.reads_text else subject.task.decode(codes[:, :1])
-    if subject.width == 2:
-        return codes, None if subject.reads_text else subject.task.decode(codes)
-    narrow = Pca.fit(subject.task.encode(subject.fitted_to), 2)
-    places = narrow.encode(codes)
-    return places, None if subject.reads_text else subject.task.decode(narrow.decode(places))
+        positions = torch.cat([codes, torch.zeros_like(codes)], dim=1)
+    elif subject.width > 2:
+        narrow = Pca.fit(subject.task.encode(subject.fitted_to), 2)
+        positions = narrow.encode(codes)
+        codes = narrow.decode(positions)
+    return positions, None if subject.reads_text else subject.task.decode(codes)
 
 
 def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
@@ -140,7 +139,7 @@ def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | No
     if subject.reads_text:
         return places, None
     images = to_bytes(rival.decode(places))
-    return places, images.reshape(-1, *subject.task.target.size)  # (B, C, Y, X)
+    return places, images.reshape(-1, *subject.task.target.spec.shape)  # (B, C, Y, X)
 
 
 def _error(

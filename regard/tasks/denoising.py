@@ -97,9 +97,10 @@ class DenoisingTask(Predictor):
         tokenizer = self.source.tokenizer
         return CorruptedBatches(
             texts,
+            texts,
             self.recipe.data.batch,
-            corruption=Corruption(self.recipe.data.corruption, tokenizer, seed=seed),
-            field=self.target,
+            change=Corruption(self.recipe.data.corruption, tokenizer, seed=seed).change,
+            fields=(self.target, self.target),
             seed=seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",

@@ -16,10 +16,9 @@ from regard.core.device import seed_everything
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.example import Example
-from regard.data.text.streams import StreamField, group_by_length
 from regard.data.text.tokenizers import Tokenizer
 from regard.data.text.vocabulary import train_tokenizer
-from regard.data.text.windows import WindowBatch, Windows
+from regard.data.text.windows import StreamField, WindowBatch, Windows, group_by_length
 from regard.metrics.text.perplexity import TextSize, perplexities
 from regard.models.language_model import LanguageModel, build_language_model, next_log_probs
 from regard.search.forced import describe_context, score_text
@@ -205,7 +204,7 @@ class LanguageTask(Task[LanguageRecipe]):
                 log_probs = next_log_probs(logits, tokens[:, 1:]).tolist()
             for row, values in zip(rows, log_probs, strict=True):
                 said = tuple(values[: len(texts[row])])
-                pieces = self.field.tokenizer.pieces(texts[row])
+                pieces = self.field.tokenizer.tokens(texts[row])
                 scored[row] = Prediction(examples[row].source, sum(said), pieces, said)
         return scored
 
@@ -216,7 +215,7 @@ class LanguageTask(Task[LanguageRecipe]):
             tokens = [self.field.line_end, *text]
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:
                 self.model(torch.tensor([tokens], device=self.device))
-            maps.append(AttentionMap.within(self.field.tokenizer.pieces(tokens), recorded))
+            maps.append(AttentionMap.within(self.field.tokenizer.tokens(tokens), recorded))
         return maps
 
     def answer(self, source: str, target: str | None = None) -> tuple[Example, str]:
@@ -236,7 +235,7 @@ class LanguageTask(Task[LanguageRecipe]):
         with torch.inference_mode():
             log_probs = self.model(tokens).logits[0, -1].float().log_softmax(-1)
         found = log_probs.topk(min(num, len(log_probs)))
-        pieces = self.field.tokenizer.pieces(found.indices.tolist())
+        pieces = self.field.tokenizer.tokens(found.indices.tolist())
         return list(zip(pieces, found.values.exp().tolist(), strict=True))
 
     def _continue(
@@ -269,7 +268,7 @@ class LanguageTask(Task[LanguageRecipe]):
         return Prediction(
             text=self.field.write(hypothesis.tokens).removesuffix("\n"),
             log_prob=hypothesis.log_prob,
-            tokens=self.field.tokenizer.pieces(hypothesis.tokens),
+            tokens=self.field.tokenizer.tokens(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
 

@@ -6,26 +6,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio.field import AudioConfig, keep_audible
-from regard.data.audio.files import find_sounds, read_sound_folder, read_transcripts
 from regard.data.datasets.catalog import DATASETS, Reader, find_data
-from regard.data.datasets.labelled import read_labelled
 from regard.data.datasets.texts import read_text, split_text
 from regard.data.example import Example
-from regard.data.image.field import ImageConfig, keep_readable
-from regard.data.image.files import (
-    find_images,
-    place_images,
-    read_captions,
-    read_image_folder,
-    read_with_images,
-)
-from regard.data.modality import JOINED_COLUMNS, JoinedConfig, read_pair
+from regard.data.modality import MODALITIES, Modality, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
-from regard.data.text.readers import read_examples, read_sources
-from regard.data.video.field import VideoConfig, keep_readable_videos
-from regard.data.video.files import find_videos, read_video_captions, read_video_folder
-from regard.tasks.recipe import BaseDataConfig, BaseRecipe, DataConfig
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 SideReader: TypeAlias = Callable[..., list[Example]]
 """Reads `(paths, side, *, config)`, as `read_side` does."""
@@ -50,8 +36,6 @@ def read_pairs(
     """
     read = read or _pair_reader(config)
     seed = config.seed
-    if _reads_both(config):
-        read = partial(read_with_images, read=read)
     found = find_data(*data, seed=seed, read=read)
     valid_side = read_side(valid, "valid", config=config, read=read)
     test_side = read_side(test, "test", config=config, read=read)
@@ -92,89 +76,45 @@ def read_side(
             f"but there are {len(paths)}: {', '.join(paths)}."
         )
     read = read or _pair_reader(config)
-    if _reads_both(config):
-        read = partial(read_with_images, read=read)
     found = find_data(*paths, seed=config.seed, read=read)
     chosen: list[Example] = getattr(found, side) if isinstance(found, Splits) else found
     return _hold_out(chosen, config)
 
 
+def find_modality(config: BaseDataConfig) -> Modality:
+    """Return the modality of the sources; tasks whose settings do not name one read text."""
+    source = getattr(config, "source", None)
+    return MODALITIES["text"] if source is None else modality_of(source)
+
+
 def _pair_reader(config: BaseDataConfig) -> Reader:
-    columns = config.columns if isinstance(config, DataConfig) else ()
-    if _reads_both(config):
-        columns = columns or JOINED_COLUMNS
-    if _sees(config):
-        return lambda path, second: read_captions(path, columns=columns)
-    if _hears(config):
-        return lambda path, second: read_transcripts(path, columns=columns)
-    if _watches(config):
-        return lambda path, second: read_video_captions(path, columns=columns)
-    return partial(read_examples, columns=columns)
-
-
-def _sees(config: BaseDataConfig) -> bool:
-    """Tell whether sources are images."""
-    return isinstance(getattr(config, "source", None), ImageConfig)
-
-
-def _watches(config: BaseDataConfig) -> bool:
-    """Tell whether sources are videos."""
-    return isinstance(getattr(config, "source", None), VideoConfig)
-
-
-def _hears(config: BaseDataConfig) -> bool:
-    """Tell whether sources are recordings."""
-    return isinstance(getattr(config, "source", None), AudioConfig)
-
-
-def _reads_both(config: BaseDataConfig) -> bool:
-    """Tell whether sources are texts with an image."""
-    return isinstance(getattr(config, "source", None), JoinedConfig)
+    return partial(find_modality(config).read_pairs, columns=getattr(config, "columns", ()))
 
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Return examples to measure on: an image or the like once, with all that is said of it."""
+    """Return held-out examples: an image or the like once, with all its targets as references."""
     examples = drop_unreadable(examples, config)
-    has_texts = not (_sees(config) or _hears(config) or _watches(config))
-    return examples if has_texts else merge_references(examples)
+    return merge_references(examples) if find_modality(config).merges_references else examples
 
 
 def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Example]:
-    """Drop examples whose image and the like cannot be read, and say so; text is always kept."""
-    source = getattr(config, "source", None)
-    if isinstance(source, ImageConfig):
-        return keep_readable(examples, source)
-    if isinstance(source, VideoConfig):
-        return keep_readable_videos(examples, source)
-    if isinstance(source, AudioConfig):
-        return keep_audible(examples, source)
-    if isinstance(source, JoinedConfig):
-        return keep_readable(
-            examples, source.image, reference=lambda example: read_pair(example.source)[1]
-        )
-    return examples
+    """Drop examples whose source cannot be read, and log how many; text is always kept."""
+    return find_modality(config).drop_unreadable(examples, getattr(config, "source", None))
 
 
-def read_asked(path: str, recipe: BaseRecipe) -> Iterator[str]:
-    """Read what is asked: the lines of a file or, of images and recordings, their references.
+def read_inputs(path: str, recipe: BaseRecipe) -> Iterator[str]:
+    """Read sources to predict for: the lines of a text file, or references of images and the like.
 
     Args:
         path: A text file or `-`; an image or a recording, a folder or a list of them; a file with a
             text and an image a line.
-        recipe: What the model reads.
+        recipe: Its data settings name the modality.
     """
-    if _sees(recipe.data):
-        return iter(find_images(path))
-    if _watches(recipe.data):
-        return iter(find_videos(path))
-    if _hears(recipe.data):
-        return iter(find_sounds(path))
-    lines = read_sources(path)
-    return place_images(lines, path) if _reads_both(recipe.data) else lines
+    return iter(find_modality(recipe.data).read_sources(path))
 
 
 def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list[Any]:
-    """Read sources from a file as `read_asked` does, or those of a named data set's test part.
+    """Read sources from a file as `read_inputs` does, or those of a named data set's test part.
 
     Args:
         data: A file, `-`, a folder, or the name of a data set; a file wins over a name.
@@ -183,7 +123,7 @@ def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list
     """
     if data.partition(":")[0] in DATASETS and not Path(data).exists():
         return [example.source for example in read_side((data,), "test", config=recipe.data)]
-    return list(read_asked(data, recipe))
+    return list(read_inputs(data, recipe))
 
 
 def read_texts(
@@ -245,7 +185,7 @@ def read_labelled_texts(
     config: BaseDataConfig,
 ) -> Splits:
     """Read texts, pairs of texts or images with their labels, otherwise as `read_pairs`."""
-    splits = read_pairs(data, valid, test, config=config, read=_label_reader(config))
+    splits = read_pairs(data, valid, test, config=config, read=find_modality(config).read_labelled)
     known = {example.target for example in splits.train}
     for side, examples in (("validation", splits.valid), ("test", splits.test)):
         unknown = sorted({example.target for example in examples} - known)
@@ -261,27 +201,4 @@ def read_labelled_side(
     paths: tuple[str, ...], side: str, *, config: BaseDataConfig
 ) -> list[Example]:
     """Read one side of labelled data, otherwise as `read_side`."""
-    return read_side(paths, side, config=config, read=_label_reader(config))
-
-
-def _label_reader(config: BaseDataConfig) -> Reader:
-    if _watches(config):
-        return _read_labelled_videos
-    if _hears(config):
-        return _read_labelled_sounds
-    return _read_labelled_images if _sees(config) else read_labelled
-
-
-def _read_labelled_images(path: str, second: str | None = None) -> list[Example]:
-    """Read a folder with one for each label, or a file with an image and its label a line."""
-    return read_image_folder(path) if Path(path).is_dir() else read_captions(path)
-
-
-def _read_labelled_videos(path: str, second: str | None = None) -> list[Example]:
-    """Read a folder with one for each label, or a file with a video and its label a line."""
-    return read_video_folder(path) if Path(path).is_dir() else read_video_captions(path)
-
-
-def _read_labelled_sounds(path: str, second: str | None = None) -> list[Example]:
-    """Read a folder with one for each label, or a file with a recording and its label a line."""
-    return read_sound_folder(path) if Path(path).is_dir() else read_transcripts(path)
+    return read_side(paths, side, config=config, read=find_modality(config).read_labelled)

@@ -6,16 +6,13 @@ from typing import Any, Literal
 from regard.core.config import at_least, from_dict, within
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
-from regard.data.audio.field import AudioConfig
-from regard.data.image.field import ImageConfig
-from regard.data.modality import JoinedConfig, SourceConfig
+from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.columns import check_columns
 from regard.data.text.corruption import CorruptionConfig
 from regard.data.text.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.text.noise import WordNoiseConfig
 from regard.data.text.packing import PackingKind
 from regard.data.text.tokenizers import TokenizerConfig
-from regard.data.video.field import VideoConfig
 from regard.metrics.table import METRICS
 from regard.models.build import ModelConfig
 from regard.models.classifier import ClassifierConfig
@@ -57,7 +54,7 @@ class DataConfig(BaseDataConfig):
     def __post_init__(self) -> None:
         if self.columns:
             check_columns(self.columns)
-        if self.is_joint and not isinstance(self.source, TokenizerConfig):
+        if self.is_joint and modality_of(self.source).name != "text":
             raise ConfigError(
                 "`is_joint` needs a source that is text, but `source.kind` is "
                 f"'{self.source.kind}'. Set `is_joint` to false."
@@ -142,7 +139,7 @@ class ClassificationDataConfig(BaseDataConfig):
 
     def __post_init__(self) -> None:
         at_least("mixup", self.mixup, 0.0)
-        if self.mixup and not isinstance(self.source, ImageConfig):
+        if self.mixup and modality_of(self.source).name != "image":
             raise ConfigError(
                 f"`mixup` is for images, but is {self.mixup:g} where `source.kind` is "
                 f"'{self.source.kind}'. Set it to 0."
@@ -357,18 +354,8 @@ class LanguageRecipe(BaseRecipe):
 
 def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
     """Raise if an encoder is to read what it cannot: text, an image, both at once, or sound."""
-    given = next(what for what, kind in SOURCES.items() if isinstance(source, kind))
-    check_reads(encoder, given)
+    check_reads(encoder, modality_of(source).input_spec)
 
-
-SOURCES = {
-    "text": TokenizerConfig,
-    "images": ImageConfig,
-    "text with an image": JoinedConfig,
-    "videos": VideoConfig,
-    "sound": AudioConfig,
-}
-"""What a source can be, as encoders are sorted by it."""
 
 RECIPES: dict[str, type[BaseRecipe]] = {
     "generation": Recipe,

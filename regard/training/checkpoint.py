@@ -61,7 +61,9 @@ def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> No
         if name not in own:
             faults.append(f"{name} is unexpected")
         elif tensor.shape != own[name].shape:
-            faults.append(f"{name} is {_shape(tensor)} but must be {_shape(own[name])}")
+            faults.append(
+                f"{name} is {describe_shape(tensor)} but must be {describe_shape(own[name])}"
+            )
     if faults:
         raise CheckpointError(
             f"{origin} does not fit the model: {'; '.join(faults)}. "
@@ -236,5 +238,6 @@ def _check_version(path: Path, metadata: dict[str, str]) -> None:
         )
 
 
-def _shape(tensor: Tensor) -> str:
+def describe_shape(tensor: Tensor) -> str:
+    """Return the shape of a tensor for messages, such as '3 x 4'."""
     return " x ".join(map(str, tensor.shape)) or "a single number"

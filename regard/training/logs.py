@@ -1,13 +1,16 @@
-"""The history of a run: one JSON line per event, and the same on the screen."""
+"""The training log: sums since the last line, one JSON line per event, and the display."""
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
 
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.logging import is_first_process, logger
@@ -17,6 +20,84 @@ NOTEWORTHY_WAITING = 0.05
 
 Row = dict[str, Any]
 """`kind` and `step`, and whatever belongs to this kind of event."""
+
+
+class Meter:
+    """Sums over steps. They stay on the device, so that only `read` waits for it."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._sums = torch.zeros(4, dtype=torch.float64, device=device)
+        self.reset()
+
+    def reset(self) -> None:
+        """Set all sums to zero."""
+        self._sums.zero_()
+        self.num_steps = 0
+        self._num_tokens = 0
+        self._waited = 0.0
+        self._began = time.perf_counter()
+
+    def add(self, sums: Tensor, norm: Tensor, *, num_tokens: int) -> None:
+        """Add a step.
+
+        Args:
+            sums: Loss, negative log-likelihood and count of its batches.
+            norm: Norm of its gradient.
+            num_tokens: Target tokens of its batches.
+        """
+        self._sums += torch.cat([sums, norm.view(1)])
+        self.num_steps += 1
+        self._num_tokens += num_tokens
+
+    def read(self) -> dict[str, float]:
+        """Return means per token and per step, the speed, and the share of time spent waiting."""
+        loss, nll, count, norm = self._sums.tolist()
+        return {
+            "loss": loss / max(count, 1),
+            "nll": nll / max(count, 1),
+            "gradient_norm": norm / max(self.num_steps, 1),
+            "tokens_per_second": self._num_tokens / max(self._seconds(), 1e-9),
+            "waiting": self._waited / max(self._seconds(), 1e-9),
+        }
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Count the time of the block as spent waiting for data."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._waited += time.perf_counter() - began
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the time of the block out of the speed."""
+        seconds = self._seconds()
+        try:
+            yield
+        finally:
+            self._began = time.perf_counter() - seconds
+
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain JSON."""
+        return {
+            "sums": self._sums.tolist(),
+            "num_steps": self.num_steps,
+            "num_tokens": self._num_tokens,
+            "seconds": self._seconds(),
+            "waited": self._waited,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+        self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        self.num_steps = state["num_steps"]
+        self._num_tokens = state["num_tokens"]
+        self._waited = state.get("waited", 0.0)  # a run begun before it was measured has none
+        self._began = time.perf_counter() - state["seconds"]
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._began
 
 
 class Display(Protocol):

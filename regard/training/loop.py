@@ -24,9 +24,8 @@ from regard.training.checkpoint import (
     save_training,
     save_weights,
 )
-from regard.training.logs import Display, Journal, find_display
+from regard.training.logs import Display, Journal, Meter, find_display
 from regard.training.losses import Loss
-from regard.training.meter import Meter
 from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.prefetch import prefetch
 from regard.training.schedules import build_schedule, is_better
@@ -51,12 +50,12 @@ class Batches(Protocol):
 
 @dataclass(frozen=True)
 class Validation:
-    """What a validation found."""
+    """Result of a validation."""
 
     value: float
-    """What decides which weights are best; larger is better."""
+    """Selects the best weights; larger is better."""
     numbers: dict[str, float] = field(default_factory=dict)
-    """What else is worth a place in the journal."""
+    """Further values for the training log."""
 
 
 @dataclass
@@ -119,7 +118,7 @@ class Trainer:
                 `precision`) are for whoever wrote `loss`.
             run: The run folder.
             batches: The training data.
-            loss: What a batch costs.
+            loss: Computes the loss of a batch.
             validate: How good the model is; called in evaluation mode, without gradients.
             display: What a person sees; a progress bar or plain lines if not given.
         """
@@ -129,7 +128,7 @@ class Trainer:
         self._run = run
         self._batches = batches
         self._loss = loss
-        self._measure = validate
+        self._validation = validate
         freeze(model, config.freeze)
         self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
         self._total_steps = _count_steps(config, batches)
@@ -152,7 +151,7 @@ class Trainer:
 
         To go on afterwards, build a new trainer and call its `resume` before its `run`.
         """
-        self._clear_what_comes_again()
+        self._clear_later_steps()
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
         with self._interrupts, self._journal.shown(self.progress.step, self._total_steps):
@@ -251,7 +250,7 @@ class Trainer:
         self._write("train", {**numbers, "learning_rate": rate})
 
     def _read_meter(self) -> dict[str, float]:
-        """Return what the meter shows, or say that training has gone wrong."""
+        """Return the meter's means; raise if the loss or the gradient is not finite."""
         numbers = self._meter.read()
         for name in ("loss", "gradient_norm"):
             if not math.isfinite(numbers[name]):
@@ -274,27 +273,27 @@ class Trainer:
 
     def _validate(self) -> None:
         self._read_meter()
-        found = self._look()
+        found = self._measure()
         with self._interrupts.held():
             self._schedule.observe(found.value)
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
-            self._judge("valid", found)
+            self._record("valid", found)
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
-    def _look(self) -> Validation:
-        """Validate, and leave no trace in the model, the generators or the pace."""
+    def _measure(self) -> Validation:
+        """Validate without changing the model, the random generators or the throughput."""
         rng = rng_states()
         self._model.eval()
         try:
             with torch.no_grad(), self._meter.paused():
-                return self._measure()
+                return self._validation()
         finally:
             set_training(self._model)
             restore_rng(rng)
 
-    def _judge(self, kind: str, found: Validation) -> None:
+    def _record(self, kind: str, found: Validation) -> None:
         is_best = is_better(found.value, self.progress.best)
         if is_best:
             save_weights(self._model, self._run / "model.safetensors")
@@ -309,23 +308,21 @@ class Trainer:
         present = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
         put_weights(self._model, average_weights(paths), str(paths[0].parent))
         try:
-            found = self._look()
+            found = self._measure()
             with self._interrupts.held():
-                self._judge("average", found)
+                self._record("average", found)
         finally:
             put_weights(self._model, present, "the model")
 
     def _reason_to_stop(self) -> Reason | None:
         progress, config = self.progress, self._config
-        if 0 < config.patience <= progress.bad_validations:
-            return "patience"
-        if 0 < config.max_steps <= progress.step:
-            return "steps"
-        if 0 < config.max_epochs <= progress.epoch:
-            return "epochs"
-        if 0 < config.max_minutes <= self._seconds() / 60:
-            return "minutes"
-        return None
+        limits: dict[Reason, tuple[float, float]] = {
+            "patience": (config.patience, progress.bad_validations),
+            "steps": (config.max_steps, progress.step),
+            "epochs": (config.max_epochs, progress.epoch),
+            "minutes": (config.max_minutes, self._seconds() / 60),
+        }
+        return next((reason for reason, (most, now) in limits.items() if 0 < most <= now), None)
 
     def _save(self) -> None:
         self._read_meter()
@@ -337,8 +334,8 @@ class Trainer:
         }
         save_training(self._run, self._model, self._optimizer, state=state)
 
-    def _clear_what_comes_again(self) -> None:
-        """Drop what an earlier run left of steps that are still to come."""
+    def _clear_later_steps(self) -> None:
+        """Remove what an earlier run wrote of steps that are still to come."""
         self._run.mkdir(parents=True, exist_ok=True)
         self._journal.cut(after=self.progress.step or -1)
         self._averages.drop(after=self.progress.step)
@@ -349,13 +346,13 @@ class Trainer:
         return time.perf_counter() - self._started
 
     def _write(self, kind: str, values: dict[str, Any]) -> None:
-        place = {
+        row = {
             "kind": kind,
             "step": self.progress.step,
             "epoch": self.progress.epoch + (self.progress.position > 0),  # the one begun last
             "seconds": round(self._seconds(), 3),
         }
-        self._journal.write({**place, **values})
+        self._journal.write({**row, **values})
 
 
 def _count_steps(config: TrainConfig, batches: Batches) -> int:

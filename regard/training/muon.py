@@ -56,7 +56,7 @@ class Muon(Optimizer):
         return loss
 
     def _orthogonal(self, group: dict[str, Any], moved: list[Tensor]) -> list[Tensor]:
-        gradients, averages = self._gradients(moved), self._averages(moved, "average")
+        gradients, averages = _gradients(moved), self._averages(moved, "average")
         torch._foreach_lerp_(averages, gradients, 1 - group["momentum"])
         # Nesterov's look ahead.
         ahead = list(torch._foreach_lerp(gradients, averages, group["momentum"]))
@@ -73,7 +73,7 @@ class Muon(Optimizer):
         return ahead
 
     def _adam(self, group: dict[str, Any], moved: list[Tensor]) -> list[Tensor]:
-        gradients = self._gradients(moved)
+        gradients = _gradients(moved)
         averages, squares = self._averages(moved, "average"), self._averages(moved, "square")
         first, second = group["betas"]
         torch._foreach_lerp_(averages, gradients, 1 - first)
@@ -93,9 +93,6 @@ class Muon(Optimizer):
         torch._foreach_div_(steps, [1 - first**count for count in counts])
         return list(steps)
 
-    def _gradients(self, moved: list[Tensor]) -> list[Tensor]:
-        return [parameter.grad for parameter in moved if parameter.grad is not None]
-
     def _averages(self, moved: list[Tensor], name: str) -> list[Tensor]:
         """Return moving averages, which begin with zero."""
         for parameter in moved:
@@ -103,6 +100,10 @@ class Muon(Optimizer):
             if name not in state:
                 state[name] = torch.zeros_like(parameter)
         return [self.state[parameter][name] for parameter in moved]
+
+
+def _gradients(moved: list[Tensor]) -> list[Tensor]:
+    return [parameter.grad for parameter in moved if parameter.grad is not None]
 
 
 def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:

@@ -18,109 +18,108 @@ from regard.training.muon import Muon
 
 
 @dataclass(frozen=True, kw_only=True)
-class SgdConfig:
-    """Stochastic gradient descent."""
+class _Common:
+    """Settings of every optimiser."""
 
-    kind: Literal["sgd"] = "sgd"
+    kind: str
     """Which optimiser."""
-    learning_rate: float = 0.1
+    learning_rate: float = 0.001
     """Length of a step before the schedule."""
-    momentum: float = 0.0
-    """Share of the last step that is taken again."""
-    is_nesterov: bool = False
-    """Whether the gradient is taken after the momentum (Nesterov 1983)."""
     weight_decay: float = 0.0
     """Pull of the weights towards zero, added to the gradient."""
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        at_least("learning_rate", self.learning_rate, 0)
+        at_least("weight_decay", self.weight_decay, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SgdConfig(_Common):
+    """Stochastic gradient descent."""
+
+    kind: Literal["sgd"] = "sgd"
+    learning_rate: float = 0.1
+    momentum: float = 0.0
+    """Share of the last step that is taken again."""
+    is_nesterov: bool = False
+    """Whether the gradient is taken after the momentum (Nesterov 1983)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         within("momentum", self.momentum, low=0, high=1)
         if self.is_nesterov and self.momentum == 0:
             raise ConfigError("`momentum` must be above 0 when `is_nesterov` is true, but is 0.0.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdagradConfig:
-    """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
+class _Adaptive(_Common):
+    """Settings of optimisers that divide by a mean of past gradients."""
 
-    kind: Literal["adagrad"] = "adagrad"
-    """Which optimiser."""
-    learning_rate: float = 0.01
-    """Length of a step before the schedule."""
-    epsilon: float = 1e-10
+    epsilon: float = 1e-8
     """Added to the denominator."""
-    weight_decay: float = 0.0
-    """Pull of the weights towards zero, added to the gradient."""
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        super().__post_init__()
+        at_least("epsilon", self.epsilon, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RmspropConfig:
+class AdagradConfig(_Adaptive):
+    """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
+
+    kind: Literal["adagrad"] = "adagrad"
+    learning_rate: float = 0.01
+    epsilon: float = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class RmspropConfig(_Adaptive):
     """Steps divided by a moving root mean square of the gradients (Hinton 2012)."""
 
     kind: Literal["rmsprop"] = "rmsprop"
-    """Which optimiser."""
-    learning_rate: float = 0.001
-    """Length of a step before the schedule."""
     alpha: float = 0.99
     """How much of the moving average is kept at each step."""
-    epsilon: float = 1e-8
-    """Added to the denominator."""
     momentum: float = 0.0
     """Share of the last step that is taken again."""
-    weight_decay: float = 0.0
-    """Pull of the weights towards zero, added to the gradient."""
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        super().__post_init__()
         within("alpha", self.alpha, low=0, high=1)
         within("momentum", self.momentum, low=0, high=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamConfig:
+class _Moments(_Adaptive):
+    """Settings of optimisers with two moving averages."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    """How much of the two moving averages is kept at each step."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for i, beta in enumerate(self.betas):
+            if not 0 <= beta < 1:
+                raise ConfigError(f"`betas[{i}]` must be at least 0 and below 1, but is {beta}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdamConfig(_Moments):
     """Moving averages of the gradient and of its square (Kingma and Ba 2015)."""
 
     kind: Literal["adam"] = "adam"
-    """Which optimiser."""
-    learning_rate: float = 0.001
-    """Length of a step before the schedule."""
-    betas: tuple[float, float] = (0.9, 0.999)
-    """How much of the two moving averages is kept at each step."""
-    epsilon: float = 1e-8
-    """Added to the denominator."""
-    weight_decay: float = 0.0
-    """Pull of the weights towards zero, added to the gradient."""
-
-    def __post_init__(self) -> None:
-        _check_rates(self)
-        _check_betas(self.betas)
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdamwConfig:
+class AdamwConfig(_Moments):
     """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019)."""
 
     kind: Literal["adamw"] = "adamw"
-    """Which optimiser."""
-    learning_rate: float = 0.001
-    """Length of a step before the schedule."""
-    betas: tuple[float, float] = (0.9, 0.999)
-    """How much of the two moving averages is kept at each step."""
-    epsilon: float = 1e-8
-    """Added to the denominator."""
     weight_decay: float = 0.01
     """Share of each weight taken away at each step, times the learning rate."""
 
-    def __post_init__(self) -> None:
-        _check_rates(self)
-        _check_betas(self.betas)
-
 
 @dataclass(frozen=True, kw_only=True)
-class MuonConfig:
+class MuonConfig(_Moments):
     """Orthogonal steps for the matrices inside a model, AdamW for the rest (Jordan et al. 2024).
 
     Embeddings, output layers and vectors are the rest; rate and decay mean for both what they mean
@@ -128,29 +127,44 @@ class MuonConfig:
     """
 
     kind: Literal["muon"] = "muon"
-    """Which optimiser."""
-    learning_rate: float = 0.001
-    """Length of a step before the schedule."""
     momentum: float = 0.95
     """How much of the moving average of a matrix's gradient is kept at each step."""
     betas: tuple[float, float] = (0.9, 0.95)
     """How much of the two moving averages of the rest is kept at each step."""
-    epsilon: float = 1e-8
-    """Added to the denominator."""
     weight_decay: float = 0.01
     """Share of each weight taken away at each step, times the learning rate."""
 
     def __post_init__(self) -> None:
-        _check_rates(self)
-        within("momentum", self.momentum, low=0, high=0.999)  # with 1, nothing would ever move
-        _check_betas(self.betas)
+        super().__post_init__()
+        within("momentum", self.momentum, low=0, high=0.999)  # with 1, no weight would change
 
 
 OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | AdamwConfig | MuonConfig
 Groups = list[dict[str, Any]]
 
+_ADAM = {"betas": "betas", "eps": "epsilon"}
+
+OPTIMIZERS: dict[type, tuple[Callable[..., Optimizer], dict[str, str], tuple[str, ...]]] = {
+    SgdConfig: (
+        torch.optim.SGD,
+        {"momentum": "momentum", "nesterov": "is_nesterov"},
+        ("cpu", "cuda"),
+    ),
+    # Not every torch has a fused Adagrad for CUDA.
+    AdagradConfig: (torch.optim.Adagrad, {"eps": "epsilon"}, ("cpu",)),
+    RmspropConfig: (
+        torch.optim.RMSprop,
+        {"alpha": "alpha", "eps": "epsilon", "momentum": "momentum"},
+        (),
+    ),
+    AdamConfig: (torch.optim.Adam, _ADAM, ("cpu", "cuda")),
+    AdamwConfig: (torch.optim.AdamW, _ADAM, ("cpu", "cuda")),
+    MuonConfig: (Muon, {"momentum": "momentum", **_ADAM}, ()),
+}
+"""Settings → class, its arguments by the name of our setting, devices with a fused version."""
+
 OUTER_LAYERS = ("output",)
-"""Names of layers that speak to the world: one row for each token, label or pixel."""
+"""Names of output layers: one row for each token, label or pixel."""
 
 
 def build_optimizer(
@@ -180,7 +194,12 @@ def build_optimizer(
         ]
     if isinstance(config, MuonConfig):
         groups = split_hidden(groups, model)
-    return OPTIMIZERS[type(config)](config, [group for group in groups if group["params"]])
+    optimizer, names, fused_on = OPTIMIZERS[type(config)]
+    arguments = {name: getattr(config, setting) for name, setting in names.items()}
+    if fused_on and all(p.device.type in fused_on for _, p in _trainable(model)):
+        arguments["fused"] = True
+    groups = [group for group in groups if group["params"]]
+    return optimizer(groups, lr=config.learning_rate, **arguments)
 
 
 def split_hidden(groups: Groups, model: nn.Module) -> Groups:
@@ -246,7 +265,8 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
     for prefix in prefixes:
         chosen = [name for name in parameters if f"{name}.".startswith(f"{prefix}.")]
         if not chosen:
-            known = sorted({part for name in parameters for part in _beginnings(name)})
+            parts = [name.split(".") for name in parameters]
+            known = sorted({".".join(own[: end + 1]) for own in parts for end in range(len(own))})
             shown = [part for part in known if part.count(".") <= prefix.count(".")]
             raise ConfigError(
                 f"`freeze` must hold beginnings of names of weights, but '{prefix}' is none."
@@ -276,98 +296,5 @@ def _is_frozen(module: nn.Module) -> bool:
     return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
-def _beginnings(name: str) -> list[str]:
-    parts = name.split(".")
-    return [".".join(parts[:length]) for length in range(1, len(parts) + 1)]
-
-
 def _trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     return [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-
-
-def _sgd(config: SgdConfig, groups: Groups) -> Optimizer:
-    return torch.optim.SGD(
-        groups,
-        lr=config.learning_rate,
-        momentum=config.momentum,
-        nesterov=config.is_nesterov,
-        fused=_are_all_on(groups, "cpu", "cuda"),
-    )
-
-
-def _adagrad(config: AdagradConfig, groups: Groups) -> Optimizer:
-    return torch.optim.Adagrad(
-        groups,
-        lr=config.learning_rate,
-        eps=config.epsilon,
-        fused=_are_all_on(groups, "cpu"),  # not in every torch for CUDA
-    )
-
-
-def _rmsprop(config: RmspropConfig, groups: Groups) -> Optimizer:
-    return torch.optim.RMSprop(
-        groups,
-        lr=config.learning_rate,
-        alpha=config.alpha,
-        eps=config.epsilon,
-        momentum=config.momentum,
-    )
-
-
-def _adam(config: AdamConfig, groups: Groups) -> Optimizer:
-    return torch.optim.Adam(
-        groups,
-        lr=config.learning_rate,
-        betas=config.betas,
-        eps=config.epsilon,
-        fused=_are_all_on(groups, "cpu", "cuda"),
-    )
-
-
-def _adamw(config: AdamwConfig, groups: Groups) -> Optimizer:
-    return torch.optim.AdamW(
-        groups,
-        lr=config.learning_rate,
-        betas=config.betas,
-        eps=config.epsilon,
-        fused=_are_all_on(groups, "cpu", "cuda"),
-    )
-
-
-def _muon(config: MuonConfig, groups: Groups) -> Optimizer:
-    return Muon(
-        groups,
-        lr=config.learning_rate,
-        momentum=config.momentum,
-        betas=config.betas,
-        eps=config.epsilon,
-    )
-
-
-OPTIMIZERS: dict[type, Callable[[Any, Groups], Optimizer]] = {
-    SgdConfig: _sgd,
-    AdagradConfig: _adagrad,
-    RmspropConfig: _rmsprop,
-    AdamConfig: _adam,
-    AdamwConfig: _adamw,
-    MuonConfig: _muon,
-}
-
-
-def _are_all_on(groups: Groups, *devices: str) -> bool | None:
-    # None leaves the choice of the second fastest road to torch; False would forbid it.
-    fits = all(p.device.type in devices for group in groups for p in group["params"])
-    return True if fits else None
-
-
-def _check_rates(config: Any) -> None:
-    at_least("learning_rate", config.learning_rate, 0)
-    at_least("weight_decay", config.weight_decay, 0)
-    if not isinstance(config, SgdConfig):
-        at_least("epsilon", config.epsilon, 0)
-
-
-def _check_betas(betas: tuple[float, float]) -> None:
-    for i, beta in enumerate(betas):
-        if not 0 <= beta < 1:
-            raise ConfigError(f"`betas[{i}]` must be at least 0 and below 1, but is {beta}.")

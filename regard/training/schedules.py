@@ -1,7 +1,6 @@
 """How the learning rate changes: step → factor of the base rate."""
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,16 +10,23 @@ from regard.core.logging import logger
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConstantConfig:
-    """The base rate throughout, after a warm-up."""
+class _Warmup:
+    """Settings of schedules with a warm-up."""
 
-    kind: Literal["constant"] = "constant"
+    kind: str
     """Which schedule."""
     warmup_steps: int = 0
     """Steps over which the rate first grows from zero to its base."""
 
     def __post_init__(self) -> None:
         at_least("warmup_steps", self.warmup_steps, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConstantConfig(_Warmup):
+    """The base rate throughout, after a warm-up."""
+
+    kind: Literal["constant"] = "constant"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,102 +54,76 @@ class StepConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InverseSqrtConfig:
+class InverseSqrtConfig(_Warmup):
     """Linear warm-up, then down with the root of the step (Vaswani et al. 2017, eq. 3).
 
     The base rate is the peak: the paper's rate is a base of 1/√(dim · warmup_steps).
     """
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
-    """Which schedule."""
     warmup_steps: int = 4_000
-    """Steps over which the rate first grows from zero to its base."""
 
     def __post_init__(self) -> None:
         at_least("warmup_steps", self.warmup_steps, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CosineConfig:
+class CosineConfig(_Warmup):
     """Linear warm-up, then half a cosine down to the last step (Loshchilov and Hutter 2017)."""
 
     kind: Literal["cosine"] = "cosine"
-    """Which schedule."""
-    warmup_steps: int = 0
-    """Steps over which the rate first grows from zero to its base."""
     min_factor: float = 0.0
     """What the rate is multiplied by at the last step."""
 
     def __post_init__(self) -> None:
-        at_least("warmup_steps", self.warmup_steps, 0)
+        super().__post_init__()
         within("min_factor", self.min_factor, low=0, high=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlateauConfig:
+class PlateauConfig(_Warmup):
     """The rate drops by a factor whenever validation stops improving."""
 
     kind: Literal["plateau"] = "plateau"
-    """Which schedule."""
-    warmup_steps: int = 0
-    """Steps over which the rate first grows from zero to its base."""
     patience: int = 2
     """Validations without improvement before a drop."""
     gamma: float = 0.5
     """What the rate is multiplied by at each drop."""
 
     def __post_init__(self) -> None:
-        at_least("warmup_steps", self.warmup_steps, 0)
+        super().__post_init__()
         at_least("patience", self.patience, 1)
         within("gamma", self.gamma, low=0, high=1)
 
 
-ScheduleConfig = (
-    ConstantConfig
-    | InverseTimeConfig
-    | StepConfig
-    | InverseSqrtConfig
-    | CosineConfig
-    | PlateauConfig
-)
-
-
-class Schedule(ABC):
-    """What the base learning rate is multiplied by; without memory unless a kind has one."""
+class Constant:
+    """Constant after a warm-up (`ConstantConfig`), and the base class of other schedules."""
 
     def __init__(self, config: Any, total_steps: int) -> None:
         self.config = config
         self.total_steps = total_steps
 
-    @abstractmethod
     def factor(self, step: int, epoch: int) -> float:
-        """Return the factor for one update.
+        """Return what the base learning rate is multiplied by for one update.
 
         Args:
             step: Number of the update, counted from 1.
             epoch: Number of the epoch, counted from 0.
         """
-
-    def observe(self, value: float) -> None:  # noqa: B027 - most kinds have nothing to note
-        """Take note of the result of a validation; larger is better."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what has to be remembered to go on later, as plain JSON."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:  # noqa: B027 - nor to take up
-        """Take up what `state` returned."""
-
-
-class Constant(Schedule):
-    """See `ConstantConfig`."""
-
-    def factor(self, step: int, epoch: int) -> float:
-        """Return the factor for one update."""
         return _warmup(step, self.config.warmup_steps)
 
+    def observe(self, value: float) -> None:
+        """Record the result of a validation; larger is better."""
 
-class InverseTime(Schedule):
+    def state(self) -> dict[str, Any]:
+        """Return the state as plain JSON; empty for a schedule without one."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+
+
+class InverseTime(Constant):
     """See `InverseTimeConfig`."""
 
     def factor(self, step: int, epoch: int) -> float:
@@ -151,7 +131,7 @@ class InverseTime(Schedule):
         return 1 / (epoch + 1)
 
 
-class Step(Schedule):
+class Step(Constant):
     """See `StepConfig`."""
 
     def factor(self, step: int, epoch: int) -> float:
@@ -159,7 +139,7 @@ class Step(Schedule):
         return float(self.config.gamma ** ((step - 1) // self.config.every_steps))
 
 
-class InverseSqrt(Schedule):
+class InverseSqrt(Constant):
     """See `InverseSqrtConfig`."""
 
     def factor(self, step: int, epoch: int) -> float:
@@ -168,7 +148,7 @@ class InverseSqrt(Schedule):
         return min(step / warmup, math.sqrt(warmup / step))
 
 
-class Cosine(Schedule):
+class Cosine(Constant):
     """See `CosineConfig`."""
 
     def __init__(self, config: CosineConfig, total_steps: int) -> None:
@@ -183,11 +163,8 @@ class Cosine(Schedule):
             # A short training, often on little data, should still begin and end well.
             self._warmup_steps = total_steps // 10
             logger.warning(
-                "`schedule.warmup_steps` (%s) would not end before the last step (%s); warming up "
-                "for %s instead.",
-                f"{config.warmup_steps:,}",
-                f"{total_steps:,}",
-                f"{self._warmup_steps:,}",
+                f"`schedule.warmup_steps` ({config.warmup_steps:,}) would not end before the last "
+                f"step ({total_steps:,}); warming up for {self._warmup_steps:,} instead."
             )
 
     def factor(self, step: int, epoch: int) -> float:
@@ -199,46 +176,47 @@ class Cosine(Schedule):
         return float(least + (1 - least) * (1 + math.cos(math.pi * done)) / 2)
 
 
-class Plateau(Schedule):
+class Plateau(Constant):
     """See `PlateauConfig`."""
 
     def __init__(self, config: PlateauConfig, total_steps: int) -> None:
         super().__init__(config, total_steps)
-        self._best: float | None = None
-        self._bad_validations = 0
-        self._num_drops = 0
+        self._state: dict[str, Any] = {"best": None, "bad_validations": 0, "num_drops": 0}
 
     def factor(self, step: int, epoch: int) -> float:
         """Return the factor for one update."""
-        drops: float = self.config.gamma**self._num_drops
-        return _warmup(step, self.config.warmup_steps) * drops
+        drops: float = self.config.gamma ** self._state["num_drops"]
+        return super().factor(step, epoch) * drops
 
     def observe(self, value: float) -> None:
         """Count validations without improvement; drop the rate when patience is over."""
-        if is_better(value, self._best):
-            self._best, self._bad_validations = value, 0
+        if is_better(value, self._state["best"]):
+            self._state |= {"best": value, "bad_validations": 0}
             return
-        self._bad_validations += 1
-        if self._bad_validations == self.config.patience:
-            self._num_drops += 1
-            self._bad_validations = 0
+        self._state["bad_validations"] += 1
+        if self._state["bad_validations"] == self.config.patience:
+            self._state["num_drops"] += 1
+            self._state["bad_validations"] = 0
 
     def state(self) -> dict[str, Any]:
         """Return the counts and the best value."""
-        return {
-            "best": self._best,
-            "bad_validations": self._bad_validations,
-            "num_drops": self._num_drops,
-        }
+        return dict(self._state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Take up the counts; after a change of schedule there may be none."""
-        self._best = state.get("best")
-        self._bad_validations = state.get("bad_validations", 0)
-        self._num_drops = state.get("num_drops", 0)
+        """Restore the counts; after a change of schedule there may be none."""
+        self._state |= state
 
 
-SCHEDULES: dict[type, type[Schedule]] = {
+ScheduleConfig = (
+    ConstantConfig
+    | InverseTimeConfig
+    | StepConfig
+    | InverseSqrtConfig
+    | CosineConfig
+    | PlateauConfig
+)
+
+SCHEDULES: dict[type, type[Constant]] = {
     ConstantConfig: Constant,
     InverseTimeConfig: InverseTime,
     StepConfig: Step,
@@ -248,18 +226,18 @@ SCHEDULES: dict[type, type[Schedule]] = {
 }
 
 
-def build_schedule(config: ScheduleConfig, total_steps: int) -> Schedule:
+def build_schedule(config: ScheduleConfig, total_steps: int) -> Constant:
     """Build the schedule that `config` describes.
 
     Args:
         config: Any of the schedules' settings.
-        total_steps: Steps until the end of training, 0 where nobody knows.
+        total_steps: Steps until the end of training, 0 where unknown.
     """
     return SCHEDULES[type(config)](config, total_steps)
 
 
 def is_better(value: float, best: float | None) -> bool:
-    """Tell whether a value improves on the best so far; NaN never does."""
+    """Return whether a value improves on the best so far; NaN never does."""
     return not math.isnan(value) and (best is None or value > best)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.scenes import render
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("joined")
     (folder / "images").mkdir()
     for number in range(12):
-        draw(f"scenes/0/{number}").save(folder / "images" / f"{number}.png")
+        render(f"scenes/0/{number}").save(folder / "images" / f"{number}.png")
     lines = [f"a shape number {n}\timages/{n}.png\teine Form Nummer {n}\n" for n in range(12)]
     (folder / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
     request = Request(

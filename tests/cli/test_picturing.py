@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.datasets.synthetic.moving import draw_motion, motion
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.moving import motion, render_motion
+from regard.data.datasets.synthetic.scenes import render
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -32,7 +32,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")
     (folder / "photos").mkdir()
     for number in range(12):
-        image = Image.fromarray(np.asarray(draw(f"shapes/0/{number}")))
+        image = Image.fromarray(np.asarray(render(f"shapes/0/{number}")))
         image.save(folder / "photos" / f"{number}.png")
     request = Request(
         data=(str(folder / "photos"),),
@@ -140,7 +140,7 @@ def test_bad_images_are_told(refused, folder, tmp_path, pairs):
 
 def test_next_frame_of_an_animation_is_drawn(regard, tmp_path):
     for number in range(12):
-        drawn = draw_motion(motion(0, number), num_frames=4, size=16)
+        drawn = render_motion(motion(0, number), num_frames=4, size=16)
         frames = [Image.fromarray(frame) for frame in drawn]
         frames[0].save(tmp_path / f"{number}.gif", save_all=True, append_images=frames[1:])
     words = ("--recipe", "next-frame-laptop", "--out", tmp_path / "run", *SMALL)

@@ -9,7 +9,7 @@ from PIL import Image
 from regard.data.image.field import open_image
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.studies.compression.code_files import HEAD_BYTES
+from regard.studies.compression.range_coder import HEAD_BYTES
 from tests.small_autoencoder import recipe
 
 KNOWN, OTHERS = "shapes:60,only=circle,star", "shapes:60,without=circle,star"

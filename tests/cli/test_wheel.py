@@ -29,7 +29,10 @@ def test_wheel_holds_what_is_not_code(wheel):
     recipes = {f"regard/recipes/{name}.toml" for name in recipe_names()}
     assert {
         "regard/py.typed",
+        "regard/data/datasets/catalog.toml",
+        "regard/data/datasets/synthetic/phrasebook/german.toml",
         "regard/data/datasets/synthetic/phrasebook/lexicon.toml",
+        "regard/data/datasets/synthetic/scenes/german.toml",
         *recipes,
     } <= names
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.core.specs import TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import BertEncoderConfig
 from regard.training.checkpoint import put_weights
@@ -59,7 +60,9 @@ def test_logits_of_pairs_equal_those_of_hugging_face():
         max_length=16,
         norm_epsilon=1e-12,
     )
-    ours = Classifier(ClassifierConfig(encoder=encoder, pooling="first", has_hidden=True), 11, 3)
+    ours = Classifier(
+        ClassifierConfig(encoder=encoder, pooling="first", has_hidden=True), TextSpec(11), 3
+    )
     weights = theirs.state_dict()
     names = [name for name, _ in ours.named_parameters()]
     put_weights(ours, {name: weights[their_name(name)] for name in names}, "BERT")

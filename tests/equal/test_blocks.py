@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.models.decoders import (
     PrefixDecoder,
     PrefixDecoderConfig,
@@ -76,35 +77,46 @@ def cases():
     decoder = {"memory_dim": 6}
     joined = TextImageEncoderConfig(text=text, image=RESNET, num_layers=2, num_heads=2, dropout=0.0)
     return {
-        "transformer": (*states_of(TransformerEncoder(text, VOCAB)), TOKENS),
+        "transformer": (*states_of(TransformerEncoder(text, TextSpec(VOCAB))), TOKENS),
         "windowed": (
-            *states_of(TransformerEncoder(TransformerEncoderConfig(window=2, **SIZES), VOCAB)),
+            *states_of(
+                TransformerEncoder(TransformerEncoderConfig(window=2, **SIZES), TextSpec(VOCAB))
+            ),
             TOKENS,
         ),
-        "bert": (*states_of(BertEncoder(BertEncoderConfig(**SIZES), VOCAB)), TOKENS),
-        "albert": (*states_of(AlbertEncoder(AlbertEncoderConfig(**SIZES), VOCAB)), TOKENS),
+        "bert": (*states_of(BertEncoder(BertEncoderConfig(**SIZES), TextSpec(VOCAB))), TOKENS),
+        "albert": (
+            *states_of(AlbertEncoder(AlbertEncoderConfig(**SIZES), TextSpec(VOCAB))),
+            TOKENS,
+        ),
         "sentences": (
-            *states_of(SentencesEncoder(SentencesEncoderConfig(num_rounds=2, **SIZES), VOCAB)),
+            *states_of(
+                SentencesEncoder(SentencesEncoderConfig(num_rounds=2, **SIZES), TextSpec(VOCAB))
+            ),
             TOKENS,
         ),
-        "vit": (*states_of(VitEncoder(VitEncoderConfig(**SIZES), IMAGE)), image),
+        "vit": (*states_of(VitEncoder(VitEncoderConfig(**SIZES), ImageSpec(*IMAGE))), image),
         "hybrid": (
-            *states_of(HybridEncoder(HybridEncoderConfig(grid=RESNET, **SIZES), IMAGE)),
+            *states_of(HybridEncoder(HybridEncoderConfig(grid=RESNET, **SIZES), ImageSpec(*IMAGE))),
             image,
         ),
         "speech": (
-            *states_of(SpeechEncoder(SpeechEncoderConfig(channels=3, **SIZES), (5,))),
+            *states_of(SpeechEncoder(SpeechEncoderConfig(channels=3, **SIZES), AudioSpec(5))),
             draw_images(7, 5),
         ),
         "video": (
             *states_of(
                 VideoEncoder(
-                    VideoEncoderConfig(image=RESNET, num_heads=2, dropout=0.0), (3, *IMAGE)
+                    VideoEncoderConfig(image=RESNET, num_heads=2, dropout=0.0),
+                    VideoSpec(3, ImageSpec(*IMAGE)),
                 )
             ),
             draw_images(3, *IMAGE),
         ),
-        "text_image": (*states_of(TextImageEncoder(joined, (VOCAB, IMAGE))), (TOKENS, image)),
+        "text_image": (
+            *states_of(TextImageEncoder(joined, TextImageSpec(TextSpec(VOCAB), ImageSpec(*IMAGE)))),
+            (TOKENS, image),
+        ),
         "decoder": (
             TransformerDecoder(TransformerDecoderConfig(**SIZES), VOCAB, **decoder),
             read_target,

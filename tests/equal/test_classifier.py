@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.core.specs import TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.heads.pooling import POOLINGS
 
@@ -16,7 +17,7 @@ def classify(request, tiny_token_encoders):
         config = ClassifierConfig(
             encoder=tiny_token_encoders[name], pooling=request.param, has_hidden=True
         )
-        model = Classifier(config, 11, 3)
+        model = Classifier(config, TextSpec(11), 3)
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.mul_(1.5)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from regard.core.specs import TextSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
@@ -84,7 +85,7 @@ def with_weights_of(marian, feed_forward):
             decoder=TransformerDecoderConfig(**settings),
             ties="all",
         ),
-        source_size=VOCAB_SIZE,
+        source=TextSpec(VOCAB_SIZE),
         target_vocab_size=VOCAB_SIZE,
     )
     theirs = marian.state_dict()

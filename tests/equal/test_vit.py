@@ -4,6 +4,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from regard.core.specs import ImageSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import VitEncoderConfig
 from regard.training.checkpoint import put_weights
@@ -65,7 +66,7 @@ def test_logits_of_images_equal_those_of_hugging_face(tmp_path):
         patch=2, dim=8, num_layers=2, num_heads=2, feed_forward_dim=12, norm_epsilon=1e-12
     )
     config = ClassifierConfig(encoder=encoder, pooling="summary")
-    ours, weights = Classifier(config, (3, 6, 4), 5).eval(), saved(theirs, tmp_path)
+    ours, weights = Classifier(config, ImageSpec(3, 6, 4), 5).eval(), saved(theirs, tmp_path)
     put_weights(
         ours,
         {

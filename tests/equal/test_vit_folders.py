@@ -69,7 +69,7 @@ def answer(task, path):
 def test_logits_equal_theirs(tmp_path, changes):
     theirs = save_vit(tmp_path / "hf", **changes)
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
-    values = torch.randn(2, *task.source.size)
+    values = torch.randn(2, *task.source.spec.shape)
     expected = theirs(pixel_values=values).logits
     assert torch.allclose(task.model(values, MASK), expected, atol=1e-4)
     again = load(tmp_path / "run", "cpu")

@@ -13,8 +13,8 @@ from regard.models.interfaces import Memory
 from regard.training.losses import log_probs_of
 
 pytestmark = pytest.mark.learn
-SHORT = partial(copy, max_length=4)
-LONGER = partial(copy, max_length=8)
+SHORT = partial(copy, limits=(3, 4))
+LONGER = partial(copy, limits=(3, 8))
 GRU_BOTH_WAYS = (
     "model.encoder.cell=gru",
     "model.encoder.is_bidirectional=true",

@@ -8,9 +8,9 @@ from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.anomalies import detect
 from regard.studies.autoencoder import Subject
-from regard.studies.compression.code_files import HEAD_BYTES
 from regard.studies.compression.codec import Compressor
 from regard.studies.compression.jpeg import quality_at, rates
+from regard.studies.compression.range_coder import HEAD_BYTES
 
 pytestmark = pytest.mark.learn
 

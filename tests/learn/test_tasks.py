@@ -12,7 +12,7 @@ CHARACTERS = ("data.source.kind=char", "data.target.kind=char")
 
 @pytest.fixture(scope="module")
 def reverser(learn):
-    return learn(partial(reverse, max_length=8))
+    return learn(partial(reverse, limits=(3, 8)))
 
 
 @pytest.mark.quick
@@ -26,11 +26,11 @@ def test_reverse_is_learned_by_looking_from_the_end_to_the_start(reverser, value
 
 
 def test_copy_is_learned(learn, value):
-    assert value(learn(partial(copy, max_length=8)), "accuracy") >= 95
+    assert value(learn(partial(copy, limits=(3, 8))), "accuracy") >= 95
 
 
 def test_sort_is_learned(learn, value):
-    assert value(learn(partial(sort, max_length=8)), "accuracy") >= 90
+    assert value(learn(partial(sort, limits=(3, 8))), "accuracy") >= 90
 
 
 @pytest.mark.quick
@@ -40,9 +40,9 @@ def test_dates_are_learned(learn, value):
 
 def test_addition_is_learned(learn, value):
     words = ("model.encoder.dim=64", "model.decoder.dim=96", "train.max_steps=1500")
-    assert value(learn(partial(add, max_digits=2), *words), "accuracy") >= 85
+    assert value(learn(partial(add, limits=(1, 2)), *words), "accuracy") >= 85
 
 
 def test_numbers_are_spelt_out(learn, value):
-    trained = learn(partial(numbers, max_digits=4), "train.max_steps=800")
+    trained = learn(partial(numbers, limits=(1, 4)), "train.max_steps=800")
     assert value(trained, "accuracy") >= 90

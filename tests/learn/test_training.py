@@ -19,12 +19,12 @@ def losses(trained):
 
 @pytest.mark.quick
 def test_scheduled_sampling_still_learns(learn, value):
-    trained = learn(partial(reverse, max_length=8), "train.teacher_forcing=0.5")
+    trained = learn(partial(reverse, limits=(3, 8)), "train.teacher_forcing=0.5")
     assert value(trained, "accuracy") >= 90
 
 
 def test_label_smoothing_still_learns(learn, value):
-    trained = learn(partial(reverse, max_length=8), "train.label_smoothing=0.1")
+    trained = learn(partial(reverse, limits=(3, 8)), "train.label_smoothing=0.1")
     assert value(trained, "accuracy") >= 90
 
 
@@ -41,6 +41,6 @@ def test_label_smoothing_still_learns(learn, value):
 )
 def test_optimiser_brings_the_loss_down(learn, words):
     optimizer = [f"train.optimizer.{word}" for word in words]
-    trained = learn(partial(copy, max_length=6), *optimizer, "train.validate_every=10")
+    trained = learn(partial(copy, limits=(3, 6)), *optimizer, "train.validate_every=10")
     first, *_, last = losses(trained)
     assert last < first / 3

@@ -33,13 +33,13 @@ def anomalies(
     for each item its error and whether it is odd. With two: how well errors tell them apart.
     """
     from regard.core.errors import ConfigError
-    from regard.plots import grid as tiles
+    from regard.plots import figure
     from regard.runs.folder import describe_making
     from regard.studies.anomalies import detect, find_threshold
     from regard.studies.autoencoder import Subject
 
     if out is not None:
-        tiles.check_path(out, "--out")
+        figure.check_path(out, "--out")
     subject = Subject(run, device)
     if odd is None:
         if out is not None:
@@ -65,6 +65,6 @@ def anomalies(
         low, high = ahead.interval
         print(f"difference {ahead.value:+.4f} ({low:+.4f} to {high:+.4f}), p {ahead.p_value:.2g}")
     if out is not None:
-        tiles.save(out, found.draw(), title=f"{data} and {odd}")
+        figure.save(out, found.draw(), title=f"{data} and {odd}")
         if not as_json:
             print(out)

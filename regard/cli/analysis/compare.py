@@ -43,8 +43,7 @@ def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) 
     from rich.console import Console
 
     from regard.core.files import write_json, write_text
-    from regard.studies.compare.page import comparison_page
-    from regard.studies.compare.terminal import show
+    from regard.studies.compare.rendering import comparison_page, show
 
     if html is not None:
         write_text(html, comparison_page(comparison))

@@ -27,7 +27,7 @@ def compress(
     kept, only their order.
     """
     from regard.core.errors import ConfigError
-    from regard.plots import grid as tiles
+    from regard.plots import figure
     from regard.studies.autoencoder import Subject
     from regard.studies.compression.codec import Compressor
     from regard.studies.compression.jpeg import draw, quality_at, rates
@@ -35,7 +35,7 @@ def compress(
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
     if picture is not None:
-        tiles.check_path(picture, "--picture")
+        figure.check_path(picture, "--picture")
     subject = Subject(run, device)
     sources = subject.read(images)
     found = Compressor(subject).compress(sources, out)
@@ -46,7 +46,7 @@ def compress(
         told = f"{at_equal_size:.2f} dB" if at_equal_size else "none: no file of it is so small"
         print(f"JPEG at equal size: {told}")
         own = (found.bits_per_pixel, found.quality.value)
-        tiles.save(picture, draw(others, {run: [own]}), title="Size and quality")
+        figure.save(picture, draw(others, {run: [own]}), title="Size and quality")
         print(picture)
     print(out)
 

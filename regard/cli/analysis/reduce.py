@@ -28,7 +28,7 @@ def reduce(
     """
     from regard.core.errors import ConfigError
     from regard.core.files import write_json
-    from regard.plots import grid as tiles
+    from regard.plots import figure
     from regard.runs.folder import describe_making
     from regard.studies import reduction
     from regard.studies.autoencoder import Subject
@@ -46,5 +46,5 @@ def reduce(
     if out.suffix == ".json":
         write_json(out, {**describe_making(subject.task.device), **found.to_dict()})
     else:
-        tiles.save(out, found.draw(), title=f"{data} in two dimensions")
+        figure.save(out, found.draw(), title=f"{data} in two dimensions")
     print(out)

@@ -27,10 +27,10 @@ def show(
 ) -> None:
     """Print some pairs, with further references, alignment and tags where there are any."""
     from regard.data.datasets.catalog import find_data
-    from regard.data.image.files import read_pairs_or_folder
+    from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits
 
-    found = find_data(data, data2, read=read_pairs_or_folder)
+    found = find_data(data, data2, read=read_any_pairs)
     examples = found.train if isinstance(found, Splits) else found
     if isinstance(found, Splits):
         print(f"# {found.note}")

@@ -55,7 +55,7 @@ def chat(
     """
     from regard.core.config import at_least
     from regard.core.files import append_json_line
-    from regard.plots.labels import clean
+    from regard.plots.inputs import clean
     from regard.runs.folder import load
     from regard.runs.reranking import answering, check_writer
 

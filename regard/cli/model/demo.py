@@ -61,9 +61,8 @@ def demo(
     from regard.runs.parallel import train_together
     from regard.runs.request import Request
     from regard.studies.compare.comparison import compare
-    from regard.studies.compare.page import comparison_page
+    from regard.studies.compare.rendering import comparison_page, part_table
     from regard.studies.compare.sections import glance
-    from regard.studies.compare.terminal import part_table
 
     requests = [
         Request(data=("phrasebook",), recipe=recipe, settings=words, out=out / name, device=device)

@@ -61,7 +61,7 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import answer_readable
     from regard.runs.reranking import answering
-    from regard.tasks.reading import read_asked
+    from regard.tasks.reading import read_inputs
 
     (file,), settings = split_words(words or [], most_paths=1, default="-")
     task = load(run, device)
@@ -77,7 +77,7 @@ def predict(
             f"'{task.recipe.task}'. Leave it out."
         )
     _check_folder(task, out)
-    lines = read_asked(file, task.recipe)
+    lines = read_inputs(file, task.recipe)
     if chunk is not None:
         if nbest > 1 or prefix or rerank:
             raise ConfigError(

@@ -82,14 +82,14 @@ def _show_tiles(
     """Draw images in the terminal or a file."""
     from rich.console import Console
 
+    from regard.plots import figure, terminal
     from regard.plots import grid as tiles
-    from regard.plots import terminal_image as blocks
 
     if out is None:
         console = Console()
-        draw = blocks.half_blocks if console.color_system else blocks.shades
-        console.print(blocks.mosaic(shown, draw=draw, width=console.width))
+        render = terminal.half_blocks if console.color_system else terminal.shades
+        console.print(terminal.mosaic(shown, render=render, width=console.width))
         return
     drawn = tiles.sheet(shown, columns=columns or tiles.COLUMNS, title=title)
-    tiles.save(out, drawn, title=title)
+    figure.save(out, drawn, title=title)
     print(out)

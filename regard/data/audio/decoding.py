@@ -1,38 +1,27 @@
-"""Many references → log-mel frames, each recording read once; of many files, kept in a cache."""
+"""Many references → log-mel frames, each recording decoded once."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.audio.builtin import RECORDINGS, split_recording
-from regard.data.audio.cache import Heard, SoundCache
+from regard.data.audio.builtin import RECORDINGS
+from regard.data.audio.files import AUDIO_FILES
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
 from regard.data.audio.wav import Sound, is_silent, read_file
-from regard.data.datasets.download import cache_folder
-
-NUM_CACHED = 64
-"""Files from which on the cache is used; fewer are soon read again."""
+from regard.data.media import Decoder
 
 
-def hear(references: Iterable[str], analysis: Analysis) -> Heard:
-    """Read recordings, each once however often it is named, and note which cannot be read.
-
-    Many files are read once for all: the next time they come from the cache, unless the analysis
-    or the file has changed.
-    """
-    numbered: dict[str, list[tuple[str, str]]] = {}
-    files: list[str] = []
-    for reference in dict.fromkeys(references):
-        if found := split_recording(reference):
-            numbered.setdefault(found[0], []).append((reference, found[1]))
-        else:
-            files.append(reference)
-    heard = _hear_files(files, analysis)
-    for name, named in numbered.items():
-        frames = _play(name, tuple(argument for _, argument in named), analysis)
-        heard.add((reference for reference, _ in named), frames)
-    return heard
+def audio_decoder(analysis: Analysis) -> Decoder:
+    """Return how recordings become log-mel frames (F, M)."""
+    return Decoder(
+        medium=AUDIO_FILES,
+        settings=analysis,
+        read_files=partial(_read_files, analysis=analysis),
+        read_numbered=partial(_read_numbered, analysis),
+        row=(analysis.num_mels,),
+        dtype="<f4",
+    )
 
 
 def open_sound(reference: str, *, max_seconds: float) -> Sound:
@@ -43,30 +32,12 @@ def open_sound(reference: str, *, max_seconds: float) -> Sound:
             as `#t=2.5,4`, or a numbered recording of a data set such as `tones/0/17`.
         max_seconds: A longer one is refused.
     """
-    if found := split_recording(reference):
+    if found := AUDIO_FILES.split_numbered(reference):
         return RECORDINGS[found[0]](found[1])
     return read_file(reference, max_seconds=max_seconds)
 
 
-def _hear_files(references: Sequence[str], analysis: Analysis) -> Heard:
-    heard = Heard()
-    if len(references) >= NUM_CACHED:
-        folder = cache_folder() / "sounds"
-        cache = SoundCache(folder, analysis)
-        heard = cache.load(references)
-        missing = [reference for reference in references if reference not in heard]
-        if len(missing) >= NUM_CACHED:
-            logger.info("reading %s recordings, to be kept in %s", f"{len(missing):,}", folder)
-            cache.save(missing, _read(missing, analysis))
-            heard = cache.load(references)
-            if any(reference not in heard for reference in missing):
-                raise DataError("Recordings have changed while they were read. Try again.")
-    missing = [reference for reference in references if reference not in heard]
-    heard.add(missing, _read(missing, analysis))
-    return heard
-
-
-def _read(references: Iterable[str], analysis: Analysis) -> Iterator[Spectrum | str]:
+def _read_files(references: Iterable[str], *, analysis: Analysis) -> Iterator[Spectrum | str]:
     for reference in references:
         try:
             sound = read_file(reference, max_seconds=analysis.max_seconds)
@@ -77,19 +48,19 @@ def _read(references: Iterable[str], analysis: Analysis) -> Iterator[Spectrum | 
             yield f"{reference} holds no sound but silence. Record it again, or leave it out."
             continue
         if sound.rate != analysis.rate:
-            _tell_rates(sound.rate, analysis.rate)
+            _log_resampling(sound.rate, analysis.rate)
         yield log_mel(sound, analysis)
 
 
 @lru_cache(maxsize=16)
-def _tell_rates(rate: int, wanted: int) -> None:
-    """Say that recordings are resampled, once for each rate."""
+def _log_resampling(rate: int, wanted: int) -> None:
+    """Log that recordings are resampled, once for each rate."""
     logger.info(
         "recordings of %s samples a second are brought to %s (`rate`)", f"{rate:,}", f"{wanted:,}"
     )
 
 
 @lru_cache(maxsize=2)
-def _play(name: str, arguments: tuple[str, ...], analysis: Analysis) -> list[Spectrum]:
-    """Return the frames of numbered recordings; the last are kept, as who measures also trains."""
+def _read_numbered(analysis: Analysis, name: str, arguments: tuple[str, ...]) -> list[Spectrum]:
+    """Return frames of numbered recordings; the last are kept, to be measured and trained on."""
     return [log_mel(RECORDINGS[name](argument), analysis) for argument in arguments]

@@ -31,7 +31,7 @@ class SpecAugmentConfig:
         within("time_share", self.time_share, low=0.0, high=1.0)
 
 
-def hide(frames: Tensor, num_frames: Tensor, config: SpecAugmentConfig) -> Tensor:
+def mask_parts(frames: Tensor, num_frames: Tensor, config: SpecAugmentConfig) -> Tensor:
     """Set parts of every recording to zero, each in its own way.
 
     Args:

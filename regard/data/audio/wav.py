@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.errors import DataError
-from regard.data.image.io import open_bytes
+from regard.data.archives import open_bytes
 
 Samples = NDArray[np.float32]
 """One channel, from -1 to 1."""

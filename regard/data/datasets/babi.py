@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import find_folder, with_sizes
-from regard.data.datasets.synthetic.phrasebook import split_words
+from regard.data.datasets.loading import Parts, find_folder, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.data.text.tokenizers import split_words
 
 ARCHIVE = "babi_en_1k.zip"
 ALL_TASKS = [str(number) for number in range(1, 21)]
@@ -35,21 +35,15 @@ def load_babi(argument: str, seed: int) -> Splits:
             f"as in 'babi:1,4,6', but is '{argument}'."
         )
     path = find_folder("babi", ARCHIVE) / ARCHIVE
-    train: list[Example] = []
-    valid: list[Example] = []
-    test: list[Example] = []
+    parts: Parts = ([], [], [])
     for number in map(int, numbers):
-        learned, asked = (_read_task(path, number, side) for side in ("train", "test"))
+        learned, test = (_read_task(path, number, side) for side in ("train", "test"))
         random.Random(f"{seed} {number}").shuffle(learned)
         num_valid = max(1, round(VALID_SHARE * len(learned)))
-        valid += _join(learned[:num_valid])
-        train += _join(learned[num_valid:])
-        test += _join(asked)
-    return with_sizes((train, valid, test), f"official test set of {path}, seed {seed}")
-
-
-def _join(stories: list[Story]) -> list[Example]:
-    return [question for story in stories for question in story]
+        sides = learned[num_valid:], learned[:num_valid], test
+        for part, stories in zip(parts, sides, strict=True):
+            part += [question for story in stories for question in story]
+    return with_sizes(parts, f"official test set of {path}, seed {seed}")
 
 
 def _read_task(path: Path, number: int, side: str) -> list[Story]:
@@ -84,9 +78,9 @@ def read_stories(text: str, *, tag: str) -> Iterator[Story]:
 
 
 def _ask(question: str, answer: list[str], sentences: dict[int, str], *, tag: str) -> Example:
-    # A list is written without blanks, 'apple,milk', and would be one long word.
+    # A list has no spaces, 'apple,milk', and would be one long word.
     target = answer[0].replace(",", ", ")
-    order = {number: place for place, number in enumerate(sentences)}
+    order = {number: position for position, number in enumerate(sentences)}
     facts = sorted(order[int(number)] for number in answer[1].split())
     num_words = len(split_words(target))
     return Example(

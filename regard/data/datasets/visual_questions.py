@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import check_argument, with_sizes
+from regard.data.datasets.loading import check_argument, needs_package, with_sizes
 from regard.data.datasets.synthetic.scenes.questions import guess_by_question
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -44,9 +44,7 @@ def load_easy_vqa(argument: str, seed: int) -> Splits:
 def _find_data() -> Path:
     package = find_spec("easy_vqa")
     if package is None or not package.submodule_search_locations:
-        raise DataError(
-            "The data set 'easy-vqa' needs a package. Install it: `pip install regard[data]`."
-        )
+        raise needs_package("easy-vqa")
     return Path(package.submodule_search_locations[0]) / "data"
 
 

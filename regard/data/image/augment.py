@@ -45,11 +45,11 @@ def augment(images: Tensor, config: AugmentationConfig) -> Tensor:
         Images of the same shape, from 0 to 1.
     """
     if config.crop:
-        images = _shift(images, config.crop, _draw_offsets(images, config.crop))
+        images = _shift(images, config.crop, _sample_offsets(images, config.crop))
     if config.zoom:
         images = _zoom(images, config.zoom)
     if config.flip:
-        images = _mirror(images, _draw_mirrored(images))
+        images = _mirror(images, _sample_mirrored(images))
     if config.colour:
         images = _change_colour(images, config.colour)
     if config.cutout:
@@ -72,19 +72,19 @@ def augment_pairs(
         Both, of the same shapes.
     """
     if config.crop:
-        offsets = _draw_offsets(sources, config.crop)
+        offsets = _sample_offsets(sources, config.crop)
         sources, targets = (_shift(side, config.crop, offsets) for side in (sources, targets))
     if config.flip:
-        is_mirrored = _draw_mirrored(sources)
+        is_mirrored = _sample_mirrored(sources)
         sources, targets = (_mirror(side, is_mirrored) for side in (sources, targets))
     return augment(sources, replace(config, crop=0, flip=False)), targets
 
 
-def _draw_offsets(images: Tensor, most: int) -> Tensor:
+def _sample_offsets(images: Tensor, most: int) -> Tensor:
     return torch.randint(2 * most + 1, (2, len(images), 1, 1), device=images.device)
 
 
-def _draw_mirrored(images: Tensor) -> Tensor:
+def _sample_mirrored(images: Tensor) -> Tensor:
     return torch.rand(len(images), 1, 1, 1, device=images.device) < 0.5
 
 

@@ -15,7 +15,8 @@ from regard.core.errors import DataError
 from regard.core.tables import near, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_folder
-from regard.data.datasets.synthetic.scenes import KINDS, draw_numbered
+from regard.data.datasets.synthetic.scenes import KINDS, render_numbered
+from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
 Pixels = NDArray[np.uint8]
@@ -26,30 +27,10 @@ Pictures = Callable[[Sequence[str]], Pixels]
 FASHION_FOLDER = Path("/usr/share/datasets/fashion-mnist")
 """Where the Debian package `dataset-fashion-mnist` puts its files."""
 
-CLOTHES = (
-    "T-shirt",
-    "trouser",
-    "pullover",
-    "dress",
-    "coat",
-    "sandal",
-    "shirt",
-    "sneaker",
-    "bag",
-    "ankle boot",
+CLOTHES = tuple(
+    "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,ankle boot".split(",")
 )
-THINGS = (
-    "airplane",
-    "automobile",
-    "bird",
-    "cat",
-    "deer",
-    "dog",
-    "frog",
-    "horse",
-    "ship",
-    "truck",
-)
+THINGS = tuple("airplane automobile bird cat deer dog frog horse ship truck".split())
 DIGITS = tuple("0123456789")
 
 
@@ -64,12 +45,8 @@ class Collection:
 
 
 def split_reference(reference: str) -> tuple[str, str] | None:
-    """Return name and argument of a numbered picture, None for everything else.
-
-    A file of the same name is found under `./digits/5`.
-    """
-    name, _, argument = reference.partition("/")
-    return (name, argument) if name in PICTURES and argument[-1:].isdecimal() else None
+    """Return name and argument of a numbered picture, None for everything else."""
+    return split_numbered(reference, PICTURES)
 
 
 def to_image(picture: Pixels) -> Image.Image:
@@ -233,6 +210,6 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
 
 PICTURES: dict[str, Pictures] = {
     **{name: partial(find_pictures, name) for name in COLLECTIONS},
-    **{kind: partial(draw_numbered, kind) for kind in KINDS},
+    **{kind: partial(render_numbered, kind) for kind in KINDS},
 }
 """Where numbered pictures come from, by the name that their references begin with."""

@@ -1,17 +1,12 @@
 """A reference → an upright image of 8 bits: from a file, an archive or a data set."""
 
-import io
 import warnings
-import zipfile
-import zlib
-from functools import lru_cache
-from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from regard.core.errors import DataError
+from regard.data.archives import open_bytes
 from regard.data.image.builtin import PICTURES, split_reference, to_image
 
 MAX_PIXELS = 50_000_000
@@ -39,7 +34,7 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
     if found := split_reference(reference):
         name, argument = found
         return to_image(PICTURES[name]([argument])[0])
-    with open_bytes(reference) as file, warnings.catch_warnings():
+    with open_bytes(reference, what="an image") as file, warnings.catch_warnings():
         # Pillow warns of large images, which have their limit here, and of odd metadata.
         warnings.simplefilter("ignore")
         try:
@@ -63,27 +58,6 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
             raise DataError(f"{reference} is a damaged image ({reason}).") from None
 
 
-def find_archive(reference: str) -> tuple[str, str] | None:
-    """Return the `.zip` file in the middle of a reference and the member, where there is one."""
-    parts = reference.replace("\\", "/").split("/")
-    for place, part in enumerate(parts[:-1], start=1):
-        if part.lower().endswith(".zip") and Path(archive := "/".join(parts[:place])).is_file():
-            return archive, "/".join(parts[place:])
-    return None
-
-
-def members(archive: str) -> list[str]:
-    """Return the names of what a `.zip` file holds."""
-    return _archive(archive).namelist()
-
-
-def is_there(reference: str) -> bool:
-    """Tell whether there is something under a reference, image or not."""
-    if found := find_archive(reference):
-        return found[1] in _archive(found[0]).NameToInfo
-    return split_reference(reference) is not None or Path(reference).is_file()
-
-
 def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
     width, height = size
     if width * height > max_pixels:
@@ -92,39 +66,6 @@ def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
             f"megapixels, but `max_pixels` allows {max_pixels / 1e6:,.1f}. "
             "Make the image smaller, or raise `max_pixels`."
         )
-
-
-def open_bytes(reference: str, *, what: str = "an image") -> BinaryIO:
-    """Open a file, or a member of a `.zip` file; `what` it should be, an error says."""
-    try:
-        if found := find_archive(reference):
-            archive, member = found
-            return io.BytesIO(_archive(archive).read(member))
-        return cast(BinaryIO, Path(reference).open("rb"))
-    except FileNotFoundError:
-        raise DataError(f"{reference} does not exist.") from None
-    except KeyError:
-        raise DataError(f"{reference} does not exist: the archive has no such member.") from None
-    except IsADirectoryError:
-        raise DataError(f"{reference} is a folder, not {what}.") from None
-    # An archive may be damaged, locked by a password or packed in a way that Python cannot unpack.
-    except (OSError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise DataError(f"{reference} cannot be read: {reason}.") from None
-
-
-def _archive(path: str) -> zipfile.ZipFile:
-    found = Path(path).stat()
-    try:
-        return _open_archive(path, (found.st_size, found.st_mtime_ns))
-    except zipfile.BadZipFile as error:
-        raise DataError(f"{path} is a damaged archive ({error}).") from None
-
-
-@lru_cache(maxsize=4)
-def _open_archive(path: str, changed: tuple[int, int]) -> zipfile.ZipFile:
-    """Open an archive once for all its members, and again when the file has changed."""
-    return zipfile.ZipFile(path)
 
 
 def to_8_bits(image: Image.Image) -> Image.Image:

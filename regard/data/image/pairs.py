@@ -1,10 +1,11 @@
 """Images, or videos, with the images to be drawn for them, as batches."""
 
-from collections.abc import Iterator
+from torch import Tensor
 
 from regard.core.errors import DataError
+from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Field, Items, Rows
-from regard.data.labels import LabelledBatch
+from regard.data.labels import LabelledBatches
 
 
 class _LargeBatches(Batches):
@@ -17,7 +18,7 @@ class _LargeBatches(Batches):
         return [rows for rows in planned if len(rows) > 1] or planned
 
 
-class ImagePairs:
+class ImagePairs(LabelledBatches):
     """Read sources with their targets as batches, in the order that `Batches` gives them."""
 
     def __init__(
@@ -46,11 +47,6 @@ class ImagePairs:
             is_pinned=is_pinned,
         )
 
-    def epoch(self, number: int, *, skip: int = 0) -> Iterator[LabelledBatch]:
-        """Give the batches of an epoch, without the first `skip`; labels are images."""
-        for batch in self._pairs.epoch(number, skip=skip):
-            yield LabelledBatch(batch.source, batch.source_mask, batch.target, batch.rows)
-
-    def num_batches(self, number: int) -> int:
-        """Return how many batches an epoch has."""
-        return self._pairs.num_batches(number)
+    @staticmethod
+    def _labels(batch: Batch) -> Tensor:
+        return batch.target

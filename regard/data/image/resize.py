@@ -50,12 +50,13 @@ def to_pixels(image: Image.Image, frame: Frame) -> Pixels:
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (C, Y, X)
 
 
-def read_files(references: Iterable[str], frame: Frame) -> list[Pixels | str]:
-    """Read images; in the place of one that cannot be read stands a sentence that says why."""
+def read_files(references: Iterable[str], *, frame: Frame) -> list[Pixels | str]:
+    """Read images as (1, C, Y, X); in the place of an unreadable one stands the reason."""
     found: list[Pixels | str] = []
     for reference in references:
         try:
-            found.append(to_pixels(open_image(reference, max_pixels=frame.max_pixels), frame))
+            image = open_image(reference, max_pixels=frame.max_pixels)
+            found.append(to_pixels(image, frame)[None])
         except DataError as error:
             found.append(str(error))
     return found

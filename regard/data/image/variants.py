@@ -3,6 +3,7 @@
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.augment import to_grey
 
 
@@ -28,16 +29,11 @@ def bring_to(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
     return images.expand(-1, shape[0], -1, -1)
 
 
-def name_change(source: tuple[int, ...], target: tuple[int, int, int]) -> str:
-    """Say what `bring_to` does to sources of one shape; nothing where it leaves them as they are.
-
-    Args:
-        source: Channels, rows and columns, before them a video's frames.
-        target: Channels, rows and columns.
-    """
+def name_change(source: ImageSpec | VideoSpec, target: ImageSpec) -> str:
+    """Name what `bring_to` does to sources of one form; empty where it changes nothing."""
     changes = {
-        "last frame": len(source) == 4,
-        "bicubic": source[-2:] != target[1:],
-        "grey": source[-3] != target[0],
+        "last frame": source is not source.frame,
+        "bicubic": source.frame.shape[1:] != target.shape[1:],
+        "grey": source.frame.channels != target.channels,
     }
     return "+".join(name for name, is_so in changes.items() if is_so)

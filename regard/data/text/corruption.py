@@ -1,13 +1,19 @@
-"""Span corruption: a text loses some spans, and they are what has to be written (T5)."""
+"""Span corruption: the source lacks some spans, and they are the target (T5)."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from regard.core.config import at_least, within
-from regard.core.keyed_random import draw
-from regard.data.batching import BatchConfig, Batches, Rows, Sequences
-from regard.data.text.field import TextField
+from regard.core.keyed_random import uniform
+from regard.data.batching import BatchConfig, Batches, Field, Rows, Sequences
 from regard.data.text.tokenizers import Tokenizer
+
+Pairs = tuple[Sequences, Sequences]
+"""Tokens of sources and of targets."""
+
+Change = Callable[[Pairs, Rows, int], Pairs]
+"""Pairs, their numbers and the epoch → the pairs of this epoch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +39,7 @@ class CorruptionConfig:
 
 
 class Corruption:
-    """Takes spans out of texts; which ones hangs on seed, epoch and the text's number alone.
+    """Takes spans out of texts; which ones depends on seed, epoch and the text's number alone.
 
     The source reads `… <x0> … <x1> … <eos>`, the target `<sos> <x0> words <x1> words <eos>`.
     """
@@ -44,32 +50,32 @@ class Corruption:
         self._tokenizer = tokenizer
         self.sentinels = [tokenizer.find(spelling) for spelling in config.sentinels]
 
-    def corrupt(self, texts: Sequences, rows: Rows, *, epoch: int) -> tuple[Sequences, Sequences]:
+    def change(self, pairs: Pairs, rows: Rows, epoch: int) -> Pairs:
         """Take spans out of texts.
 
         Args:
-            texts: Their tokens, without ends.
+            pairs: Tokens of the texts, without ends, and targets, which the spans replace.
             rows: Their numbers.
             epoch: Other spans in every epoch.
 
         Returns:
             Sources and targets, ends included.
         """
-        lots = draw((self._seed, epoch), rows, 2 * len(self.sentinels)).tolist()
-        found = [self._take_out(ids, own) for ids, own in zip(texts, lots, strict=True)]
+        lots = uniform((self._seed, epoch), rows, 2 * len(self.sentinels)).tolist()
+        found = [self._take_out(ids, own) for ids, own in zip(pairs[0], lots, strict=True)]
         return [source for source, _ in found], [target for _, target in found]
 
     def _take_out(self, ids: list[int], lots: list[float]) -> tuple[list[int], list[int]]:
         source: list[int] = []
         target: list[int] = [self._tokenizer.sos]
-        place = 0
+        position = 0
         kept, taken = self._measure(len(ids), lots)
         for sentinel, num_kept, num_taken in zip(self.sentinels, kept, taken, strict=False):
-            source += [*ids[place : place + num_kept], sentinel]
-            place += num_kept
-            target += [sentinel, *ids[place : place + num_taken]]
-            place += num_taken
-        return [*source, *ids[place:], self._tokenizer.eos], [*target, self._tokenizer.eos]
+            source += [*ids[position : position + num_kept], sentinel]
+            position += num_kept
+            target += [sentinel, *ids[position : position + num_taken]]
+            position += num_taken
+        return [*source, *ids[position:], self._tokenizer.eos], [*target, self._tokenizer.eos]
 
     def _measure(self, length: int, lots: list[float]) -> tuple[list[int], list[int]]:
         """Return the lengths of the spans that stay and of those that go, in turns."""
@@ -81,13 +87,14 @@ class Corruption:
 
 
 class CorruptedBatches(Batches):
-    """Texts as pairs that are made anew in each epoch.
+    """Pairs that are changed anew in each epoch.
 
     Args:
-        texts: Tokens of each text, without ends.
-        config: Budget and limits; texts count as long as they were before.
-        corruption: Takes spans out.
-        field: It pads.
+        sources: Tokens of each source; they count as long as they are before.
+        targets: Tokens of each target.
+        config: Budget and limits.
+        change: Changes pairs, as `Corruption.change` and `WordNoise.change` do.
+        fields: Of source and target; they pad.
         seed: Another seed is another order.
         is_shuffled: Whether every epoch has an order of its own.
         is_pinned: Whether tensors are put where a GPU fetches them without waiting.
@@ -95,37 +102,37 @@ class CorruptedBatches(Batches):
 
     def __init__(
         self,
-        texts: Sequences,
+        sources: Sequences,
+        targets: Sequences,
         config: BatchConfig,
         *,
-        corruption: Corruption,
-        field: TextField,
+        change: Change,
+        fields: tuple[Field, Field],
         seed: int = 0,
         is_shuffled: bool = True,
         is_pinned: bool = False,
     ) -> None:
         super().__init__(
-            texts,
-            texts,
+            sources,
+            targets,
             config,
-            fields=(field, field),
+            fields=fields,
             seed=seed,
             is_shuffled=is_shuffled,
             is_pinned=is_pinned,
         )
-        self._corruption = corruption
+        self._change = change
 
-    def pairs(self, rows: Rows, number: int) -> tuple[Sequences, Sequences]:
-        """Return what is left of texts in an epoch, and what was taken out."""
-        texts, _ = super().pairs(rows, number)
-        return self._corruption.corrupt(texts, rows, epoch=number)
+    def pairs(self, rows: Rows, number: int) -> Pairs:
+        """Return sources and targets as they are in an epoch."""
+        return self._change(super().pairs(rows, number), rows, number)
 
 
 def _share_out(num: int, num_parts: int, lots: list[float]) -> list[int]:
     """Cut a number into parts of at least one, every way as likely as any other."""
     if num < num_parts:
         return [num] + [0] * (num_parts - 1)
-    # Floyd's way of drawing borders without drawing one twice.
+    # Floyd's way of sampling borders without repetition.
     borders: set[int] = set()
     for last, lot in zip(range(num - num_parts + 1, num), lots, strict=False):
         border = 1 + int(lot * last)

@@ -7,7 +7,9 @@ import torch
 from torch import Tensor
 
 from regard.core.logging import logger
-from regard.data.text.tokenizers import Tokenizer
+from regard.core.specs import TextSpec
+from regard.data.text.tokenizers import Tokenizer, TokenizerConfig, split_at
+from regard.data.text.vocabulary import train_tokenizer
 
 TOKENIZER = "{}.tokenizer.json"
 """The file in a run folder that holds a side's vocabulary."""
@@ -23,9 +25,36 @@ class TextField:
     the other, each with its own end: `<sos> ids <eos> ids <eos>`.
     """
 
+    modality = "text"
+
     def __init__(self, tokenizer: Tokenizer, *, has_start: bool) -> None:
         self.tokenizer = tokenizer
         self._start = [tokenizer.sos] if has_start else []
+
+    @classmethod
+    def fit(cls, config: TokenizerConfig, texts: Sequence[Text]) -> "TextField":
+        """Return a field with a vocabulary trained on texts."""
+        parts = [part for text in texts for part in texts_of(text)]
+        return cls(train_tokenizer(config, parts), has_start=False)
+
+    @classmethod
+    def load(cls, folder: Path, side: str = "source") -> "TextField":
+        """Read what `save` wrote."""
+        return cls(Tokenizer.load(folder / TOKENIZER.format(side)), has_start=False)
+
+    def add_start(self) -> None:
+        """Begin every sequence with the start token from now on."""
+        self._start = [self.tokenizer.sos]
+
+    @property
+    def text(self) -> "TextField":
+        """The field itself: all of it is text."""
+        return self
+
+    @property
+    def spec(self) -> TextSpec:
+        """The number of tokens, as an encoder is built for it."""
+        return TextSpec(self.size)
 
     @property
     def size(self) -> int:
@@ -46,12 +75,7 @@ class TextField:
         """Cut a sequence to `most` tokens; ends stay, and of several texts the longest gives."""
         if len(ids) <= most:
             return list(ids)
-        parts: list[list[int]] = [[]]
-        for token in ids[len(self._start) : -1]:
-            if token == self.tokenizer.eos:
-                parts.append([])
-            else:
-                parts[-1].append(token)
+        parts = split_at(ids[len(self._start) : -1], self.tokenizer.eos)
         room = max(most - len(self._start) - len(parts), 0)
         while sum(map(len, parts)) > room:
             max(parts, key=len).pop()

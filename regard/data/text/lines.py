@@ -15,6 +15,9 @@ MAX_LINE_BYTES = 1_000_000
 
 STANDARD_INPUT = "-"
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""Some editors open a file with it; it is no part of the text."""
+
 
 def file_name(path: str | Path) -> str:
     """Return what a message calls a file."""
@@ -31,8 +34,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
             place = f"{name}, line {number:,},"
             if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
                 raise _too_long(place, len(raw) + _count_rest(file, name))
-            # Some editors open a file with this mark; it is no part of the text.
-            yield _decode(raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw, place)
+            raw = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
+            yield decode(raw.removesuffix(b"\n").removesuffix(b"\r"), place)
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -87,16 +90,18 @@ def _too_long(place: str, size: int) -> DataError:
     )
 
 
-def _decode(raw: bytes, place: str) -> str:
+def decode(raw: bytes, place: str) -> str:
+    """Decode UTF-8, or raise an error that names the place."""
     if b"\0" in raw:
         raise DataError(
             f"{place} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
             "`iconv -f utf-16 -t utf-8 OLD > NEW`."
         )
     try:
-        return raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position {error.start + 1}). "
+            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position "
+            f"{error.start + 1:,}). "
             "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
         ) from None

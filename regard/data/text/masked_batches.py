@@ -1,7 +1,7 @@
 """Packed texts as batches of which some tokens are hidden."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -37,18 +37,17 @@ class MaskedBatch:
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Return the batch with its values on a device."""
-        return MaskedBatch(
+        return replace(
+            self,
             values=self.values.to(device, non_blocking=True),
-            mask=self.mask,
             hidden=self.hidden.to(device, non_blocking=True),
             labels=self.labels.to(device, non_blocking=True),
             belongs=None if self.belongs is None else self.belongs.to(device, non_blocking=True),
-            rows=self.rows,
         )
 
 
 class MaskedBatches:
-    """Batches in an order that can be resumed; what is hidden hangs on the epoch, not the order."""
+    """Batches in an order that can be resumed; what is masked depends on the epoch alone."""
 
     def __init__(
         self,

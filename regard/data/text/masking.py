@@ -1,4 +1,4 @@
-"""What a masked language model is not shown: single tokens or whole spans."""
+"""Masked language modelling: which tokens are masked, one by one or in spans."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.core.keyed_random import Draws, draw
+from regard.core.keyed_random import Uniform, uniform
 from regard.data.text.tokenizers import Tokenizer
 
 Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Sample = Callable[[int], Uniform]
+"""Purpose → random numbers, one a token."""
 
 _CHOICE, _FATE, _TOKEN, _LENGTH = range(4)
-"""Purposes of draws, so that none of them tells another."""
+"""Purposes of random numbers, which make them independent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class Masked:
 
 
 class Masking(ABC):
-    """Hides tokens; which ones hangs on the seed, the epoch and the text's number alone.
+    """Hides tokens; which ones depends on the seed, the epoch and the text's number alone.
 
     Args:
         config: How much is hidden, and what stands in its place.
@@ -113,32 +115,32 @@ class Masking(ABC):
         number = epoch if self._config.is_dynamic else 0
         can_hide = self._can_hide[values]
 
-        def chance(purpose: int) -> Draws:
-            return draw((self._seed, number, purpose), rows, values.shape[1])
+        def sample(purpose: int) -> Uniform:
+            return uniform((self._seed, number, purpose), rows, values.shape[1])
 
         num_real = can_hide.sum(1)
         num = np.minimum(np.maximum(np.rint(self._config.share * num_real), 1), num_real)
-        hidden, fates = self._choose(values, num.astype(np.int64), chance)
+        hidden, fates = self._choose(values, num.astype(np.int64), sample)
         is_masked = hidden & (fates < self._config.masked_share)
         is_random = hidden & ~is_masked
         is_random &= fates < self._config.masked_share + self._config.random_share
         shown = np.where(is_masked, self._mask, values)
-        others = self._ordinary[(chance(_TOKEN) * len(self._ordinary)).astype(np.int64)]
+        others = self._ordinary[(sample(_TOKEN) * len(self._ordinary)).astype(np.int64)]
         return Masked(np.where(is_random, others, shown), hidden)
 
     @abstractmethod
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
-        """Choose `num` (B,) tokens of every text (B, S) and draw what becomes of each."""
+    def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
+        """Choose `num` (B,) tokens of every text (B, S) and sample what becomes of each."""
 
 
 class TokenMasking(Masking):
     """Each token is as likely as any other, and has a fate of its own."""
 
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
+    def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
         can_hide = self._can_hide[values]
-        lots = np.where(can_hide, chance(_CHOICE), 2.0)
+        lots = np.where(can_hide, sample(_CHOICE), 2.0)
         worst = np.take_along_axis(np.sort(lots, axis=1), num[:, None] - 1, axis=1)
-        return can_hide & (lots <= worst), chance(_FATE)
+        return can_hide & (lots <= worst), sample(_FATE)
 
 
 class SpanMasking(Masking):
@@ -155,11 +157,11 @@ class SpanMasking(Masking):
         odds = config.stop * (1 - config.stop) ** lengths
         self._ladder = (odds / odds.sum()).cumsum()
 
-    def _choose(self, values: Ids, num: Ids, chance: Callable[[int], Draws]) -> tuple[Flags, Draws]:
+    def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
         can_hide = self._can_hide[values]
         begins = self._begins[values].tolist()
-        order = np.where(can_hide, chance(_CHOICE), 2.0).argsort(axis=1).tolist()
-        words = (np.searchsorted(self._ladder, chance(_LENGTH)) + 1).tolist()
+        order = np.where(can_hide, sample(_CHOICE), 2.0).argsort(axis=1).tolist()
+        words = (np.searchsorted(self._ladder, sample(_LENGTH)) + 1).tolist()
         hidden = np.zeros(values.shape, dtype=np.bool_)
         spans = np.zeros(values.shape, dtype=np.int64)
         for row, budget in enumerate(num.tolist()):
@@ -168,7 +170,7 @@ class SpanMasking(Masking):
             )
             hidden[row, list(taken)] = True
             spans[row, list(taken)] = list(taken.values())
-        return hidden, np.take_along_axis(chance(_FATE), spans, axis=1)
+        return hidden, np.take_along_axis(sample(_FATE), spans, axis=1)
 
 
 def _take_spans(
@@ -177,14 +179,14 @@ def _take_spans(
     """Lay spans at anchors, one after the other, until the budget is spent.
 
     Args:
-        anchors: Places in the order of their lots.
-        words: How many words long the span at each place is.
-        begins: Whether a word begins at each place.
-        free: Whether each place can be hidden.
-        budget: How many places to take.
+        anchors: Positions in the order of their lots.
+        words: How many words long the span at each position is.
+        begins: Whether a word begins at each position.
+        free: Whether each position can be hidden.
+        budget: How many positions to take.
 
     Returns:
-        The places taken, each with the first place of its span.
+        The positions taken, each with the first position of its span.
     """
     taken: dict[int, int] = {}
     for anchor in anchors:
@@ -195,13 +197,18 @@ def _take_spans(
         first = anchor
         while not begins[first] and free[first - 1] and first - 1 not in taken:
             first -= 1
-        place, left = first, words[anchor]
-        while len(taken) < budget and place < len(free) and free[place] and place not in taken:
-            left -= begins[place] or place == first
+        position, left = first, words[anchor]
+        while (
+            len(taken) < budget
+            and position < len(free)
+            and free[position]
+            and position not in taken
+        ):
+            left -= begins[position] or position == first
             if left < 0:
                 break
-            taken[place] = first
-            place += 1
+            taken[position] = first
+            position += 1
     return taken
 
 

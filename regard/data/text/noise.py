@@ -2,20 +2,19 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from regard.core.config import within
-from regard.core.keyed_random import draw
-from regard.data.batching import BatchConfig, Batches, Field, Items, Rows, Sequences
+from regard.core.keyed_random import uniform
+from regard.data.batching import Rows, Sequences
+from regard.data.text.corruption import Pairs
 from regard.data.text.tokenizers import Tokenizer
 
 _DROP, _SWAP, _MASK = range(3)
-"""Purposes of draws, so that none of them tells another."""
+"""Purposes of random numbers, which make them independent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordNoiseConfig:
-    """What spoils a source while a model learns to write the text as it was."""
+    """Noise on a source while a model learns to reconstruct the text."""
 
     drop: float = 0.0
     """Probability that a token is left out."""
@@ -30,20 +29,20 @@ class WordNoiseConfig:
 
     @property
     def is_any(self) -> bool:
-        """Whether anything is spoilt."""
+        """Whether there is any noise."""
         return max(self.drop, self.swap, self.mask) > 0
 
 
 class WordNoise:
-    """Spoils texts; how hangs on seed, epoch and the text's number alone.
+    """Corrupts texts; how depends on seed, epoch and the text's number alone.
 
     Hill et al. 2016, section 3.2: first tokens are dropped, then neighbours of what is left change
     places, each pair by itself. A text keeps one token at the least.
 
     Args:
-        config: How much is spoilt.
-        tokenizer: Knows the token that hides another.
-        seed: Another seed spoils otherwise.
+        config: How much noise there is.
+        tokenizer: Knows the mask token.
+        seed: Another seed gives other noise.
     """
 
     def __init__(self, config: WordNoiseConfig, tokenizer: Tokenizer, *, seed: int) -> None:
@@ -51,8 +50,8 @@ class WordNoise:
         self._mask = tokenizer.mask if config.mask else tokenizer.unk
         self._seed = seed
 
-    def spoil(self, texts: Sequences, rows: Rows, *, epoch: int) -> Sequences:
-        """Return texts, tokens without ends, spoilt as in this epoch.
+    def corrupt(self, texts: Sequences, rows: Rows, *, epoch: int) -> Sequences:
+        """Return the noisy texts of an epoch, tokens without ends.
 
         Args:
             texts: Their tokens.
@@ -61,13 +60,20 @@ class WordNoise:
         """
         longest = max(map(len, texts), default=0)
         drop, swap, mask = (
-            draw((self._seed, epoch, purpose), rows, longest).tolist()
+            uniform((self._seed, epoch, purpose), rows, longest).tolist()
             for purpose in (_DROP, _SWAP, _MASK)
         )
         return [
-            self._hide(self._swap(self._drop(ids, drop[place]), swap[place]), mask[place])
-            for place, ids in enumerate(texts)
+            self._hide(self._swap(self._drop(ids, drop[row]), swap[row]), mask[row])
+            for row, ids in enumerate(texts)
         ]
+
+    def change(self, pairs: Pairs, rows: Rows, epoch: int) -> Pairs:
+        """Return noisy sources, whose ends are kept, and the targets as they are."""
+        sources, targets = pairs
+        noisy = self.corrupt([ids[:-1] for ids in sources], rows, epoch=epoch)
+        ends = [ids[-1] for ids in sources]
+        return [[*ids, end] for ids, end in zip(noisy, ends, strict=True)], targets
 
     def _drop(self, ids: list[int], lots: list[float]) -> list[int]:
         kept = [token for token, lot in zip(ids, lots, strict=False) if lot >= self._config.drop]
@@ -76,56 +82,11 @@ class WordNoise:
 
     def _swap(self, ids: list[int], lots: list[float]) -> list[int]:
         swapped = list(ids)
-        for place in range(0, len(ids) - 1, 2):
-            if lots[place] < self._config.swap:
-                swapped[place : place + 2] = ids[place + 1], ids[place]
+        for first in range(0, len(ids) - 1, 2):
+            if lots[first] < self._config.swap:
+                swapped[first : first + 2] = ids[first + 1], ids[first]
         return swapped
 
     def _hide(self, ids: list[int], lots: list[float]) -> list[int]:
         hidden = zip(ids, lots, strict=False)
         return [self._mask if lot < self._config.mask else token for token, lot in hidden]
-
-
-class SpoiltBatches(Batches):
-    """Pairs whose sources are spoilt anew in each epoch.
-
-    Args:
-        sources: Tokens of each source, its end included; they count as long as they are before.
-        targets: Tokens of each target.
-        config: Budget and limits.
-        noise: Spoils sources.
-        fields: Of source and target; they pad.
-        seed: Another seed is another order.
-        is_shuffled: Whether every epoch has an order of its own.
-        is_pinned: Whether tensors are put where a GPU fetches them without waiting.
-    """
-
-    def __init__(
-        self,
-        sources: Sequences,
-        targets: Sequences,
-        config: BatchConfig,
-        *,
-        noise: WordNoise,
-        fields: tuple[Field, Field],
-        seed: int = 0,
-        is_shuffled: bool = True,
-        is_pinned: bool = False,
-    ) -> None:
-        super().__init__(
-            sources,
-            targets,
-            config,
-            fields=fields,
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=is_pinned,
-        )
-        self._noise = noise
-
-    def pairs(self, rows: Rows, number: int) -> tuple[Items, Sequences]:
-        """Return what is left of sources in an epoch, and the whole targets."""
-        sources, targets = super().pairs(rows, number)
-        spoilt = self._noise.spoil([ids[:-1] for ids in sources], np.asarray(rows), epoch=number)
-        ends = [ids[-1] for ids in sources]
-        return [[*ids, end] for ids, end in zip(spoilt, ends, strict=True)], targets

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from regard.core.keyed_random import draw
+from regard.core.keyed_random import uniform
 from regard.data.text.tokenizers import Tokenizer
 
 PackingKind = Literal["lines", "windows", "pairs", "swaps"]
@@ -41,25 +41,29 @@ def pack_pairs(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed:
     """Cut windows in two; half of them get the second part of another (Devlin et al. 2019)."""
     halves = _halve(lines, max_length - 3, seed=seed)
     belongs, others = _toss(len(halves), seed=seed)
-    pairs = []
-    for (first, second), does_belong, other in zip(halves, belongs, others, strict=True):
-        follows = second if does_belong else halves[other][1][: max_length - 3 - len(first)]
-        pairs.append([tokenizer.sos, *first, tokenizer.eos, *follows, tokenizer.eos])
-    return Packed(pairs, belongs)
+    pairs = [
+        (first, second if does_belong else halves[other][1][: max_length - 3 - len(first)])
+        for (first, second), does_belong, other in zip(halves, belongs, others, strict=True)
+    ]
+    return _pack_pairs(pairs, belongs, tokenizer)
 
 
 def pack_swaps(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed: int) -> Packed:
     """Cut windows in two and exchange the parts of half of them (Lan et al. 2020)."""
     halves = _halve(lines, max_length - 3, seed=seed)
     belongs, _ = _toss(len(halves), seed=seed)
-    ordered = [
+    pairs = [
         (first, second) if does_belong else (second, first)
         for (first, second), does_belong in zip(halves, belongs, strict=True)
     ]
-    pairs = [
-        [tokenizer.sos, *first, tokenizer.eos, *second, tokenizer.eos] for first, second in ordered
-    ]
-    return Packed(pairs, belongs)
+    return _pack_pairs(pairs, belongs, tokenizer)
+
+
+def _pack_pairs(
+    pairs: list[tuple[list[int], list[int]]], belongs: list[bool], tokenizer: Tokenizer
+) -> Packed:
+    sos, eos = tokenizer.sos, tokenizer.eos
+    return Packed([[sos, *first, eos, *second, eos] for first, second in pairs], belongs)
 
 
 def cut_windows(lines: Sequences, length: int) -> Sequences:
@@ -76,7 +80,7 @@ def _halve(lines: Sequences, room: int, *, seed: int) -> list[tuple[list[int], l
     """Cut the text into windows and each of them in two, somewhere in its middle half."""
     # A single token has no second half.
     windows = [window for window in cut_windows(lines, room) if len(window) > 1]
-    shares = 0.25 + 0.5 * draw((seed, 0), np.arange(len(windows)), 1)[:, 0]
+    shares = 0.25 + 0.5 * uniform((seed, 0), np.arange(len(windows)), 1)[:, 0]
     places = [
         max(1, round(share * len(window)))
         for share, window in zip(shares.tolist(), windows, strict=True)
@@ -86,7 +90,7 @@ def _halve(lines: Sequences, room: int, *, seed: int) -> list[tuple[list[int], l
 
 def _toss(num: int, *, seed: int) -> tuple[list[bool], list[int]]:
     """Say for each window whether it stays as it is, and which other one it meets if not."""
-    tosses = draw((seed, 1), np.arange(num), 2)
+    tosses = uniform((seed, 1), np.arange(num), 2)
     steps = 1 + (tosses[:, 1] * (num - 1)).astype(np.int64)
     return (tosses[:, 0] < 0.5).tolist(), ((np.arange(num) + steps) % max(num, 1)).tolist()
 

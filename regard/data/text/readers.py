@@ -66,7 +66,7 @@ def read_examples(
     if second is None:
         numbered = _find_format(path, lines, formats or FORMATS)(name, lines)
     else:
-        numbered = _read_aligned((name, lines), (file_name(second), read_lines(second)))
+        numbered = _read_aligned((name, lines), (file_name(second), list(read_lines(second))))
     # Context may be missing; where columns are not named, a tuple is a pair that needs both.
     return _keep_usable(name, numbered, enough=any if columns else all)
 
@@ -92,7 +92,6 @@ def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
     return {
         ".csv": partial(read_csv_columns, columns=columns),
         ".jsonl": partial(read_json_lines, join=join),
-        ".ndjson": partial(read_json_lines, join=join),
         ".tsv": partial(read_tsv_columns, columns=columns),
     }
 
@@ -121,27 +120,23 @@ def _as_tuple(source: Any) -> tuple[Any, ...]:
     return source if isinstance(source, tuple) else (source,)
 
 
-def _read_aligned(
-    source_side: tuple[str, list[str]], target_side: tuple[str, Iterator[str]]
-) -> Numbered:
-    (source_name, sources), (target_name, targets) = (
-        source_side,
-        (target_side[0], [*target_side[1]]),
-    )
+def _read_aligned(source: tuple[str, list[str]], target: tuple[str, list[str]]) -> Numbered:
+    (source_name, sources), (target_name, targets) = source, target
     if len(sources) != len(targets):
         raise DataError(
             f"{source_name} has {len(sources):,} lines but {target_name} has {len(targets):,}. "
             "Pair files must have equal length."
         )
-    for number, (source, target) in enumerate(zip(sources, targets, strict=True), start=1):
-        yield number, Example(source.strip(), target.strip())
+    for number, (one, other) in enumerate(zip(sources, targets, strict=True), start=1):
+        yield number, Example(one.strip(), other.strip())
 
 
 def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Format]) -> Format:
     if str(path) == STANDARD_INPUT:
         first = next((line for line in lines if line.strip()), "")
         return formats[".jsonl" if first.lstrip().startswith("{") else ".tsv"]
-    return formats.get(Path(str(path).lower().removesuffix(".gz")).suffix, formats[".tsv"])
+    suffix = Path(str(path).lower().removesuffix(".gz")).suffix.replace(".ndjson", ".jsonl")
+    return formats.get(suffix, formats[".tsv"])
 
 
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
@@ -273,6 +268,5 @@ def _to_json(example: Example) -> str:
 FORMATS: dict[str, Format] = {
     ".csv": _read_csv,
     ".jsonl": read_json_lines,
-    ".ndjson": read_json_lines,
     ".tsv": _read_tsv,
 }

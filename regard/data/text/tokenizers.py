@@ -1,10 +1,11 @@
-"""Text ⇄ token ids: words, characters, bytes or learned pieces, on the `tokenizers` library.
+"""Text ⇄ token ids: words, characters, bytes or learned subwords, on the `tokenizers` library.
 
 Every kind but `byte` marks a blank by `▁` on the piece that follows it, so that pieces put side
 by side give the text back with its spacing. Words and punctuation marks are never joined into
 one piece.
 """
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,6 @@ from regard.core.config import at_least
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
 from regard.core.tables import one_of
-from regard.data.datasets.synthetic.phrasebook import split_words
 
 SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
 ROLES = {
@@ -29,10 +29,12 @@ ROLES = {
     "sos": ("<sos>", "[CLS]", "<s>", "<pad>"),
     "eos": ("<eos>", "[SEP]", "</s>"),
 }
-"""What special tokens do, and how other houses spell them."""
+"""What special tokens do, and how they are spelled, here and in Hugging Face checkpoints."""
 
 MASK = ("<mask>", "[MASK]")
 """Spellings of the token that hides another."""
+
+_WORD = re.compile(r"[\w'’-]+|[^\w\s]")
 
 UNKNOWN_SIGN = "⁇"
 """What a reader sees in place of a token that stands for something unknown."""
@@ -58,6 +60,22 @@ class TokenizerConfig:
     def __post_init__(self) -> None:
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
         at_least("min_frequency", self.min_frequency, 1)
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into words and punctuation marks, as alignments count them."""
+    return _WORD.findall(text)
+
+
+def split_at(ids: Iterable[int], end: int) -> list[list[int]]:
+    """Split token ids at every end token, which is left out."""
+    parts: list[list[int]] = [[]]
+    for token in ids:
+        if token == end:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
 def with_mask(config: TokenizerConfig) -> TokenizerConfig:
@@ -133,17 +151,13 @@ class Tokenizer:
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of ids; special tokens are left out, an unknown token shows as `⁇`."""
         hidden = (self.pad, self.sos, self.eos)
-        pieces = [
+        tokens = [
             self._unknown_sign if index == self.unk else self._tokens[index]
             for index in ids
             if index not in hidden
         ]
         assert self._trained.decoder is not None
-        return str(self._trained.decoder.decode(pieces))
-
-    def tokens(self, text: str) -> list[str]:
-        """Return the pieces of a text as a person can read them."""
-        return [self.token(index) for index in self.encode(text)]
+        return str(self._trained.decoder.decode(tokens))
 
     def token(self, index: int) -> str:
         """Return one token as a person can read it; a byte beyond ASCII shows as `<C3>`."""
@@ -154,20 +168,19 @@ class Tokenizer:
             return "▁"
         return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
 
-    def pieces(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """Return how tokens are spelled, one after the other."""
+    def tokens(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the tokens of ids as a person can read them."""
         return tuple(self.token(number) for number in ids)
 
     def word_index(self, text: str) -> list[int]:
-        """Return for each piece of a text the word it belongs to, counted from 0.
+        """Return for each token of a text the word it belongs to, counted from 0.
 
-        Words are those of `split_words`, taken from the text in Unicode form NFC. A piece of
-        nothing but blanks belongs to the word that follows.
+        Words are those of `split_words`, taken from the text in Unicode form NFC. A token of
+        nothing but whitespace belongs to the word that follows.
         """
         text = unicodedata.normalize("NFC", text)
         ends = _word_ends(text)
-        offsets = self._trained.encode(text, add_special_tokens=False).offsets
-        return [_find_word(ends, text, span) for span in offsets]
+        return [_find_word(ends, text, span) for span in self.spans(text)]
 
     def tokens_in_order(self) -> list[str]:
         """Return the spelling of every token, by its id."""
@@ -180,7 +193,7 @@ class Tokenizer:
         return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return for each piece of a text in Unicode form NFC where it begins and ends."""
+        """Return for each token of a text in Unicode form NFC where it begins and ends."""
         return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
     def unknown(self, text: str) -> list[str]:

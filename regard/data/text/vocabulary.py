@@ -5,14 +5,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import tokenizers as library
 from tokenizers import decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.data.datasets.synthetic.phrasebook import split_words
-from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer, TokenizerConfig
+from regard.data.text.tokenizers import SPECIAL_TOKENS, Tokenizer, TokenizerConfig, split_words
 
 MAX_WORD_LENGTH = 1000
 """Characters after which a word is broken while learning; merging inside it would take hours."""
@@ -56,25 +56,24 @@ def _special(config: TokenizerConfig) -> list[str]:
     return [*SPECIAL_TOKENS, *config.extra_tokens]
 
 
+def _limits(config: TokenizerConfig) -> dict[str, Any]:
+    """Return what every trainer that counts is told."""
+    return {
+        "vocab_size": config.vocab_size,
+        "min_frequency": config.min_frequency,
+        "special_tokens": _special(config),
+        "show_progress": False,
+    }
+
+
 def _build_words(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    return _train(models.WordLevel(unk_token="<unk>"), _word_trainer(config), texts)
+    trainer = trainers.WordLevelTrainer(**_limits(config))
+    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts)
 
 
 def _build_whitespace(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trained = library.Tokenizer(models.WordLevel(unk_token="<unk>"))
-    trained.pre_tokenizer = pre_tokenizers.Metaspace()
-    trained.decoder = decoders.Metaspace()
-    trained.train_from_iterator(texts, _word_trainer(config))
-    return trained
-
-
-def _word_trainer(config: TokenizerConfig) -> trainers.WordLevelTrainer:
-    return trainers.WordLevelTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=_special(config),
-        show_progress=False,
-    )
+    trainer = trainers.WordLevelTrainer(**_limits(config))
+    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts, has_marks=False)
 
 
 def _build_characters(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
@@ -98,12 +97,7 @@ def _build_bytes(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer
 
 
 def _build_bpe(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.BpeTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=_special(config),
-        show_progress=False,
-    )
+    trainer = trainers.BpeTrainer(**_limits(config))
     model = models.BPE(unk_token="<unk>")
     return _train(model, trainer, _without_rare_characters(config, texts))
 
@@ -122,26 +116,25 @@ def _build_unigram(config: TokenizerConfig, texts: list[str]) -> library.Tokeniz
 
 
 def _build_wordpiece(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    # No "##": the mark for blanks already tells where a word begins.
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=config.vocab_size,
-        min_frequency=config.min_frequency,
-        special_tokens=_special(config),
-        continuing_subword_prefix="",
-        show_progress=False,
-    )
+    # No "##": the mark for spaces already shows where a word begins.
+    trainer = trainers.WordPieceTrainer(**_limits(config), continuing_subword_prefix="")
     model = models.WordPiece(unk_token="<unk>", continuing_subword_prefix="")
     return _train(model, trainer, _without_rare_characters(config, texts))
 
 
-def _train(model: models.Model, trainer: trainers.Trainer, texts: list[str]) -> library.Tokenizer:
+def _train(
+    model: models.Model,
+    trainer: trainers.Trainer,
+    texts: list[str],
+    *,
+    has_marks: bool = True,
+) -> library.Tokenizer:
+    """Train a model on words; with marks, punctuation is cut from words."""
     trained = library.Tokenizer(model)
-    trained.pre_tokenizer = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Metaspace(),
-            pre_tokenizers.Split(library.Regex(_WORD_OR_MARK), "isolated"),
-        ]
-    )
+    cutter = trained.pre_tokenizer = pre_tokenizers.Metaspace()
+    if has_marks:
+        marks = pre_tokenizers.Split(library.Regex(_WORD_OR_MARK), "isolated")
+        trained.pre_tokenizer = pre_tokenizers.Sequence([cutter, marks])
     trained.decoder = decoders.Metaspace()
     trained.train_from_iterator(texts, trainer)
     return trained

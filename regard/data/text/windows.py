@@ -1,7 +1,8 @@
-"""Windows cut from one long text: what a language model learns from."""
+"""A text as one stream of token ids, and windows of it: what a language model learns from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -9,9 +10,63 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
+from regard.data.text.tokenizers import Tokenizer, split_at
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int32]]
 """The token ids of a whole text."""
+
+
+class StreamField:
+    """Lines of a text → one stream of token ids, and token ids → text.
+
+    Bytes tell the text exactly, its line ends included. Every other tokenizer gives up blanks at
+    the ends of lines, so there the end token stands for a line end, and a blank line is that alone.
+
+    Args:
+        tokenizer: What cuts the lines.
+        is_exact: Whether line ends are tokens of the text itself, as in bytes.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, is_exact: bool) -> None:
+        self.tokenizer = tokenizer
+        self.is_exact = is_exact
+        self.line_end = tokenizer.encode("\n")[0] if is_exact else tokenizer.eos
+        """What stands between lines, and before the first token of a text."""
+
+    def read(self, text: str) -> list[int]:
+        """Turn a text into token ids, without the line end before it."""
+        return self.read_all([text])[0]
+
+    def read_all(self, lines: Sequence[str]) -> list[list[int]]:
+        """Turn lines into token ids, each with its line end if it has one."""
+        found = self.tokenizer.encode_batch(list(lines))
+        if self.is_exact:
+            return found
+        return [
+            [*ids, *[self.line_end] * line.endswith("\n")]
+            for ids, line in zip(found, lines, strict=True)
+        ]
+
+    def stream(self, lines: Sequence[str]) -> Ids:
+        """Turn a text into one array of ids, which begins with a line end.
+
+        Every token of the text then has something before it, and none is left uncounted.
+        """
+        ids = chain([self.line_end], *self.read_all(lines))
+        return np.fromiter(ids, np.int32)
+
+    def stack(self, texts: Sequence[Sequence[int]]) -> Tensor:
+        """Put a line end before texts, and padding after them, which nobody sees: (B, T)."""
+        longest = max(map(len, texts))
+        pad = self.tokenizer.pad
+        return torch.tensor(
+            [[self.line_end, *text, *[pad] * (longest - len(text))] for text in texts]
+        )
+
+    def write(self, ids: Iterable[int]) -> str:
+        """Turn token ids into text; an end token is a line end."""
+        lines = split_at(ids, self.tokenizer.eos)
+        return "\n".join(self.tokenizer.decode(line) for line in lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +74,7 @@ class WindowBatch:
     """Windows of a text, all of one length."""
 
     tokens: Tensor
-    """(B, T) token ids; all but the last are read, all but the first are foretold."""
+    """(B, T) token ids; all but the last are read, all but the first are predicted."""
 
     @property
     def num_target_tokens(self) -> int:
@@ -32,9 +87,9 @@ class WindowBatch:
 
 
 class Windows:
-    """A text cut into windows; where and in which order hangs on seed and epoch alone.
+    """A text cut into windows; their starts and order depend on seed and epoch alone.
 
-    Every epoch begins the first window at another place, so that no token always stands at the
+    Every epoch begins the first window at another position, so that no token always stands at the
     edge, where there is nothing before it.
     """
 
@@ -45,7 +100,7 @@ class Windows:
 
         Args:
             ids: The text.
-            window: How many tokens are foretold in each.
+            window: How many tokens are predicted in each.
             num_windows: How many make a batch.
             seed: Another seed is another order.
             is_pinned: Whether tensors are put where a GPU fetches them without waiting.
@@ -89,6 +144,21 @@ class Windows:
         return generator.permutation(num) * self._window + first
 
     def _cut(self, starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> WindowBatch:
-        places = starts[:, None] + np.arange(self._window + 1)
-        tokens = torch.from_numpy(self._ids[places].astype(np.int64))  # (B, T)
+        positions = starts[:, None] + np.arange(self._window + 1)
+        tokens = torch.from_numpy(self._ids[positions].astype(np.int64))  # (B, T)
         return WindowBatch(tokens.pin_memory() if self._is_pinned else tokens)
+
+
+def group_by_length(texts: Sequence[Sequence[int]], max_tokens: int) -> list[list[int]]:
+    """Put texts of similar length together, the longest first, and tell which they are.
+
+    A text alone makes a group, whatever its length.
+    """
+    order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+    groups: list[list[int]] = []
+    for row in order:
+        # The first of a group is its longest; each begins with one more token.
+        if not groups or (len(groups[-1]) + 1) * (len(texts[groups[-1][0]]) + 1) > max_tokens:
+            groups.append([])
+        groups[-1].append(row)
+    return groups

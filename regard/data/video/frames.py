@@ -9,9 +9,10 @@ import numpy as np
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.moving import draw_motion, find_motion
+from regard.data.datasets.synthetic.moving import find_motion, render_motion
 from regard.data.image.io import open_image, to_8_bits
 from regard.data.image.resize import Frame, Pixels, to_pixels
+from regard.data.media import split_numbered
 
 SUFFIXES = frozenset((".gif", ".webp", ".png", ".apng"))
 """What the names of animated images end in."""
@@ -22,21 +23,20 @@ MAX_FRAMES = 10_000
 """Frames that a video may have; of more, somebody should choose a part."""
 
 
-def _draw_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
-    drawn = draw_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
+def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
+    rendered = render_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
     if frame.channels == 3:
-        return np.ascontiguousarray(drawn.transpose(0, 3, 1, 2))  # (F, C, Y, X)
-    return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in drawn])
+        return np.ascontiguousarray(rendered.transpose(0, 3, 1, 2))  # (F, C, Y, X)
+    return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in rendered])
 
 
-VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _draw_moving}
+VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _render_moving}
 """Where numbered videos come from, by the name that their references begin with."""
 
 
 def is_numbered(reference: str) -> bool:
-    """Tell whether a reference is a numbered video; a folder is found under `./moving/5`."""
-    name, _, argument = reference.partition("/")
-    return name in VIDEOS and argument[-1:].isdecimal()
+    """Whether a reference is a numbered video; a folder is found under `./moving/5`."""
+    return split_numbered(reference, VIDEOS) is not None
 
 
 def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:

@@ -1,15 +1,21 @@
-"""The layouts of BERT, RoBERTa and DistilBERT: one encoder under three sets of names."""
+"""Layouts of BERT, RoBERTa and DistilBERT checkpoints."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.data.text.tokenizers import Tokenizer
-from regard.interop.huggingface.layout import Layout, misfits_of, rename
+from regard.interop.huggingface.layout import (
+    Config,
+    Layout,
+    example_tokens,
+    unsupported_settings,
+)
 from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import BertEncoderConfig, segment
 from regard.tasks.base import Task
@@ -19,63 +25,22 @@ POSITIONS = "encoder.positions.embedding.weight"
 SEGMENTS = "encoder.segment_embedding.weight"
 TOKENS = "encoder.embedding.weight"
 
+EPSILON = 1e-12
+"""What norms add to the variance where no option says so."""
 
+
+@dataclass(frozen=True, kw_only=True)
 class BertLayout(Layout):
-    """BERT (Devlin et al. 2019)."""
+    """BERT, RoBERTa and DistilBERT: encoders with a head for masked tokens."""
 
-    model_type = "bert"
-    architecture = "BertForMaskedLM"
-    task = "masked_language_model"
-    defaults: ClassVar[Mapping[str, Any]] = {
-        "hidden_size": 768,
-        "num_hidden_layers": 12,
-        "num_attention_heads": 12,
-        "intermediate_size": 3072,
-        "hidden_dropout_prob": 0.1,
-        "max_position_embeddings": 512,
-        "type_vocab_size": 2,
-        "layer_norm_eps": 1e-12,
-        "vocab_size": 30522,
-        "pad_token_id": 0,
-    }
-    required: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "hidden_act": ("gelu",),
-        "position_embedding_type": ("absolute",),
-        "is_decoder": (False,),
-        "add_cross_attention": (False,),
-        "tie_word_embeddings": (True,),
-    }
-    # The pooler and the judge of sentence pairs belong to no masked language model.
-    unused = r"\bpooler\.|^cls\.seq_relationship\.|\.position_ids$"
-    head = "head."
-    parts = ("encoder", "head")
+    roles: Mapping[str, str]
+    """Options → roles of the tokens whose ids they are."""
+    num_segments: int | None = None
+    """Segments that its tokenizers distinguish; None = `type_vocab_size`."""
+    skips_padding: bool = False
+    """Whether positions are counted from the padding token's id on."""
 
-    prefix: ClassVar[str] = "bert."
-    """How the encoder's names begin where there is a head beside it."""
-    names: ClassVar[Mapping[str, str]] = {
-        "encoder.embedding.": "embeddings.word_embeddings.",
-        "encoder.positions.embedding.": "embeddings.position_embeddings.",
-        "encoder.segment_embedding.": "embeddings.token_type_embeddings.",
-        "encoder.embedding_norm.": "embeddings.LayerNorm.",
-        "encoder.blocks.": "encoder.layer.",
-        "self_attention.query_map.": "attention.self.query.",
-        "self_attention.key_map.": "attention.self.key.",
-        "self_attention.value_map.": "attention.self.value.",
-        "self_attention.output_map.": "attention.output.dense.",
-        "self_residual.norm.": "attention.output.LayerNorm.",
-        "feed_forward.hidden_map.": "intermediate.dense.",
-        "feed_forward.output_map.": "output.dense.",
-        "feed_residual.norm.": "output.LayerNorm.",
-    }
-    """How parts of our names are spelled there."""
-    head_names: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "head.dense.": ("cls.predictions.transform.dense.",),
-        "head.norm.": ("cls.predictions.transform.LayerNorm.",),
-        "head.output.": ("cls.predictions.", "cls.predictions.decoder."),
-    }
-    """How the head's parts are spelled; the last is where the tied matrix may lie once more."""
-
-    def read_vocabularies(self, folder: Path, config: dict[str, Any]) -> dict[str, Tokenizer]:
+    def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
         """Read the vocabulary, filled up to as many tokens as there are embeddings."""
         tokenizer = read_vocabulary(folder, config["vocab_size"])
         if tokenizer.pad != config["pad_token_id"]:
@@ -85,77 +50,68 @@ class BertLayout(Layout):
             )
         return {TOKENIZER: tokenizer}
 
-    def to_recipe(
-        self, config: dict[str, Any], vocabularies: dict[str, Tokenizer]
-    ) -> dict[str, Any]:
+    def to_recipe(self, config: Config, vocabularies: dict[str, Tokenizer]) -> dict[str, Any]:
         """Return our recipe of the model, as plain values."""
         encoder = {
             "kind": "bert",
-            "dim": config["hidden_size"],
-            "num_layers": config["num_hidden_layers"],
-            "num_heads": config["num_attention_heads"],
-            "feed_forward_dim": config["intermediate_size"],
-            "norm_epsilon": float(config["layer_norm_eps"]),
+            "norm_epsilon": EPSILON,
+            **self.encoder_settings(config),
             "max_length": config["max_position_embeddings"] - self._num_skipped(config),
-            "dropout": float(config["hidden_dropout_prob"]),
             "num_segments": self._num_segments(config),
             "separator": vocabularies[TOKENIZER].eos,
         }
         batch = {"max_length": encoder["max_length"]}
         return {"task": self.task, "data": {"batch": batch}, "model": {"encoder": encoder}}
 
-    def spellings(self, name: str, config: dict[str, Any]) -> tuple[str, ...]:
-        """Return what our weight may be called there; the first is what we write."""
-        for ours, theirs in self.head_names.items():
-            if name.startswith(ours):
-                return tuple(spelling + name.removeprefix(ours) for spelling in theirs)
-        bare = rename(name, self.names)
+    def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
+        """Return the names that our weight may have in a checkpoint; we write the first."""
         tied = (self.head_names["head.output."][-1] + "weight",) if name == TOKENS else ()
-        return (self.prefix + bare, bare, *tied)
+        return super().checkpoint_names(name, config) + tied
 
-    def to_ours(self, name: str, tensor: Tensor, config: dict[str, Any]) -> Tensor:
-        """Turn a weight of theirs into ours, which we call by this name."""
+    def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
+        """Convert a weight of a checkpoint to ours, which has this name."""
         if name == POSITIONS:
             return tensor[self._num_skipped(config) :]
         return tensor[: self._num_segments(config)] if name == SEGMENTS else tensor
 
-    def misfits(self, task: Task[Any]) -> list[str]:
-        """List all that keeps a task of ours from being written in this layout."""
+    def unsupported(self, task: Task[Any]) -> list[str]:
+        """List all settings of a task that cannot be written in this layout."""
         encoder = task.recipe.model.encoder
         if not isinstance(encoder, BertEncoderConfig):
             return [f"`model.encoder.kind` must be 'bert', but is '{encoder.kind}'"]
-        # Their tokenizer counts the segments, by the end of the first text.
-        end = _tokenizer(task).eos if encoder.num_segments > 1 else encoder.separator
-        wanted = {"separator": end, "norm_epsilon": encoder.norm_epsilon, **self._wanted(encoder)}
-        return misfits_of(encoder, wanted, place="model.encoder")
+        most = 2 if self.num_segments is None else self.num_segments
+        has_epsilon = "norm_epsilon" in self.settings
+        wanted = {
+            # Their tokenizers count segments by the end of the first text.
+            "separator": _tokenizer(task).eos if encoder.num_segments > 1 else encoder.separator,
+            "norm_epsilon": encoder.norm_epsilon if has_epsilon else EPSILON,
+            "num_segments": min(encoder.num_segments, most),
+        }
+        return unsupported_settings(encoder, wanted, section="model.encoder")
 
-    def to_config(self, task: Task[Any]) -> dict[str, Any]:
-        """Return the `config.json` of a task that fits."""
+    def to_config(self, task: Task[Any]) -> Config:
+        """Return the `config.json` of a task that this layout supports."""
         encoder, tokenizer = task.recipe.model.encoder, _tokenizer(task)
         config = {
-            "model_type": self.model_type,
-            "architectures": [self.architecture],
+            **super().to_config(task),
             "vocab_size": tokenizer.vocab_size,
-            "pad_token_id": tokenizer.pad,
-            **self._sizes(encoder),
+            **{option: getattr(tokenizer, role) for option, role in self.roles.items()},
         }
+        if "type_vocab_size" in self.defaults:
+            config["type_vocab_size"] = max(encoder.num_segments, 1)
         config["max_position_embeddings"] = encoder.max_length + self._num_skipped(config)
         return config
 
-    def to_theirs(self, task: Task[Any], config: dict[str, Any]) -> dict[str, Tensor]:
-        """Return the weights of a task that fits, under their names."""
-        weights: dict[str, Tensor] = {
-            name: tensor
-            for name, tensor in task.model.named_parameters()
-            if name.split(".")[0] in self.parts
-        }
-        theirs = {self.spellings(name, config)[0]: tensor for name, tensor in weights.items()}
-        skipped, places = self._num_skipped(config), weights[POSITIONS]
-        empty = places.new_zeros(skipped, places.shape[1])
-        theirs[self.spellings(POSITIONS, config)[0]] = torch.cat([empty, places])
-        if SEGMENTS not in weights and "type_vocab_size" in config:
-            # They always tell a segment; one that adds nothing is none.
-            theirs[self.spellings(SEGMENTS, config)[0]] = places.new_zeros(1, places.shape[1])
+    def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:
+        """Return the weights of a task under their names in a checkpoint."""
+        theirs = super().export_weights(task, config)
+        positions = self.checkpoint_names(POSITIONS, config)[0]
+        empty = theirs[positions].new_zeros(self._num_skipped(config), theirs[positions].shape[1])
+        theirs[positions] = torch.cat([empty, theirs[positions]])
+        if "type_vocab_size" in config:
+            # They always add a segment; zeros are the same as none.
+            none = theirs[positions].new_zeros(1, theirs[positions].shape[1])
+            theirs.setdefault(self.checkpoint_names(SEGMENTS, config)[0], none)
         return theirs
 
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
@@ -168,14 +124,11 @@ class BertLayout(Layout):
         )
 
     def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return how far apart the logits are at most, for two texts of which one is padded."""
+        """Return the largest difference between the logits, for two texts."""
         encoder = task.recipe.model.encoder
         vocab_size, pad = theirs.config.vocab_size, theirs.config.pad_token_id
-        length = min(8, encoder.max_length)
-        ids = torch.arange(2 * length).view(2, length) % vocab_size
-        ids[ids == pad] = (pad + 1) % vocab_size
-        mask = torch.arange(length) < torch.tensor([[length], [(length + 1) // 2]])
-        ids = ids.masked_fill(~mask, pad)
+        ids, mask = example_tokens(encoder.max_length, vocab_size=vocab_size, pad=pad)
+        ids[mask & (ids == pad)] = (pad + 1) % vocab_size
         extra = {}
         if getattr(theirs.config, "type_vocab_size", 1) > 1:
             extra = {"token_type_ids": segment(ids, encoder.separator).clamp(max=1)}
@@ -183,30 +136,12 @@ class BertLayout(Layout):
             expected = theirs(input_ids=ids, attention_mask=mask.long(), **extra).logits
             return float((task.model(ids, mask) - expected)[mask].abs().max())
 
-    def _num_skipped(self, config: dict[str, Any]) -> int:
-        """Return how many rows of the table of places are never looked up."""
-        return 0
+    def _num_skipped(self, config: Config) -> int:
+        """Return how many rows of the position table are never looked up."""
+        return int(config["pad_token_id"]) + 1 if self.skips_padding else 0
 
-    def _num_segments(self, config: dict[str, Any]) -> int:
-        found: int = config["type_vocab_size"]
-        return found
-
-    def _wanted(self, encoder: BertEncoderConfig) -> dict[str, Any]:
-        """Return further settings without which a model does not fit."""
-        return {"num_segments": min(encoder.num_segments, 2)}
-
-    def _sizes(self, encoder: BertEncoderConfig) -> dict[str, Any]:
-        return {
-            "hidden_size": encoder.dim,
-            "num_hidden_layers": encoder.num_layers,
-            "num_attention_heads": encoder.num_heads,
-            "intermediate_size": encoder.feed_forward_dim,
-            "hidden_act": "gelu",
-            "hidden_dropout_prob": encoder.dropout,
-            "attention_probs_dropout_prob": encoder.dropout,
-            "type_vocab_size": max(encoder.num_segments, 1),
-            "layer_norm_eps": encoder.norm_epsilon,
-        }
+    def _num_segments(self, config: Config) -> int:
+        return int(config["type_vocab_size"]) if self.num_segments is None else self.num_segments
 
 
 def _tokenizer(task: Task[Any]) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""From a run folder of ours to a Hugging Face folder, proven equal where that can be tried."""
+"""Export a run folder as a Hugging Face checkpoint, checked against `transformers`."""
 
 import importlib
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from typing import Any
 from regard.core.errors import ExportError
 from regard.core.files import replacing_folder, write_json
 from regard.interop.huggingface.layout import Layout
-from regard.interop.huggingface.layouts import LAYOUTS
-from regard.interop.huggingface.load import check_free
+from regard.interop.huggingface.load import LAYOUTS, check_free
 from regard.interop.huggingface.weights import write_tensors
 from regard.runs import folder as runs
 from regard.tasks.base import Task
@@ -46,7 +45,7 @@ def export_run(run: Path, out: Path, *, is_forced: bool = False) -> Exported:
     with replacing_folder(out) as part:
         config = layout.to_config(task)
         write_json(part / "config.json", config)
-        write_tensors(part, layout.to_theirs(task, config))
+        write_tensors(part, layout.export_weights(task, config))
         layout.write_vocabularies(task, part)
         difference = compare(task, layout, part)
     left_out = [name for name, _ in task.model.named_children() if name not in layout.parts]
@@ -68,12 +67,12 @@ def find_layout(task: Task[Any], preferred: str = "") -> Layout:
             f"Cannot export a run whose task is '{task.recipe.task}': only {' and '.join(known)} "
             "runs have a layout to be written in."
         )
-    misfits = {layout.model_type: layout.misfits(task) for layout in layouts}
+    faults = {layout.model_type: layout.unsupported(task) for layout in layouts}
     for layout in layouts:
-        if not misfits[layout.model_type]:
+        if not faults[layout.model_type]:
             return layout
-    name, faults = next(iter(misfits.items()))
-    raise ExportError(f"Cannot export: the run does not fit '{name}': {'; '.join(faults)}.")
+    name, first = next(iter(faults.items()))
+    raise ExportError(f"Cannot export: the run does not fit '{name}': {'; '.join(first)}.")
 
 
 def compare(task: Task[Any], layout: Layout, folder: Path) -> float | None:

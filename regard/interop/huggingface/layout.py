@@ -1,46 +1,60 @@
-"""A layout: how another house writes down a model that we have, too."""
+"""Layouts: how a kind of Hugging Face checkpoint names the settings and weights of a model."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.tasks.base import Task
 
+Config = dict[str, Any]
+"""The values of a checkpoint's `config.json`."""
 
+
+@dataclass(frozen=True, kw_only=True)
 class Layout(ABC):
-    """What a kind of Hugging Face folder holds, and what we call it.
+    """Names of settings and weights in one kind of Hugging Face checkpoint (layouts.toml)."""
 
-    Both directions go by our names: a weight of ours knows how it is spelled there.
-    """
-
-    model_type: ClassVar[str]
-    """How `config.json` calls it."""
-    architecture: ClassVar[str]
+    model_type: str
+    """Its name in `config.json`."""
+    architecture: str
     """The class of `transformers` that loads what we write."""
-    task: ClassVar[str]
-    """What our run is for."""
-    defaults: ClassVar[Mapping[str, Any]]
-    """Options that a `config.json` may leave out, and what they mean then."""
-    required: ClassVar[Mapping[str, tuple[Any, ...]]]
-    """Options that change the mathematics, and the values whose mathematics is ours."""
-    unused: ClassVar[str]
-    """Pattern of weights that a folder may hold and we have no use for."""
-    head: ClassVar[str] = ""
-    """How the names of weights begin that a folder may lack altogether; empty = none."""
-    head_role: ClassVar[str] = "tells hidden tokens"
+    task: str
+    """The task of the run."""
+    defaults: Mapping[str, Any]
+    """Options that a `config.json` may leave out, and their default values."""
+    required: Mapping[str, Sequence[Any]]
+    """Options that change the computation, and the values that we support."""
+    written: Mapping[str, Any]
+    """Options with the same value in every checkpoint that we write."""
+    settings: Mapping[str, str]
+    """Settings of our encoder → options."""
+    dropouts: Sequence[str]
+    """Further options that are written with the encoder's dropout."""
+    prefix: str
+    """Beginning of the names of weights, which a checkpoint without a head leaves out."""
+    names: Mapping[str, str]
+    """Parts of our names of weights → parts of theirs, replaced in this order."""
+    head_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Beginnings of our names of the head's weights → theirs; the first is what we write."""
+    unused: str
+    """Pattern of weights that a checkpoint may hold and that we do not use."""
+    head: str = ""
+    """Beginning of the names of weights that a checkpoint may lack altogether; empty = none."""
+    head_role: str = "tells hidden tokens"
     """What those weights are for."""
-    parts: ClassVar[tuple[str, ...]]
-    """The parts of our model that it has a place for; others are left out."""
-    allows_pickle: ClassVar[bool] = False
-    """Whether such folders may hold a pickle; only its tensors are read."""
+    parts: Sequence[str]
+    """The parts of our model that are written; others are left out."""
+    allows_pickle: bool = False
+    """Whether weights may be read from a pickle; only its tensors are read."""
 
-    def complete(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill up what a `config.json` leaves out, or list all in it that we cannot do."""
+    def complete(self, given: Mapping[str, Any]) -> Config:
+        """Fill in the defaults of a `config.json`, or list all options that we do not support."""
         config = {**self.defaults, **given}
         faults = [
             f"`{name}` must be {_any_of(values)}, but is {_write(config[name])}"
@@ -56,8 +70,8 @@ class Layout(ABC):
         return config
 
     @abstractmethod
-    def read_vocabularies(self, folder: Path, config: dict[str, Any]) -> dict[str, Any]:
-        """Read the folder's vocabularies, by the name of the file that a run keeps each in."""
+    def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Any]:
+        """Read the checkpoint's vocabularies, by the name of the file that a run keeps each in."""
 
     def save_vocabularies(self, vocabularies: dict[str, Any], folder: Path) -> None:
         """Write what `read_vocabularies` returned into a run folder."""
@@ -65,43 +79,72 @@ class Layout(ABC):
             vocabulary.save(folder / name)
 
     @abstractmethod
-    def to_recipe(self, config: dict[str, Any], vocabularies: dict[str, Any]) -> dict[str, Any]:
+    def to_recipe(self, config: Config, vocabularies: dict[str, Any]) -> dict[str, Any]:
         """Return our recipe of the model, as plain values."""
 
-    @abstractmethod
-    def spellings(self, name: str, config: dict[str, Any]) -> tuple[str, ...]:
-        """Return what our weight may be called there; the first is what we write."""
+    def encoder_settings(self, config: Config) -> dict[str, Any]:
+        """Return the settings of our encoder that a `config.json` gives."""
+        return {setting: config[option] for setting, option in self.settings.items()}
 
-    def to_ours(self, name: str, tensor: Tensor, config: dict[str, Any]) -> Tensor:
-        """Turn a weight of theirs into ours, which we call by this name."""
+    def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
+        """Return the names that our weight may have in a checkpoint; we write the first."""
+        for ours, theirs in self.head_names.items():
+            if name.startswith(ours):
+                return tuple(beginning + name.removeprefix(ours) for beginning in theirs)
+        bare = self.rename(name)
+        return (self.prefix + bare, bare)
+
+    def rename(self, name: str) -> str:
+        """Replace the parts of our name of a weight."""
+        for ours, theirs in self.names.items():
+            name = name.replace(ours, theirs)
+        return name
+
+    def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
+        """Convert a weight of a checkpoint to ours, which has this name."""
         return tensor
 
+    def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
+        """Convert our weight of this name to a checkpoint's."""
+        return tensor
+
+    def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:
+        """Return the weights of a task under their names in a checkpoint."""
+        return {
+            self.checkpoint_names(name, config)[0]: self.export_weight(name, tensor, config)
+            for name, tensor in task.model.named_parameters()
+            if name.split(".")[0] in self.parts
+        }
+
     def absent(self, name: str, like: Tensor) -> Tensor | None:
-        """Return what a weight is if the folder has none; nothing if it must have one."""
+        """Return the value of a weight that a checkpoint may leave out; None if it may not."""
         return None
 
     @abstractmethod
-    def misfits(self, task: Task[Any]) -> list[str]:
-        """List all that keeps a task of ours from being written in this layout."""
+    def unsupported(self, task: Task[Any]) -> list[str]:
+        """List all settings of a task that cannot be written in this layout."""
 
-    @abstractmethod
-    def to_config(self, task: Task[Any]) -> dict[str, Any]:
-        """Return the `config.json` of a task that fits."""
-
-    @abstractmethod
-    def to_theirs(self, task: Task[Any], config: dict[str, Any]) -> dict[str, Tensor]:
-        """Return the weights of a task that fits, under their names."""
+    def to_config(self, task: Task[Any]) -> Config:
+        """Return the `config.json` of a task that this layout supports."""
+        encoder = task.recipe.model.encoder
+        return {
+            "model_type": self.model_type,
+            "architectures": [self.architecture],
+            **self.written,
+            **{option: getattr(encoder, setting) for setting, option in self.settings.items()},
+            **dict.fromkeys(self.dropouts, encoder.dropout),
+        }
 
     @abstractmethod
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
-        """Write what cuts text into tokens, or brings images into one form."""
+        """Write the files that turn text or images into inputs."""
 
     @abstractmethod
     def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return how far apart the two models' answers to one and the same input are at most."""
+        """Return the largest difference between the logits of the two models for one input."""
 
 
-def _any_of(values: tuple[Any, ...]) -> str:
+def _any_of(values: Sequence[Any]) -> str:
     return " or ".join(_write(value) for value in values)
 
 
@@ -110,29 +153,30 @@ def _write(value: Any) -> str:
 
 
 SIZES = ("dim", "num_layers", "num_heads", "feed_forward_dim", "max_length", "dropout")
-"""Settings of a transformer that every layout leaves open."""
+"""Settings of a transformer that every layout supports with any value."""
 
 
-def misfits_of(settings: Any, changes: Mapping[str, Any], *, place: str) -> list[str]:
-    """Say for each setting that is not as a layout needs it what it must be, and what it is.
+def unsupported_settings(settings: Any, changes: Mapping[str, Any], *, section: str) -> list[str]:
+    """List the settings that a layout does not support, with the value that each must have.
 
     Args:
-        settings: What one side of a transformer was told.
-        changes: What a layout needs other than the defaults; sizes are open.
-        place: Where the settings stand in a recipe.
+        settings: The settings of an encoder or a decoder.
+        changes: Required values that are not the defaults; sizes are free.
+        section: The section of the recipe.
     """
     defaults = type(settings)()
-    names = [field.name for field in fields(settings) if field.name not in SIZES]
+    names = [one.name for one in fields(settings) if one.name not in SIZES]
     wanted = {**{name: getattr(defaults, name) for name in names}, **changes}
     return [
-        f"`{place}.{name}` must be {_write(value)}, but is {_write(getattr(settings, name))}"
+        f"`{section}.{name}` must be {_write(value)}, but is {_write(getattr(settings, name))}"
         for name, value in wanted.items()
         if getattr(settings, name) != value
     ]
 
 
-def rename(name: str, table: Mapping[str, str]) -> str:
-    """Replace parts of a dotted name, in the table's order."""
-    for ours, theirs in table.items():
-        name = name.replace(ours, theirs)
-    return name
+def example_tokens(max_length: int, *, vocab_size: int, pad: int) -> tuple[Tensor, Tensor]:
+    """Return token ids and mask, (2, L) each, of two texts of which the second is padded."""
+    length = min(8, max_length)
+    ids = torch.arange(2 * length).view(2, length) % vocab_size
+    mask = torch.arange(length) < torch.tensor([[length], [(length + 1) // 2]])
+    return ids.masked_fill(~mask, pad), mask

@@ -1,4 +1,4 @@
-"""From a Hugging Face folder to a run folder of ours."""
+"""Import a Hugging Face checkpoint as a run folder, and the table of layouts."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,15 +6,33 @@ from typing import Any
 
 import torch
 
-from regard.core.config import to_dict
+from regard.core.config import read_toml, to_dict
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, replacing_folder, write_json
 from regard.core.tables import one_of, pick
-from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.bert import BertLayout
+from regard.interop.huggingface.layout import Layout
+from regard.interop.huggingface.marian import MarianLayout
+from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import fill, read_tensors
 from regard.runs import folder as runs
 from regard.tasks.recipe import to_recipe
 from regard.training.checkpoint import save_weights
+
+_KINDS = {"bert": BertLayout, "marian": MarianLayout, "vit": VitLayout}
+
+
+def _read_layouts() -> dict[str, Layout]:
+    tables = read_toml(Path(__file__).with_name("layouts.toml"))
+    layouts: dict[str, Layout] = {}
+    for name, own in tables.items():
+        base = own.pop("base", name)
+        layouts[name] = _KINDS[base](model_type=name, **{**tables[base], **own})
+    return layouts
+
+
+LAYOUTS = _read_layouts()
+"""By `model_type` of `config.json`."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The vocabularies of another house's folder: tokenizer.json, or the files from before it."""
+"""Vocabularies of Hugging Face checkpoints: tokenizer.json, or the older files."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The weights of another house's folder: found, read, brought to single precision, and written."""
+"""Weights of Hugging Face checkpoints: read, converted to float32 and written."""
 
 import re
 from collections import Counter
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from regard.core.errors import CheckpointError
 from regard.core.files import read_json
 from regard.interop.huggingface.layout import Layout
-from regard.training.checkpoint import put_weights, read_weights
+from regard.training.checkpoint import describe_shape, put_weights, read_weights
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -79,38 +79,57 @@ def _modernise(name: str) -> str:
 def fill(
     model: nn.Module, tensors: dict[str, Tensor], layout: Layout, *, config: dict[str, Any]
 ) -> list[str]:
-    """Give a model the weights of a folder, or list all that does not fit.
+    """Copy the weights of a checkpoint into a model, or list all that do not fit.
 
     Args:
         model: Ours, with fresh weights.
-        tensors: Theirs, by name.
-        layout: How they are called.
-        config: Their options.
+        tensors: The checkpoint's weights, by name.
+        layout: The kind of checkpoint.
+        config: The checkpoint's options.
 
     Returns:
-        What a person should know, one sentence each.
+        Notes for the user, one sentence each.
     """
     own = dict(model.named_parameters())
-    spellings = {name: layout.spellings(name, config) for name in own}
+    names = {name: layout.checkpoint_names(name, config) for name in own}
     head = {name for name in own if layout.head and name.startswith(layout.head)}
-    is_headless = bool(head) and not any(s in tensors for n in head for s in spellings[n])
+    is_headless = bool(head) and not any(n in tensors for own_name in head for n in names[own_name])
     wanted = [name for name in own if not (is_headless and name in head)]
-    faults, found = _Faults(), dict[str, Tensor]()
+    known = {spelling for name in wanted for spelling in names[name]}
+    used = {name: tensor for name, tensor in tensors.items() if name in known}
+    found: dict[str, Tensor] = {}
+    untied: list[str] = []
     for name in wanted:
-        present = [spelling for spelling in spellings[name] if spelling in tensors]
-        if present:
-            found[name] = layout.to_ours(name, tensors[present[0]], config).to(torch.float32)
-            faults.compare(present, [tensors[s] for s in present])
+        first, *others = [spelling for spelling in names[name] if spelling in used] or [""]
+        if first:
+            found[name] = layout.import_weight(name, used[first], config).to(torch.float32)
         elif (default := layout.absent(name, own[name])) is not None:
             found[name] = default
-        else:
-            faults.missing.append(spellings[name][0])
-    known = {spelling for name in wanted for spelling in spellings[name]}
-    faults.extra = [n for n in tensors if n not in known and not re.search(layout.unused, n)]
-    used = {name: tensor for name, tensor in tensors.items() if name in known}
-    faults.check_types(used)
-    faults.check_shapes({spellings[n][0]: (found[n], own[n]) for n in found})
-    faults.raise_if_any()
+        untied += [
+            f"{other} differs from {first}"
+            for other in others
+            if not torch.equal(used[other].flatten(), used[first].flatten())
+        ]
+    _raise_if_any(
+        {
+            "missing": [names[name][0] for name in wanted if name not in found],
+            "unexpected": [
+                name for name in tensors if name not in known and not re.search(layout.unused, name)
+            ],
+            "of another shape": [
+                f"{names[name][0]} is {describe_shape(tensor)} but must be "
+                f"{describe_shape(own[name])}"
+                for name, tensor in found.items()
+                if tensor.shape != own[name].shape
+            ],
+            "not tied, as they are with us": untied,
+            "not floating-point numbers": [
+                f"{name} ({_name(tensor.dtype)})"
+                for name, tensor in used.items()
+                if tensor.dtype not in FLOATS
+            ],
+        }
+    )
     put_weights(model, found | {n: own[n].data for n in own if n not in found}, "The folder")
     return _notes(used, missing=layout.head_role if is_headless else "")
 
@@ -126,52 +145,10 @@ def _notes(used: dict[str, Tensor], *, missing: str) -> list[str]:
     return notes
 
 
-class _Faults:
-    """All that keeps a folder's weights from being ours."""
-
-    def __init__(self) -> None:
-        self.missing: list[str] = []
-        self.extra: list[str] = []
-        self.untied: list[str] = []
-        self.types: list[str] = []
-        self.shapes: list[str] = []
-
-    def compare(self, names: list[str], tensors: list[Tensor]) -> None:
-        """Note names that stand for one weight with us, but for several here."""
-        for name, tensor in zip(names[1:], tensors[1:], strict=True):
-            if not torch.equal(tensor.flatten(), tensors[0].flatten()):
-                self.untied.append(f"{name} differs from {names[0]}")
-
-    def check_types(self, tensors: dict[str, Tensor]) -> None:
-        """Note what is not a floating-point number."""
-        self.types = [
-            f"{name} ({_name(tensor.dtype)})"
-            for name, tensor in tensors.items()
-            if tensor.dtype not in FLOATS
-        ]
-
-    def check_shapes(self, pairs: dict[str, tuple[Tensor, Tensor]]) -> None:
-        """Note where a weight is of another size than `config.json` says."""
-        self.shapes = [
-            f"{name} is {_shape(found)} but must be {_shape(own)}"
-            for name, (found, own) in pairs.items()
-            if found.shape != own.shape
-        ]
-
-    def raise_if_any(self) -> None:
-        """Raise an error that tells of all of them."""
-        kinds = {
-            "missing": self.missing,
-            "unexpected": self.extra,
-            "of another shape": self.shapes,
-            "not tied, as they are with us": self.untied,
-            "not floating-point numbers": self.types,
-        }
-        parts = [f"{len(names)} {kind}: {_some(names)}" for kind, names in kinds.items() if names]
-        if parts:
-            raise CheckpointError(
-                f"The weights do not fit what config.json says; {'; '.join(parts)}."
-            )
+def _raise_if_any(faults: dict[str, list[str]]) -> None:
+    parts = [f"{len(names)} {kind}: {_some(names)}" for kind, names in faults.items() if names]
+    if parts:
+        raise CheckpointError(f"The weights do not fit what config.json says; {'; '.join(parts)}.")
 
 
 def _some(names: list[str]) -> str:
@@ -181,10 +158,6 @@ def _some(names: list[str]) -> str:
 
 def _name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _shape(tensor: Tensor) -> str:
-    return " x ".join(map(str, tensor.shape)) or "a single number"
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:

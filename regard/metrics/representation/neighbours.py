@@ -48,13 +48,7 @@ def neighbour_accuracy(
         voted = _vote(numbers[nearest], len(names))
         right += (voted == numbers[start : start + _CHUNK]).astype(float).tolist()
     signature = f"neighbours:{num_neighbours}|distance:euclidean|left out:itself"
-    return ratio(
-        "neighbour accuracy",
-        right,
-        [1.0] * len(right),
-        signature=signature,
-        num_bootstrap=num_bootstrap,
-    )
+    return ratio("neighbour accuracy", right, signature=signature, num_bootstrap=num_bootstrap)
 
 
 def _nearest(vectors: NDArray[np.float64], rows: range, num: int) -> NDArray[np.intp]:
@@ -73,7 +67,6 @@ def _vote(numbers: NDArray[np.intp], num_labels: int) -> NDArray[np.intp]:
     # A little more for the nearer: less in sum than one vote, yet more than all that follow.
     weights = 1 + 0.5 ** np.arange(2, num + 2)
     votes = np.zeros((len(numbers), num_labels))
-    for place in range(num):
-        votes[np.arange(len(numbers)), numbers[:, place]] += weights[place]
-    most: NDArray[np.intp] = votes.argmax(1)
-    return most
+    for rank in range(num):
+        votes[np.arange(len(numbers)), numbers[:, rank]] += weights[rank]
+    return np.asarray(votes.argmax(1))

@@ -118,13 +118,8 @@ def share_beyond(
         num_bootstrap: Samples behind the confidence interval; 0 = none.
     """
     beyond = (np.asarray(numbers) > threshold).astype(float)
-    return ratio(
-        name,
-        beyond.tolist(),
-        [1.0] * len(beyond),
-        signature=f"beyond:{threshold:.6g}",
-        num_bootstrap=num_bootstrap,
-    )
+    signature = f"beyond:{threshold:.6g}"
+    return ratio(name, beyond.tolist(), signature=signature, num_bootstrap=num_bootstrap)
 
 
 def _placements(

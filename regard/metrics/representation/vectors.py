@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.errors import DataError
-from regard.metrics.bootstrap import SEED, draws, interval_of
+from regard.metrics.bootstrap import bootstrap_interval, with_resampling
 from regard.metrics.result import Result
 
 Array = NDArray[np.floating[Any]]
@@ -106,15 +106,10 @@ def _mean(
     num_bootstrap: int,
 ) -> Result:
     """Return the mean over queries; resampled, all queries of a group come and go together."""
-    signature = "similarity:cosine|ties:last"
-    interval = None
-    if num_bootstrap:
-        kinds, places = np.unique(owners, return_inverse=True)
-        sums = np.bincount(places, weights=values)
-        counts = np.bincount(places)
-        found = [
-            float(drawn @ sums / (drawn @ counts)) for drawn in draws(len(kinds), num_bootstrap)
-        ]
-        interval = interval_of(found)
-        signature += f"|bs:{num_bootstrap} groups|seed:{SEED}"
+    kinds, rows = np.unique(owners, return_inverse=True)
+    sums, counts = np.bincount(rows, weights=values), np.bincount(rows)
+    interval = bootstrap_interval(
+        lambda times: float(times @ sums / (times @ counts)), len(kinds), num_bootstrap
+    )
+    signature = with_resampling("similarity:cosine|ties:last", num_bootstrap, " groups")
     return Result(name, float(values.mean()), signature, interval, detail)

@@ -1,36 +1,29 @@
-"""Exact match: is the whole answer right?"""
+"""Exact match of whole answers."""
 
 from collections.abc import Sequence
 
 from regard.core.errors import DataError
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 
-_RULE = "refs:any|case:mixed|blanks:squeezed"
+_RULE = "refs:any|case:mixed|whitespace:squeezed"
 
 
-def accuracy(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure how many hypotheses equal one of their references, in percent.
 
-    Blanks at the ends and repeated blanks do not count.
+    Whitespace at the ends and repeated whitespace do not count.
 
     Args:
         hypotheses: One answer each.
         references: For each hypothesis its right answers.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    check_references(hypotheses, references)
-    hits = _hits([[hypothesis] for hypothesis in hypotheses], references)
-    return _accuracy("accuracy", hits, num_bootstrap=num_bootstrap)
+    return _accuracy("accuracy", _hits(hypotheses, references), num_bootstrap=num_bootstrap)
 
 
 def nbest_accuracy(
-    hypotheses: Sequence[Sequence[str]],
-    references: Sequence[Sequence[str]],
-    *,
-    num_bootstrap: int = 0,
+    hypotheses: Sequence[Texts], references: References, *, num_bootstrap: int = 0
 ) -> Result:
     """Measure how many answers have a candidate that equals one of their references, in percent.
 
@@ -49,13 +42,11 @@ def nbest_accuracy(
     most = max(map(len, hypotheses))
     if not most:
         raise DataError("`hypotheses` must hold at least one candidate, but all are empty.")
-    hits = _hits(hypotheses, references)
+    hits = _any_hits(hypotheses, references)
     return _accuracy(f"accuracy@{most}", hits, num_bootstrap=num_bootstrap)
 
 
-def word_errors(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def word_errors(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure how many hypotheses equal none of their references, in percent.
 
     What papers on pronunciation call the word error rate: every answer is one word.
@@ -65,21 +56,23 @@ def word_errors(
         references: For each hypothesis its right answers.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    check_references(hypotheses, references)
-    hits = _hits([[hypothesis] for hypothesis in hypotheses], references)
-    misses = [not is_right for is_right in hits]
+    misses = [not is_right for is_right in _hits(hypotheses, references)]
     return ratio(
         "WER",
         misses,
-        [1] * len(misses),
         signature=f"unit:answer|{_RULE}",
         num_bootstrap=num_bootstrap,
         detail={"wrong": sum(misses), "count": len(misses)},
     )
 
 
-def _hits(candidates: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> list[bool]:
-    """Tell for each answer whether one of its candidates equals one of its references."""
+def _hits(hypotheses: Texts, references: References) -> list[bool]:
+    check_references(hypotheses, references)
+    return _any_hits([[hypothesis] for hypothesis in hypotheses], references)
+
+
+def _any_hits(candidates: Sequence[Texts], references: References) -> list[bool]:
+    """Return for each answer whether one of its candidates equals one of its references."""
     return [
         any(text.split() in (answer.split() for answer in answers) for text in texts)
         for texts, answers in zip(candidates, references, strict=True)
@@ -90,7 +83,6 @@ def _accuracy(name: str, hits: Sequence[bool], *, num_bootstrap: int) -> Result:
     return ratio(
         name,
         hits,
-        [1] * len(hits),
         signature=f"match:exact|{_RULE}",
         num_bootstrap=num_bootstrap,
         detail={"right": sum(hits), "count": len(hits)},

@@ -1,9 +1,9 @@
-"""BLEU, chrF and TER: thin over sacrebleu."""
+"""BLEU, chrF and TER of sacrebleu."""
 
-from collections.abc import Sequence
 from itertools import zip_longest
 
 import numpy as np
+from numpy.typing import NDArray
 from sacrebleu.metrics.base import Metric, Score
 from sacrebleu.metrics.bleu import BLEU, BLEUScore
 from sacrebleu.metrics.chrf import CHRF
@@ -12,16 +12,16 @@ from sacrebleu.metrics.ter import TER
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.tables import near, one_of
-from regard.metrics.bootstrap import SEED, draws, interval_of
-from regard.metrics.result import Result, check_references
+from regard.metrics.bootstrap import SEED, bootstrap_interval
+from regard.metrics.result import References, Result, Texts, check_references
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 """Those of sacrebleu that need no further package and no download."""
 
 
 def bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
     is_lower_cased: bool = False,
     tokenize: str = "13a",
@@ -50,9 +50,7 @@ def bleu(
     return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
-def bleu_char(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def bleu_char(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure corpus BLEU over characters, for languages that put no blanks between words.
 
     Args:
@@ -63,9 +61,7 @@ def bleu_char(
     return bleu(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
 
 
-def bleu_ja(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def bleu_ja(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure corpus BLEU over Japanese words, or over characters where MeCab is not installed.
 
     `pip install "sacrebleu[ja]"` installs it; the signature tells which of the two was measured.
@@ -84,8 +80,8 @@ def bleu_ja(
 
 
 def chrf(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
     is_lower_cased: bool = False,
     word_order: int = 0,
@@ -110,8 +106,8 @@ def chrf(
 
 
 def ter(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
     is_lower_cased: bool = True,
     num_bootstrap: int = 0,
@@ -134,8 +130,8 @@ def ter(
 
 def measure_with(
     metric: Metric,
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
+    hypotheses: Texts,
+    references: References,
     *,
     num_bootstrap: int = 0,
     seed: int = SEED,
@@ -150,15 +146,18 @@ def measure_with(
         seed: Seed of the resampling.
     """
     check_references(hypotheses, references)
-    at_least("num_bootstrap", num_bootstrap, 0)
     # sacrebleu wants one stream per reference, with None where a sentence has fewer.
     streams = [list(stream) for stream in zip_longest(*references)]
     # What every sacrebleu metric implements; its public road takes the seed from the environment.
     statistics = metric._extract_corpus_statistics(hypotheses, streams)
     score = metric._aggregate_and_compute(statistics)
-    interval = None
+    counts = np.array(statistics)
+
+    def resampled(times: NDArray[np.intp]) -> float:
+        return float(metric._compute_score_from_stats(times @ counts).score)
+
+    interval = bootstrap_interval(resampled, len(counts), num_bootstrap, seed=seed)
     if num_bootstrap:
-        interval = _interval(metric, np.array(statistics), num_bootstrap, seed=seed)
         metric.n_bootstrap, metric.seed = num_bootstrap, seed
     return Result(
         name=score.name,
@@ -167,14 +166,6 @@ def measure_with(
         interval=interval,
         detail=_detail(score),
     )
-
-
-def _interval(
-    metric: Metric, statistics: np.ndarray, num_bootstrap: int, *, seed: int
-) -> tuple[float, float]:
-    samples = draws(len(statistics), num_bootstrap, seed=seed)
-    scores = (metric._compute_score_from_stats(drawn @ statistics) for drawn in samples)
-    return interval_of([float(score.score) for score in scores])
 
 
 def _detail(score: Score) -> dict[str, float]:

@@ -1,20 +1,17 @@
 """How varied the answers are, whatever is right."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.units import ngrams
 
 
-def distinct1(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def distinct1(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the share of different words among all words of the hypotheses, in percent.
 
     Li et al. 2016.
@@ -27,9 +24,7 @@ def distinct1(
     return _distinct(hypotheses, references, n=1, num_bootstrap=num_bootstrap)
 
 
-def distinct2(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def distinct2(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the share of different pairs of words among all pairs, in percent.
 
     Li et al. 2016, who divide by the number of words instead.
@@ -42,9 +37,7 @@ def distinct2(
     return _distinct(hypotheses, references, n=2, num_bootstrap=num_bootstrap)
 
 
-def _distinct(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, n: int, num_bootstrap: int
-) -> Result:
+def _distinct(hypotheses: Texts, references: References, *, n: int, num_bootstrap: int) -> Result:
     check_references(hypotheses, references)
     counts = [ngrams(hypothesis.split(), n) for hypothesis in hypotheses]
     num_holders = Counter(ngram for count in counts for ngram in count)
@@ -54,7 +47,6 @@ def _distinct(
     return ratio(
         f"distinct-{n}",
         _pulls(len(num_holders), num_own, lengths).tolist(),
-        [1] * len(counts),
         signature=f"average:corpus|case:mixed|tok:whitespace{drawn}",
         num_bootstrap=num_bootstrap,
         scale=1,

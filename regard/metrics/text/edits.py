@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from regard.core.tables import pick
 from regard.metrics.grouping import Group
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.error_rates import distance_table, nearest
 from regard.metrics.text.units import UNITS, Unit
 
@@ -26,9 +26,7 @@ class Edit:
     """How often."""
 
 
-def edits(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, unit: Unit
-) -> list[Edit]:
+def edits(hypotheses: Texts, references: References, *, unit: Unit) -> list[Edit]:
     """Count what was taken for what, most frequent first; equally frequent ones by alphabet.
 
     Their counts add up to the edits of the error rate in the same unit.
@@ -38,18 +36,13 @@ def edits(
         references: For each hypothesis its references; the nearest counts.
         unit: What is compared: words or phones between blanks, or characters.
     """
-    counts = Counter(
-        (right, written)
-        for right, written in _pairs(hypotheses, references, unit=unit)
-        if right != written
-    )
+    pairs = _pairs(hypotheses, references, unit=unit)
+    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [Edit(right, written, count) for (right, written), count in ordered]
 
 
-def by_unit(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, unit: Unit
-) -> list[Group]:
+def by_unit(hypotheses: Texts, references: References, *, unit: Unit) -> list[Group]:
     """Measure for each unit of the references how many of its occurrences are wrong, in percent.
 
     Those that are wrong most often in total come first; of equally many the rarer unit, then by
@@ -103,9 +96,7 @@ def align(right: Sequence[str], written: Sequence[str]) -> list[Pair]:
     return pairs[::-1]
 
 
-def _pairs(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, unit: Unit
-) -> Iterator[Pair]:
+def _pairs(hypotheses: Texts, references: References, *, unit: Unit) -> Iterator[Pair]:
     check_references(hypotheses, references)
     cut = pick(UNITS, unit, "unit")
     for hypothesis, sentences in zip(hypotheses, references, strict=True):

@@ -1,16 +1,14 @@
 """Error rates by edit distance: words, characters, phones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from regard.core.errors import DataError
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
-from regard.metrics.text.units import characters
+from regard.metrics.result import References, Result, Texts, check_references
+from regard.metrics.text.units import UNITS
 
 
-def wer(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def wer(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the word error rate in percent: edits per word of the reference.
 
     Args:
@@ -18,13 +16,10 @@ def wer(
         references: For each hypothesis its references; the nearest counts.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    edits, lengths = _count(hypotheses, references, cut=str.split)
-    return _error_rate("WER", edits, lengths, unit="word", num_bootstrap=num_bootstrap)
+    return _error_rate("WER", hypotheses, references, unit="word", num_bootstrap=num_bootstrap)
 
 
-def cer(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def cer(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the character error rate in percent: edits per character of the reference.
 
     Args:
@@ -32,13 +27,10 @@ def cer(
         references: For each hypothesis its references; the nearest counts.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    edits, lengths = _count(hypotheses, references, cut=characters)
-    return _error_rate("CER", edits, lengths, unit="character", num_bootstrap=num_bootstrap)
+    return _error_rate("CER", hypotheses, references, unit="character", num_bootstrap=num_bootstrap)
 
 
-def per(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def per(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the phone error rate in percent: edits per phone of the reference.
 
     Args:
@@ -46,8 +38,7 @@ def per(
         references: For each hypothesis its references; the nearest counts.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    edits, lengths = _count(hypotheses, references, cut=str.split)
-    return _error_rate("PER", edits, lengths, unit="phone", num_bootstrap=num_bootstrap)
+    return _error_rate("PER", hypotheses, references, unit="phone", num_bootstrap=num_bootstrap)
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
@@ -91,24 +82,17 @@ def nearest(written: Sequence[str], rights: Sequence[Sequence[str]]) -> tuple[in
     return min(found, key=lambda pair: (pair[0], -len(pair[1])))
 
 
-def _count(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    cut: Callable[[str], list[str]],
-) -> tuple[list[int], list[int]]:
-    """Return for each hypothesis its edits and the length of the reference they lead to."""
+def _error_rate(
+    name: str, hypotheses: Texts, references: References, *, unit: str, num_bootstrap: int
+) -> Result:
+    """Divide the edits to the nearest references by the lengths of these references."""
     check_references(hypotheses, references)
+    cut = UNITS.get(unit, str.split)
     found = [
         nearest(cut(hypothesis), [cut(sentence) for sentence in sentences])
         for hypothesis, sentences in zip(hypotheses, references, strict=True)
     ]
-    return [edits for edits, _ in found], [len(right) for _, right in found]
-
-
-def _error_rate(
-    name: str, edits: list[int], lengths: list[int], *, unit: str, num_bootstrap: int
-) -> Result:
+    edits, lengths = [edits for edits, _ in found], [len(right) for _, right in found]
     if not any(lengths):
         raise DataError(f"`references` must hold at least one {unit}, but all are empty.")
     return ratio(

@@ -5,16 +5,12 @@ from collections.abc import Sequence
 
 from regard.core.config import at_least
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.units import ngrams
 
 
 def lecture_bleu(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    k: int = 2,
-    num_bootstrap: int = 0,
+    hypotheses: Texts, references: References, *, k: int = 2, num_bootstrap: int = 0
 ) -> Result:
     """Average the course's sentence BLEU, 0 to 1, over sentences; the best reference counts.
 
@@ -33,7 +29,6 @@ def lecture_bleu(
     return ratio(
         "lecture BLEU",
         values,
-        [1] * len(values),
         signature=f"k:{k}|average:sentences|refs:best|case:mixed|tok:whitespace",
         num_bootstrap=num_bootstrap,
         scale=1,

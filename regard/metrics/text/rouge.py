@@ -8,7 +8,7 @@ from typing import NamedTuple
 from regard.core.logging import logger
 from regard.core.tables import pick
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.units import ngrams
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
@@ -48,8 +48,8 @@ class Rouge:
 
     def __call__(
         self,
-        hypotheses: Sequence[str],
-        references: Sequence[Sequence[str]],
+        hypotheses: Texts,
+        references: References,
         *,
         tokenize: str = "latin",
         num_bootstrap: int = 0,
@@ -62,8 +62,29 @@ class Rouge:
             tokenize: How words are cut, one of `TOKENIZERS`.
             num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
         """
-        scores = _compare(hypotheses, references, tokenize=tokenize, compare=self.compare)
-        return _mean(self.name, scores, tokenize=tokenize, num_bootstrap=num_bootstrap)
+        check_references(hypotheses, references)
+        cut = pick(TOKENIZERS, tokenize, "tokenize")
+        cut_references = [[cut(text) for text in texts] for texts in references]
+        if not any(words for texts in cut_references for words in texts):
+            logger.warning(
+                "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
+                "Other scripts are measured by `rouge_char`.",
+                tokenize,
+            )
+        scores = [
+            max(self.compare(cut(hypothesis), right) for right in texts)
+            for hypothesis, texts in zip(hypotheses, cut_references, strict=True)
+        ]
+        return ratio(
+            self.name,
+            [score.f1 for score in scores],
+            signature=f"score:f1|average:sentences|refs:best|case:lc|tok:{tokenize}|stem:no",
+            num_bootstrap=num_bootstrap,
+            detail={
+                "precision": 100 * sum(score.precision for score in scores) / len(scores),
+                "recall": 100 * sum(score.recall for score in scores) / len(scores),
+            },
+        )
 
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
@@ -118,9 +139,7 @@ rouge_l = Rouge("ROUGE-L", _in_order)
 """The longest shared subsequence (section 3.1)."""
 
 
-def rouge_char(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def rouge_char(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure ROUGE-L over characters, for scripts other than the Latin one.
 
     Args:
@@ -129,40 +148,3 @@ def rouge_char(
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     return rouge_l(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
-
-
-def _compare(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    tokenize: str,
-    compare: Compare,
-) -> list[Overlap]:
-    """Return what each hypothesis shares with its best reference."""
-    check_references(hypotheses, references)
-    cut = pick(TOKENIZERS, tokenize, "tokenize")
-    answers = [[cut(text) for text in texts] for texts in references]
-    if not any(words for texts in answers for words in texts):
-        logger.warning(
-            "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
-            "Other scripts are measured by `rouge_char`.",
-            tokenize,
-        )
-    return [
-        max(compare(cut(hypothesis), right) for right in texts)
-        for hypothesis, texts in zip(hypotheses, answers, strict=True)
-    ]
-
-
-def _mean(name: str, scores: list[Overlap], *, tokenize: str, num_bootstrap: int) -> Result:
-    return ratio(
-        name,
-        [score.f1 for score in scores],
-        [1] * len(scores),
-        signature=f"score:f1|average:sentences|refs:best|case:lc|tok:{tokenize}|stem:no",
-        num_bootstrap=num_bootstrap,
-        detail={
-            "precision": 100 * sum(score.precision for score in scores) / len(scores),
-            "recall": 100 * sum(score.recall for score in scores) / len(scores),
-        },
-    )

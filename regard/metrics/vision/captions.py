@@ -1,12 +1,11 @@
 """Captions as papers on them measure: words without punctuation, and BLEU-1 to BLEU-4."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.metrics.result import Result
+from regard.metrics.result import References, Result, Texts
 from regard.metrics.text.bleu import measure_with
 
 TOKENIZER = "ptb-nopunct"
@@ -48,11 +47,7 @@ class CaptionBleu:
     """The longest run of words that counts."""
 
     def __call__(
-        self,
-        hypotheses: Sequence[str],
-        references: Sequence[Sequence[str]],
-        *,
-        num_bootstrap: int = 0,
+        self, hypotheses: Texts, references: References, *, num_bootstrap: int = 0
     ) -> Result:
         """Measure captions against references.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from regard.core.logging import logger
 from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.units import ngrams
 from regard.metrics.vision.captions import TOKENIZER, caption_words
 
@@ -19,9 +19,7 @@ Vector = dict[tuple[str, ...], float]
 """The weight of each run of words."""
 
 
-def cider(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def cider(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure CIDEr-D, 0 to 10, as the mean over captions.
 
     Vedantam et al. 2015, section 5 and eq. 6, as the evaluation of COCO computes it; papers often
@@ -45,7 +43,6 @@ def cider(
     return ratio(
         "CIDEr",
         scores,
-        [1] * len(scores),
         signature=(
             f"variant:d|order:{max(ORDERS)}|sigma:{SIGMA:g}|scale:{SCALE}|idf:references"
             f"|images:{len(scores)}|case:lc|tok:{TOKENIZER}"

@@ -44,8 +44,7 @@ def decibels(predicted: ArrayLike, right: ArrayLike) -> Numbers:
         right: (B, C, Y, X), bytes.
     """
     least = 10 ** (-MOST_DECIBELS / 10)
-    found: Numbers = -10 * np.log10(np.maximum(squared_errors(predicted, right), least))
-    return found
+    return np.asarray(-10 * np.log10(np.maximum(squared_errors(predicted, right), least)))
 
 
 def similarities(predicted: ArrayLike, right: ArrayLike) -> Numbers:
@@ -110,7 +109,6 @@ def _mean(name: str, values: Numbers, *, signature: str, num_bootstrap: int) -> 
     return ratio(
         name,
         values.tolist(),
-        [1.0] * len(values),
         signature=signature,
         num_bootstrap=num_bootstrap,
         scale=1,
@@ -140,8 +138,7 @@ def _by_chunk(
 
 
 def _squared_errors(one: Numbers, other: Numbers) -> Numbers:
-    found: Numbers = ((one - other) ** 2).mean((1, 2, 3))
-    return found
+    return np.asarray(((one - other) ** 2).mean((1, 2, 3)))
 
 
 def _similarities(one: Numbers, other: Numbers) -> Numbers:
@@ -153,8 +150,7 @@ def _similarities(one: Numbers, other: Numbers) -> Numbers:
     shared = _blur(one * other, weights) - mean_one * mean_other
     above = (2 * mean_one * mean_other + first) * (2 * shared + second)
     below = (mean_one**2 + mean_other**2 + first) * (spread_one + spread_other + second)
-    found: Numbers = (above / below).mean((1, 2, 3))
-    return found
+    return np.asarray((above / below).mean((1, 2, 3)))
 
 
 def _window_size(sides: tuple[int, ...]) -> int:
@@ -164,10 +160,9 @@ def _window_size(sides: tuple[int, ...]) -> int:
 
 
 def _gaussian(size: int) -> Numbers:
-    places = np.arange(size) - size // 2
-    weights = np.exp(-(places**2) / (2 * DEVIATION**2))
-    found: Numbers = weights / weights.sum()
-    return found
+    positions = np.arange(size) - size // 2
+    weights = np.exp(-(positions**2) / (2 * DEVIATION**2))
+    return np.asarray(weights / weights.sum())
 
 
 def _blur(pictures: Numbers, weights: Numbers) -> Numbers:

@@ -4,15 +4,12 @@ Boxes and cells come as text, as models answer with them: a box as `0.1 0.2 0.5 
 upper, right and lower edge; cells as a letter each, row by row, rows apart by blanks.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from regard.core.config import at_least
 from regard.core.errors import DataError
-from regard.metrics.bootstrap import SEED, draws, interval_of, ratio
-from regard.metrics.result import Result, check_references
+from regard.metrics.bootstrap import bootstrap_interval, ratio, with_resampling
+from regard.metrics.result import References, Result, Texts, check_references
 
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.str_]
@@ -55,8 +52,7 @@ def box_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
     low, high = np.maximum(one[..., :2], other[..., :2]), np.minimum(one[..., 2:], other[..., 2:])
     shared = np.clip(high - low, 0, None).prod(-1)
     together = _area(one) + _area(other) - shared
-    found: Numbers = np.where(together > 0, shared / np.where(together > 0, together, 1), 0.0)
-    return found
+    return np.where(together > 0, shared / np.where(together > 0, together, 1), 0.0)
 
 
 def mask_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
@@ -68,13 +64,10 @@ def mask_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
     """
     one, other = np.asarray(predicted, bool), np.asarray(right, bool)
     shared, together = (one & other).sum((-2, -1)), (one | other).sum((-2, -1))
-    found: Numbers = shared / np.maximum(together, 1)
-    return found
+    return np.asarray(shared / np.maximum(together, 1))
 
 
-def mean_box_iou(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def mean_box_iou(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure what predicted boxes share with the right ones, in percent, on average.
 
     Args:
@@ -86,16 +79,13 @@ def mean_box_iou(
     return ratio(
         "box IoU",
         shares,
-        [1] * len(shares),
         signature="unit:box|average:example",
         num_bootstrap=num_bootstrap,
         detail={"count": len(shares)},
     )
 
 
-def box_accuracy(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def box_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure how many boxes share at least half with the right ones, in percent: accuracy@0.5.
 
     Args:
@@ -107,16 +97,13 @@ def box_accuracy(
     return ratio(
         "accuracy@0.5",
         hits,
-        [1] * len(hits),
         signature="unit:box|hit:IoU>=0.5",
         num_bootstrap=num_bootstrap,
         detail={"right": sum(hits), "count": len(hits)},
     )
 
 
-def cell_accuracy(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def cell_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure how many cells have the right label, in percent.
 
     Args:
@@ -138,9 +125,7 @@ def cell_accuracy(
     )
 
 
-def mean_iou(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, num_bootstrap: int = 0
-) -> Result:
+def mean_iou(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure what predicted regions share with the right ones, in percent: the mean over labels.
 
     Everingham et al. 2010: for each label, cells that have it on both sides by cells that have it
@@ -152,7 +137,6 @@ def mean_iou(
         num_bootstrap: Number of resamples behind the confidence interval, drawn picture by
             picture; 0 means no interval.
     """
-    at_least("num_bootstrap", num_bootstrap, 0)
     pairs = _read_pairs(hypotheses, references)
     names = sorted({str(name) for pair in pairs for cells in pair for name in np.unique(cells)})
     # For each picture and label: cells on both sides, cells on either side.
@@ -165,17 +149,17 @@ def mean_iou(
         dtype=float,
     ).reshape(len(pairs), len(names), 2)
     shares = _shares(counts.sum(0))
-    signature, interval = f"unit:patch|average:label|labels:{len(names)}", None
-    if num_bootstrap:
-        signature += f"|bs:{num_bootstrap}|seed:{SEED}"
-        drawn = (np.tensordot(times, counts, 1) for times in draws(len(pairs), num_bootstrap))
+
+    def resampled(times: NDArray[np.intp]) -> float:
         # A label that a sample has nothing of is left out of its mean.
-        interval = interval_of([100 * float(np.nanmean(_shares(sums))) for sums in drawn])
+        return 100 * float(np.nanmean(_shares(np.tensordot(times, counts, 1))))
+
+    signature = f"unit:patch|average:label|labels:{len(names)}"
     return Result(
         name="mean IoU",
         value=100 * float(shares.mean()),
-        signature=signature,
-        interval=interval,
+        signature=with_resampling(signature, num_bootstrap),
+        interval=bootstrap_interval(resampled, len(pairs), num_bootstrap),
         detail={f"IoU {name}": 100 * float(s) for name, s in zip(names, shares, strict=True)},
     )
 
@@ -183,11 +167,10 @@ def mean_iou(
 def _shares(counts: Numbers) -> Numbers:
     """Return shared by together for each label, (labels, 2); nan for one that does not occur."""
     shared, together = counts[:, 0], counts[:, 1]
-    found: Numbers = np.where(together > 0, shared / np.maximum(together, 1), np.nan)
-    return found
+    return np.where(together > 0, shared / np.maximum(together, 1), np.nan)
 
 
-def _best_shares(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+def _best_shares(hypotheses: Texts, references: References) -> list[float]:
     check_references(hypotheses, references)
     return [
         max(float(box_iou(parse_box(guess), parse_box(truth))) for truth in truths)
@@ -195,9 +178,7 @@ def _best_shares(hypotheses: Sequence[str], references: Sequence[Sequence[str]])
     ]
 
 
-def _read_pairs(
-    hypotheses: Sequence[str], references: Sequence[Sequence[str]]
-) -> list[tuple[Cells, Cells]]:
+def _read_pairs(hypotheses: Texts, references: References) -> list[tuple[Cells, Cells]]:
     check_references(hypotheses, references)
     pairs = []
     for place, (guess, truths) in enumerate(zip(hypotheses, references, strict=True)):
@@ -212,5 +193,4 @@ def _read_pairs(
 
 
 def _area(boxes: Numbers) -> Numbers:
-    found: Numbers = (boxes[..., 2:] - boxes[..., :2]).prod(-1)
-    return found
+    return np.asarray((boxes[..., 2:] - boxes[..., :2]).prod(-1))

@@ -1,41 +1,55 @@
 """Encoders: values → Memory."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.core.specs import (
+    AudioSpec,
+    ImageSpec,
+    InputSpec,
+    TextImageSpec,
+    TextSpec,
+    VideoSpec,
+)
 from regard.core.tables import one_of
-from regard.models.encoders.bert import (
-    AlbertEncoder,
-    AlbertEncoderConfig,
-    BertEncoder,
-    BertEncoderConfig,
+from regard.models.encoders.bert import AlbertEncoder as AlbertEncoder
+from regard.models.encoders.bert import AlbertEncoderConfig as AlbertEncoderConfig
+from regard.models.encoders.bert import BertEncoder as BertEncoder
+from regard.models.encoders.bert import BertEncoderConfig as BertEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoder as BottleneckEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig as BottleneckEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoder as ConvolutionEncoder
+from regard.models.encoders.convolutional import (
+    ConvolutionEncoderConfig as ConvolutionEncoderConfig,
 )
-from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
-from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
-from regard.models.encoders.embedding import EmbeddingEncoder, EmbeddingEncoderConfig
-from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
-from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
-from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
-from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
-from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
-from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
-from regard.models.encoders.speech_transformer import SpeechEncoder, SpeechEncoderConfig
-from regard.models.encoders.text_image import TextImageEncoder, TextImageEncoderConfig
-from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
-from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
-from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoder as EmbeddingEncoder
+from regard.models.encoders.embedding import EmbeddingEncoderConfig as EmbeddingEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoder as HybridEncoder
+from regard.models.encoders.hybrid import HybridEncoderConfig as HybridEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS as IMAGE_ENCODERS
+from regard.models.encoders.image import ImageEncoderConfig as ImageEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoder as PyramidalLstmEncoder
+from regard.models.encoders.pyramidal_lstm import (
+    PyramidalLstmEncoderConfig as PyramidalLstmEncoderConfig,
+)
+from regard.models.encoders.resnet import ResnetEncoder as ResnetEncoder
+from regard.models.encoders.resnet import ResnetEncoderConfig as ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoder as RnnEncoder
+from regard.models.encoders.rnn import RnnEncoderConfig as RnnEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoder as SentencesEncoder
+from regard.models.encoders.sentences import SentencesEncoderConfig as SentencesEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoder as SpeechEncoder
+from regard.models.encoders.speech_transformer import SpeechEncoderConfig as SpeechEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoder as TextImageEncoder
+from regard.models.encoders.text_image import TextImageEncoderConfig as TextImageEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoder as TransformerEncoder
+from regard.models.encoders.transformer import TransformerEncoderConfig as TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder as VideoEncoder
+from regard.models.encoders.video import VideoEncoderConfig as VideoEncoderConfig
+from regard.models.encoders.vit import VitEncoder as VitEncoder
+from regard.models.encoders.vit import VitEncoderConfig as VitEncoderConfig
 from regard.models.interfaces import Encoder, TokenEncoder
-
-SourceSize: TypeAlias = (
-    int
-    | tuple[int]
-    | tuple[int, int, int]
-    | tuple[int, int, int, int]
-    | tuple[int, tuple[int, int, int]]
-)
-"""The number of tokens of a text's vocabulary; the mel bins of a frame of sound; channels, rows and
-columns of an image, and the frames of a video before these; or both of text and image."""
 
 TokenEncoderConfig = (
     RnnEncoderConfig
@@ -76,9 +90,30 @@ SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
 }
 
 
-def _build_narrow(config: BottleneckEncoderConfig, source_size: SourceSize) -> Encoder:
-    wide = ENCODERS[type(config.encoder)](config.encoder, source_size)
-    return BottleneckEncoder(config, wide)
+FITTING: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
+    TextSpec: TEXT_ENCODERS,
+    ImageSpec: IMAGE_ENCODERS,
+    TextImageSpec: JOINED_ENCODERS,
+    VideoSpec: VIDEO_ENCODERS,
+    AudioSpec: SOUND_ENCODERS,
+}
+"""Encoders by the specification of their inputs."""
+
+
+def build_encoder(config: EncoderConfig, spec: InputSpec) -> Encoder:
+    """Build the encoder that the settings describe, for sources of these sizes.
+
+    Settings of an encoder from outside this package build it themselves: `config.build(spec)`.
+    """
+    check_reads(config, type(spec))
+    if type(config) in ENCODERS:
+        return ENCODERS[type(config)](config, spec)
+    encoder: Encoder = config.build(spec)  # type: ignore[union-attr]
+    return encoder
+
+
+def _build_bottleneck(config: BottleneckEncoderConfig, spec: InputSpec) -> Encoder:
+    return BottleneckEncoder(config, build_encoder(config.encoder, spec))
 
 
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
@@ -87,35 +122,20 @@ ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     **JOINED_ENCODERS,
     **VIDEO_ENCODERS,
     **SOUND_ENCODERS,
-    BottleneckEncoderConfig: _build_narrow,
+    BottleneckEncoderConfig: _build_bottleneck,
 }
-FITTING: dict[str, Mapping[type[Any], Callable[..., Encoder]]] = {
-    "text": TEXT_ENCODERS,
-    "images": IMAGE_ENCODERS,
-    "text with an image": JOINED_ENCODERS,
-    "videos": VIDEO_ENCODERS,
-    "sound": SOUND_ENCODERS,
-}
-"""Encoders by what they read."""
-SIZES = {1: "sound", 2: "text with an image", 3: "images", 4: "videos"}
-"""What a size of so many parts is one of."""
+"""Encoders by their settings; each is built from its settings and an input specification."""
 
 
-def build_encoder(config: EncoderConfig, source_size: SourceSize) -> Encoder:
-    """Build the encoder that the settings describe, for sources of this size."""
-    check_reads(config, "text" if isinstance(source_size, int) else SIZES[len(source_size)])
-    return ENCODERS[type(config)](config, source_size)
-
-
-def check_reads(config: EncoderConfig, given: str, *, place: str = "encoder") -> None:
-    """Raise if an encoder is to read what it cannot; `given` is one of `FITTING`."""
+def check_reads(config: EncoderConfig, given: type[Any], *, place: str = "encoder") -> None:
+    """Raise if an encoder does not accept tensors of the specification `given`."""
     if isinstance(config, BottleneckEncoderConfig):
         return check_reads(config.encoder, given, place=f"{place}.encoder")
-    if type(config) not in FITTING[given]:
-        reads = next(what for what, fitting in FITTING.items() if type(config) in fitting)
+    accepted = next((spec for spec, fitting in FITTING.items() if type(config) in fitting), given)
+    if accepted is not given:
         raise ConfigError(
-            f"`{place}.kind` '{config.kind}' reads {reads}, but the source is {given}. "
-            f"Set it to {one_of(settings.kind for settings in FITTING[given])}."
+            f"`{place}.kind` '{config.kind}' reads {accepted.plural}, but the source is "
+            f"{given.plural}. Set it to {one_of(settings.kind for settings in FITTING[given])}."
         )
 
 
@@ -136,52 +156,3 @@ def check_unpooled(config: EncoderConfig, reason: str) -> None:
     """Raise a `ConfigError` if neighbouring tokens share one state, which is asked for alone."""
     if isinstance(config, TransformerEncoderConfig) and config.pooling > 1:
         raise ConfigError(f"`encoder.pooling` must be 1 {reason}, but is {config.pooling}.")
-
-
-__all__ = [
-    "ENCODERS",
-    "IMAGE_ENCODERS",
-    "JOINED_ENCODERS",
-    "SOUND_ENCODERS",
-    "TEXT_ENCODERS",
-    "VIDEO_ENCODERS",
-    "AlbertEncoder",
-    "AlbertEncoderConfig",
-    "BertEncoder",
-    "BertEncoderConfig",
-    "BottleneckEncoder",
-    "BottleneckEncoderConfig",
-    "ConvolutionEncoder",
-    "ConvolutionEncoderConfig",
-    "EncoderConfig",
-    "HybridEncoder",
-    "HybridEncoderConfig",
-    "TextImageEncoder",
-    "TextImageEncoderConfig",
-    "ImageEncoderConfig",
-    "PyramidalLstmEncoder",
-    "PyramidalLstmEncoderConfig",
-    "ResnetEncoder",
-    "ResnetEncoderConfig",
-    "RnnEncoder",
-    "RnnEncoderConfig",
-    "SentencesEncoder",
-    "SentencesEncoderConfig",
-    "SoundEncoderConfig",
-    "SourceSize",
-    "SpeechEncoder",
-    "SpeechEncoderConfig",
-    "TokenEncoderConfig",
-    "EmbeddingEncoder",
-    "EmbeddingEncoderConfig",
-    "TransformerEncoder",
-    "TransformerEncoderConfig",
-    "VideoEncoder",
-    "VideoEncoderConfig",
-    "VitEncoder",
-    "VitEncoderConfig",
-    "build_encoder",
-    "check_reads",
-    "check_unpooled",
-    "max_tokens",
-]

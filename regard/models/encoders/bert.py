@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import all_at_least, at_least
+from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.layers import NORMS, FeedForwardKind
@@ -68,15 +69,15 @@ class SegmentEncoder(TokenEncoder):
 
     Args:
         config: The settings.
-        vocab_size: Number of tokens.
+        spec: The sizes of the text.
         embedding_dim: Width of the embeddings.
     """
 
-    def __init__(self, config: SegmentConfig, vocab_size: int, *, embedding_dim: int) -> None:
+    def __init__(self, config: SegmentConfig, spec: TextSpec, *, embedding_dim: int) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.embedding = nn.Embedding(vocab_size, embedding_dim)
+        self.embedding = nn.Embedding(spec.vocab_size, embedding_dim)
         # What is added to embeddings is as wide as they are; the rest acts on heads.
         kind = pick(POSITIONS, config.positions, "positions")
         is_added = kind.embed is not Positions.embed
@@ -119,8 +120,8 @@ class SegmentEncoder(TokenEncoder):
 class BertEncoder(SegmentEncoder):
     """Reads texts as BERT does (Devlin et al. 2019, fig. 2)."""
 
-    def __init__(self, config: BertEncoderConfig, vocab_size: int) -> None:
-        super().__init__(config, vocab_size, embedding_dim=config.dim)
+    def __init__(self, config: BertEncoderConfig, spec: TextSpec) -> None:
+        super().__init__(config, spec, embedding_dim=config.dim)
 
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
         """Build a block for each layer."""
@@ -130,8 +131,8 @@ class BertEncoder(SegmentEncoder):
 class AlbertEncoder(SegmentEncoder):
     """Reads texts with few weights (Lan et al. 2020, section 3.1)."""
 
-    def __init__(self, config: AlbertEncoderConfig, vocab_size: int) -> None:
-        super().__init__(config, vocab_size, embedding_dim=config.embedding_dim)
+    def __init__(self, config: AlbertEncoderConfig, spec: TextSpec) -> None:
+        super().__init__(config, spec, embedding_dim=config.embedding_dim)
 
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
         """Build one block for all layers."""

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import add_positions
@@ -31,11 +32,11 @@ class ConvolutionEncoder(TokenEncoder):
     Attention compares with the states z and reads z + e, the state beside the word itself.
     """
 
-    def __init__(self, config: ConvolutionEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: ConvolutionEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.embedding_dim
         self.reach = config.kernel // 2
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
         self.input_map = nn.Linear(config.embedding_dim, config.dim)
         self.blocks = nn.ModuleList(

@@ -6,6 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.core.config import at_least
+from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
@@ -25,10 +26,10 @@ class EmbeddingEncoderConfig:
 class EmbeddingEncoder(TokenEncoder):
     """Hands the embeddings of the source over, each blind to the others."""
 
-    def __init__(self, config: EmbeddingEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: EmbeddingEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:

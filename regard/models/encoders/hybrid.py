@@ -6,6 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions
+from regard.core.specs import ImageSpec
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
@@ -40,13 +41,13 @@ class HybridEncoder(Encoder):
 
     Args:
         config: The settings.
-        shape: Channels, rows and columns of the images.
+        spec: The sizes of the images.
     """
 
-    def __init__(self, config: HybridEncoderConfig, shape: tuple[int, int, int]) -> None:
+    def __init__(self, config: HybridEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.grid = ResnetEncoder(config.grid, shape)
+        self.grid = ResnetEncoder(config.grid, spec)
         self.cell_map = nn.Linear(self.grid.memory_dim, config.dim)
         _, columns = self.grid.layout
         self.positions = GridPositions(

@@ -1,7 +1,4 @@
-"""The encoders of images, for the table of encoders and for those of video and text with image."""
-
-from collections.abc import Callable
-from typing import Any
+"""Table of the encoders of images, also for encoders that contain one."""
 
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
@@ -11,9 +8,9 @@ from regard.models.interfaces import Encoder
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
 """Encoders of images, with a state for every cell of a grid."""
 
-IMAGE_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+IMAGE_ENCODERS: dict[type, type[Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
     HybridEncoderConfig: HybridEncoder,
 }
-"""Each is built with its settings and the channels, rows and columns of the images."""
+"""Each is built from its settings and an `ImageSpec`."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.config import all_at_least, within
+from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.recurrent import BothWays
 
@@ -37,14 +38,14 @@ class PyramidalLstmEncoder(Encoder):
 
     Args:
         config: The settings.
-        size: The number of mel bins of a frame.
+        spec: The sizes of the frames.
     """
 
-    def __init__(self, config: PyramidalLstmEncoderConfig, size: tuple[int]) -> None:
+    def __init__(self, config: PyramidalLstmEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
         self.memory_dim = 2 * config.dim
         self.num_joined: int = 2 ** (config.num_layers - 1)
-        widths = [size[0], *[2 * self.memory_dim] * (config.num_layers - 1)]
+        widths = [spec.num_mels, *[2 * self.memory_dim] * (config.num_layers - 1)]
         self.blocks = nn.ModuleList(BothWays(width, config.dim) for width in widths)
         self.dropout = nn.Dropout(config.dropout)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
 from regard.core.module import Module
+from regard.core.specs import ImageSpec
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory
 
@@ -57,16 +58,16 @@ class ResnetEncoder(Encoder):
 
     Args:
         config: The settings.
-        shape: Channels, rows and columns of the images.
+        spec: The sizes of the images.
     """
 
-    def __init__(self, config: ResnetEncoderConfig, shape: tuple[int, int, int]) -> None:
+    def __init__(self, config: ResnetEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.widths[-1]
         # Each halving leaves the larger half.
         scale = SCALES[config.stem] * 2 ** (len(config.widths) - 1)
-        self.layout = -(-shape[1] // scale), -(-shape[2] // scale)
-        self.stem = STEMS[config.stem](shape[0], config.widths[0])
+        self.layout = -(-spec.height // scale), -(-spec.width // scale)
+        self.stem = STEMS[config.stem](spec.channels, config.widths[0])
         self.blocks = nn.ModuleList()
         before = config.widths[0]
         for stage, (width, num_blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):

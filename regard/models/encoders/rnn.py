@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.pooling import max_pool
+from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
 from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
 
@@ -31,11 +32,11 @@ class RnnEncoder(TokenEncoder):
     In both directions the annotations are [h→; h←] as in Bahdanau et al. 2015, eq. 7.
     """
 
-    def __init__(self, config: RnnEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: RnnEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.config = config
         self.memory_dim = config.dim * (2 if config.is_bidirectional else 1)
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
         self.recurrence = SEQUENCES[config.cell](
             config.embedding_dim,
             config.dim,

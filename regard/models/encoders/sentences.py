@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import all_at_least, at_least
+from regard.core.specs import TextSpec
 from regard.models.encoders.bert import segment
 from regard.models.interfaces import Memory, TokenEncoder
 from regard.models.transformer import (
@@ -49,12 +50,12 @@ class SentencesEncoder(TokenEncoder):
     the sentences may share their weights (Dehghani et al. 2019).
     """
 
-    def __init__(self, config: SentencesEncoderConfig, vocab_size: int) -> None:
+    def __init__(self, config: SentencesEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
         self.has_question = config.has_question
-        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
         # As what is added to one: so a sentence begins close to the plain sum of its words.
         self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
         self.positions = build_positions(config, is_causal=False)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import at_least
+from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.models.transformer import (
     TransformerConfig,
@@ -41,17 +42,17 @@ class SpeechEncoder(Encoder):
 
     Args:
         config: The settings.
-        size: The number of mel bins of a frame.
+        spec: The sizes of the frames.
     """
 
-    def __init__(self, config: SpeechEncoderConfig, size: tuple[int]) -> None:
+    def __init__(self, config: SpeechEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.convolutions = nn.ModuleList(
             nn.Conv2d(channels, config.channels, 3, stride=2, padding=1)
             for channels in (1, config.channels)
         )
-        num_bins = -(-size[0] // NUM_JOINED)
+        num_bins = -(-spec.num_mels // NUM_JOINED)
         self.input_map = nn.Linear(config.channels * num_bins, config.dim)
         self.positions = build_positions(config, is_causal=False)
         self.blocks = build_stack(config, self.positions)

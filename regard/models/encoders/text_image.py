@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
+from regard.core.specs import TextImageSpec
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
@@ -15,9 +16,6 @@ from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import build_fusion
-
-JoinedSize = tuple[int, tuple[int, int, int]]
-"""The number of tokens, and channels, rows and columns of the image."""
 
 WORDS: dict[type, type[TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -64,14 +62,13 @@ class TextImageEncoder(TokenEncoder):
 
     Args:
         config: The settings.
-        size: The number of tokens, and the shape of the image.
+        spec: The sizes of text and image.
     """
 
-    def __init__(self, config: TextImageEncoderConfig, size: JoinedSize) -> None:
+    def __init__(self, config: TextImageEncoderConfig, spec: TextImageSpec) -> None:
         super().__init__()
-        vocab_size, shape = size
-        self.text = WORDS[type(config.text)](config.text, vocab_size)
-        self.image = IMAGE_ENCODERS[type(config.image)](config.image, shape)
+        self.text = WORDS[type(config.text)](config.text, spec.text)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, spec.image)
         self.memory_dim = self.text.memory_dim
         # Cells must be as wide as words, and of the same size, to be looked at beside them.
         self.bridge = nn.Sequential(

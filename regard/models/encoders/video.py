@@ -1,6 +1,6 @@
 """The video encoder: every frame is seen as an image, and what is seen looks over time."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
@@ -10,13 +10,11 @@ from regard.attention.positions import GridPositions, sinusoids
 from regard.core.config import all_at_least, within
 from regard.core.errors import ConfigError
 from regard.core.module import Module
+from regard.core.specs import VideoSpec
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 from regard.models.transformer import build_fusion
-
-VideoShape = tuple[int, int, int, int]
-"""Frames, channels, rows and columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +51,13 @@ class VideoEncoder(Encoder):
 
     Args:
         config: The settings.
-        shape: Frames, channels, rows and columns of the videos.
+        spec: The sizes of the videos.
     """
 
-    def __init__(self, config: VideoEncoderConfig, shape: VideoShape) -> None:
+    def __init__(self, config: VideoEncoderConfig, spec: VideoSpec) -> None:
         super().__init__()
         self.num_seen = config.num_seen
-        channels, *size = shape[1:]
-        seen = config.num_seen * channels, *size
+        seen = replace(spec.frame, channels=config.num_seen * spec.frame.channels)
         self.image = IMAGE_ENCODERS[type(config.image)](config.image, seen)
         self.memory_dim = self.image.memory_dim
         self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, LearnedPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
 from regard.models.transformer import (
@@ -48,13 +49,13 @@ class VitEncoder(Encoder):
 
     Args:
         config: The settings.
-        shape: Channels, rows and columns of the images.
+        spec: The sizes of the images.
     """
 
-    def __init__(self, config: VitEncoderConfig, shape: tuple[int, int, int]) -> None:
+    def __init__(self, config: VitEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        channels, num_rows, num_columns = shape
+        channels, num_rows, num_columns = spec.shape
         if num_rows % config.patch or num_columns % config.patch:
             raise ConfigError(
                 f"`patch` must divide both sides of the image ({num_rows} x {num_columns} "

@@ -10,6 +10,7 @@ from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
 from regard.core.config import at_least, within
 from regard.core.module import Module
+from regard.core.specs import ImageSpec, TextImageSpec
 from regard.models.encoders import (
     ImageEncoderConfig,
     ResnetEncoderConfig,
@@ -19,9 +20,6 @@ from regard.models.encoders import (
     build_encoder,
 )
 from regard.models.init import InitConfig, initialise
-
-ImageShape = tuple[int, int, int]
-"""Channels, rows and columns."""
 
 NEAR_ZERO = 1e-4
 """Shares are kept so far from 0 and 1 that their logits stay finite."""
@@ -47,13 +45,13 @@ class PatchLabeller(Module):
 
     Args:
         config: The settings.
-        shape: Channels, rows and columns of the images.
+        source: The sizes of the images.
         num_labels: Number of labels.
     """
 
-    def __init__(self, config: PatchLabellerConfig, shape: ImageShape, num_labels: int) -> None:
+    def __init__(self, config: PatchLabellerConfig, source: ImageSpec, num_labels: int) -> None:
         super().__init__()
-        self.encoder = build_encoder(config.encoder, shape)
+        self.encoder = build_encoder(config.encoder, source)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(self.encoder.memory_dim, num_labels)
         initialise(self, config.init)
@@ -111,14 +109,13 @@ class Grounder(Module):
 
     Args:
         config: The settings.
-        source_size: Number of tokens, and channels, rows and columns of the images.
+        source: The sizes of phrases and images.
     """
 
-    def __init__(self, config: GrounderConfig, source_size: tuple[int, ImageShape]) -> None:
+    def __init__(self, config: GrounderConfig, source: TextImageSpec) -> None:
         super().__init__()
-        vocab_size, shape = source_size
-        self.image = build_encoder(config.image, shape)
-        self.text = build_encoder(config.text, vocab_size)
+        self.image = build_encoder(config.image, source.image)
+        self.text = build_encoder(config.text, source.text)
         seen, asked = self.image.memory_dim, self.text.memory_dim
         self.attention = AttentionPooling(AdditiveScore(asked, seen + 2, dim=config.dim))
         self.dropout = nn.Dropout(config.dropout)

@@ -1,4 +1,4 @@
-"""Several runs on one test set: which is better, is it chance, and where do they part?"""
+"""Measure several runs on one test set: scores, differences, groups, disagreements."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -8,7 +8,8 @@ from typing import Any
 
 from regard.core.device import find_device
 from regard.core.logging import logger
-from regard.data.datasets.synthetic.phrasebook import split_words
+from regard.data.example import Example
+from regard.data.text.tokenizers import split_words
 from regard.metrics.grouping import Group, by_length, by_position, by_tag
 from regard.metrics.result import Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
@@ -17,13 +18,31 @@ from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
 from regard.runs import folder as runs
 from regard.studies.compare.contenders import Contender, read_contenders
-from regard.studies.compare.disagreement import Disagreement, find_disagreements
 
 EDGES = tuple(range(5, 61, 5))
 """The most words of each group of source lengths."""
 
 VERB_LAST = "verb_last"
 """The tag of sentences with a German dependent clause, whose verb comes last."""
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """One test sentence and the output of every run."""
+
+    source: str
+    """The source."""
+    reference: str
+    """The target."""
+    outputs: tuple[str, ...]
+    """The output of each run."""
+    values: tuple[float, ...]
+    """The chrF of each output."""
+
+    @property
+    def spread(self) -> float:
+        """Difference between the best and the worst output."""
+        return max(self.values) - min(self.values)
 
 
 @dataclass(frozen=True)
@@ -39,7 +58,7 @@ class Standing:
     by_length: list[Group]
     """BLEU by the number of source words."""
     by_position: list[Group]
-    """Words of the reference that the model foretells, by tenths of the target; empty where no
+    """Words of the reference that the model predicts, by tenths of the target; empty where no
     reference has a word."""
     by_tag: list[Group]
     """BLEU and exact matches by phenomenon, where the data carries tags."""
@@ -116,19 +135,39 @@ def compare(
         num_shown: How many sentences to show on which the runs are furthest apart.
     """
     contenders = read_contenders(folders)
-    standings = []
-    for contender in contenders:
-        logger.info("Measuring %s.", contender.name)
-        standings.append(_measure(contender, contenders[0], device=device, num_samples=num_samples))
     outputs = [contender.outputs for contender in contenders]
     return Comparison(
-        standings=standings,
+        standings=[
+            _measure(contender, contenders[0], device=device, num_samples=num_samples)
+            for contender in contenders
+        ],
         disagreements=find_disagreements(contenders[0].examples, outputs, num=num_shown),
         making=runs.describe_making(find_device(device)),
     )
 
 
+def find_disagreements(
+    examples: Sequence[Example], outputs: Sequence[Sequence[str]], *, num: int = 10
+) -> list[Disagreement]:
+    """Return the sentences with the greatest spread of chrF, greatest first; equal outputs never.
+
+    Args:
+        examples: The test set.
+        outputs: The outputs of each run.
+        num: At most how many.
+    """
+    found = []
+    for example, answers in zip(examples, zip(*outputs, strict=True), strict=True):
+        if len(set(answers)) == 1:
+            continue
+        references = [[example.target, *example.references]]
+        values = tuple(chrf([answer], references).value for answer in answers)
+        found.append(Disagreement(example.source, example.target, answers, values))
+    return sorted(found, key=lambda one: -one.spread)[:num]
+
+
 def _measure(contender: Contender, first: Contender, *, device: str, num_samples: int) -> Standing:
+    logger.info("Measuring %s.", contender.name)
     outputs, references = contender.outputs, contender.references
     sources = [example.source for example in contender.examples]
     tags = [example.tags for example in contender.examples]
@@ -149,26 +188,26 @@ def _measure(contender: Contender, first: Contender, *, device: str, num_samples
         },
         differences=differences,
         by_length=by_length(sources, outputs, references, edges=EDGES),
-        by_position=_foretell(contender, device),
+        by_position=_predicted_words(contender, device),
         by_tag=by_tag(tags, outputs, references) if any(tags) else [],
         verbs=_verbs(contender),
     )
 
 
-def _foretell(contender: Contender, device: str) -> list[Group]:
-    told = runs.load(contender.folder, device).foretell(contender.examples)
+def _predicted_words(contender: Contender, device: str) -> list[Group]:
+    predicted = runs.load(contender.folder, device).foretell(contender.examples)
     hits = [
-        _without_marks(unicodedata.normalize("NFC", example.target), own)
-        for example, own in zip(contender.examples, told, strict=True)
+        _without_punctuation(unicodedata.normalize("NFC", example.target), own)
+        for example, own in zip(contender.examples, predicted, strict=True)
     ]
     return by_position(hits) if any(hits) else []
 
 
-def _without_marks(target: str, told: Sequence[bool]) -> list[bool]:
-    """Leave punctuation out: the full stop is no riddle and would flatter the last tenth."""
+def _without_punctuation(target: str, predicted: Sequence[bool]) -> list[bool]:
+    """Leave out punctuation: the full stop is easy and would raise the last tenth."""
     return [
-        is_told
-        for word, is_told in zip(split_words(target), told, strict=False)
+        is_predicted
+        for word, is_predicted in zip(split_words(target), predicted, strict=False)
         if any(map(str.isalnum, word))
     ]
 

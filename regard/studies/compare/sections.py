@@ -1,4 +1,4 @@
-"""What a comparison has to say, part by part: a table each, and a curve where there is one."""
+"""Sections of a comparison: a table each, and a curve where there is one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,36 +21,31 @@ class Chart:
     """One line per run."""
 
     x_label: str
-    """What x counts."""
+    """Label of the x axis."""
     y_label: str
-    """What y measures."""
+    """Label of the y axis."""
     series: Mapping[str, Points]
     """Points by the name of a run."""
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        return not any(self.series.values())
 
 
 @dataclass(frozen=True)
 class Part:
-    """A heading, what to know about the numbers below it, and the numbers."""
+    """A section: heading, explanation and table."""
 
     title: str
     """The heading."""
     note: str
-    """What the numbers are."""
+    """Explanation of the numbers."""
     head: Sequence[str]
     """Names of the columns."""
     rows: Sequence[Sequence[object]]
     """Numbers or text."""
     chart: Chart | None = None
-    """The same as a drawing."""
+    """The same as curves."""
 
 
 def find_parts(comparison: Comparison) -> list[Part]:
-    """Return everything that a comparison can say as a table, in order."""
+    """Return the sections of a comparison, in order."""
     first = comparison.standings[0]
     parts = [_quality(comparison), _cost(comparison), _lengths(comparison)]
     if first.by_position:
@@ -66,17 +61,16 @@ def find_parts(comparison: Comparison) -> list[Part]:
 
 
 def glance(comparison: Comparison) -> Part:
-    """Return what matters most, with a column for each run."""
+    """Return the most important numbers, with a column for each run."""
     columns = []
     for standing in comparison.standings:
-        metrics = standing.contender.metrics
-        training = metrics["training"]
-        error_rate = metrics["test"]["scores"].get("aer")
+        parameters, seconds, speed = _making(standing)
+        error_rate = standing.contender.metrics["test"]["scores"].get("aer")
         columns.append(
             {
-                "parameters": metrics["parameters"],
-                "seconds of training": round(training["seconds"]),
-                "target tokens/s": round(training["tokens_per_second"]),
+                "parameters": parameters,
+                "seconds of training": seconds,
+                "target tokens/s": speed,
                 "BLEU": _score(standing, "bleu"),
                 "chrF": _score(standing, "chrf"),
                 f"BLEU above {LONG} words": _bleu_of_long(standing.contender),
@@ -91,14 +85,17 @@ def glance(comparison: Comparison) -> Part:
     )
 
 
+def _making(standing: Standing) -> tuple[int, int, int]:
+    """Return the number of parameters, the seconds of training and target tokens per second."""
+    metrics = standing.contender.metrics
+    seconds, speed = (metrics["training"][name] for name in ("seconds", "tokens_per_second"))
+    return metrics["parameters"], round(seconds), round(speed)
+
+
 def _bleu_of_long(contender: Contender) -> float | str:
-    rows = [
-        row for row, example in enumerate(contender.examples) if len(example.source.split()) > LONG
-    ]
-    if not rows:
-        return "–"
-    outputs, references = contender.outputs, contender.references
-    return bleu([outputs[row] for row in rows], [references[row] for row in rows]).value
+    triples = zip(contender.examples, contender.outputs, contender.references, strict=True)
+    pairs = [(out, right) for one, out, right in triples if len(one.source.split()) > LONG]
+    return bleu(*map(list, zip(*pairs, strict=True))).value if pairs else "–"
 
 
 def _quality(comparison: Comparison) -> Part:
@@ -125,20 +122,11 @@ def _quality(comparison: Comparison) -> Part:
 
 
 def _cost(comparison: Comparison) -> Part:
-    rows = []
-    for standing in comparison.standings:
-        metrics = standing.contender.metrics
-        training = metrics["training"]
-        rows.append(
-            (
-                standing.contender.name,
-                standing.contender.decoder,
-                metrics["parameters"],
-                round(training["seconds"]),
-                round(training["tokens_per_second"]),
-                metrics["hardware"],
-            )
-        )
+    rows = [
+        (run.name, run.decoder, *_making(standing), run.metrics["hardware"])
+        for standing in comparison.standings
+        for run in [standing.contender]
+    ]
     return Part(
         title="Cost",
         note="Seconds of training, and target tokens trained on a second, validation included.",
@@ -149,54 +137,36 @@ def _cost(comparison: Comparison) -> Part:
 
 def _lengths(comparison: Comparison) -> Part:
     groups = [standing.by_length for standing in comparison.standings]
-    rows = [
-        (same[0].name, same[0].count, *(group.results["bleu"].value for group in same))
-        for same in zip(*groups, strict=True)
-    ]
-    series = {
-        name: _points([group for group in own if group.count >= LEAST], "bleu")
-        for name, own in zip(comparison.names, groups, strict=True)
-    }
+    frequent = [[group for group in own if group.count >= LEAST] for own in groups]
     return Part(
         title="BLEU by source length",
         note=f"The curve leaves out lengths with fewer than {LEAST} sentences.",
         head=("source words", "sentences", *comparison.names),
-        rows=rows,
-        chart=Chart("words in the source", "BLEU", series),
+        rows=_rows(groups, "bleu"),
+        chart=Chart("words in the source", "BLEU", _series(comparison, frequent, "bleu")),
     )
 
 
 def _positions(comparison: Comparison) -> Part:
     groups = [standing.by_position for standing in comparison.standings]
-    rows = [
-        (same[0].name, *(group.results["accuracy"].value for group in same))
-        for same in zip(*groups, strict=True)
-    ]
-    series = {
-        name: _points(own, "accuracy") for name, own in zip(comparison.names, groups, strict=True)
-    }
+    series = _series(comparison, groups, "accuracy")
     return Part(
         title="Accuracy by target position",
         note="How many words of the reference each model foretells, given the right ones before "
         "them (teacher forcing), by tenths of the target, punctuation left out. A model that "
         "remembers less and less of the source falls behind towards the end.",
         head=("of the target", *comparison.names),
-        rows=rows,
+        rows=[(name, *values) for name, _, *values in _rows(groups, "accuracy")],
         chart=Chart("place in the target, in percent", "words foretold, %", series),
     )
 
 
 def _phenomena(comparison: Comparison, score: str, title: str) -> Part:
-    groups = [standing.by_tag for standing in comparison.standings]
-    rows = [
-        (same[0].name, same[0].count, *(group.results[score].value for group in same))
-        for same in zip(*groups, strict=True)
-    ]
     return Part(
         title=title,
         note="A sentence counts for each phenomenon it is tagged with.",
         head=("phenomenon", "sentences", *comparison.names),
-        rows=rows,
+        rows=_rows([standing.by_tag for standing in comparison.standings], score),
     )
 
 
@@ -231,7 +201,18 @@ def _difference(standing: Standing, name: str) -> str:
     return f"{found.value:+.2f} (p {found.p_value:.3f})" if found else "–"
 
 
-def _points(groups: Sequence[Group], score: str) -> list[tuple[float, float]]:
+def _rows(groups: Sequence[Sequence[Group]], score: str) -> list[tuple[object, ...]]:
+    """Return a row for each group: its name, its size, and the score of each run."""
     return [
-        (group.place, group.results[score].value) for group in groups if group.place is not None
+        (same[0].name, same[0].count, *(group.results[score].value for group in same))
+        for same in zip(*groups, strict=True)
     ]
+
+
+def _series(
+    comparison: Comparison, groups: Sequence[Sequence[Group]], score: str
+) -> dict[str, Points]:
+    return {
+        name: [(one.place, one.results[score].value) for one in own if one.place is not None]
+        for name, own in zip(comparison.names, groups, strict=True)
+    }

@@ -1,31 +1,53 @@
-"""What an experiment found: numbers, relations that should hold, pictures; as files in a folder."""
+"""Findings of an experiment: numbers, relations that should hold, plots; as files in a folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from regard.core.config import read_toml
 from regard.core.files import write_json, write_text
 from regard.plots import figure as picture
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
+from regard.runs import folder as runs
+from regard.runs.request import Request
+from regard.runs.train import train
 
 RESULTS = "results.json"
 REPORT = "report.html"
 
 
+_ABOUT = read_toml(Path(__file__).with_name("about.toml"))
+
+
+def about(name: str) -> str:
+    """Return what an experiment does, as about.toml describes it."""
+    text: str = _ABOUT[name]
+    return " ".join(text.split())
+
+
+def train_once(request: Request, seed: int) -> Any:
+    """Return the task that a request trains, or that an earlier call trained with this seed."""
+    out = request.out.with_name(f"{request.out.name}-{seed}")
+    if (out / runs.METRICS).exists():
+        return runs.load_one(out)
+    seeded = replace(request, settings=(f"seed={seed}", *request.settings), out=out)
+    return train(seeded.going_on()).predictor
+
+
 @dataclass(frozen=True)
 class Relation:
-    """Something the experiment is known for, and whether it came out."""
+    """A known result of the experiment, and whether it was reproduced."""
 
     claim: str
     holds: bool
 
 
 @dataclass(frozen=True)
-class Picture:
-    """A drawing and the line below it."""
+class Plot:
+    """A plot and the line below it."""
 
     figure: Figure
     caption: str
@@ -41,7 +63,7 @@ class Findings:
     numbers: Mapping[str, Mapping[str, float]]
     """Row by row, each measure by name; every row has the same measures."""
     relations: tuple[Relation, ...]
-    pictures: Mapping[str, Picture]
+    plots: Mapping[str, Plot]
     """By file name, without its ending."""
 
     @property
@@ -55,13 +77,13 @@ class Findings:
         return list(next(iter(self.numbers.values())))
 
     def save(self, folder: Path, making: Mapping[str, Any]) -> None:
-        """Write pictures, numbers and a page into a folder.
+        """Write plots, numbers and a page into a folder.
 
         Args:
             folder: Made if it is not there; files of the same names are replaced.
             making: How the numbers came about: command, seed, versions.
         """
-        for name, drawn in self.pictures.items():
+        for name, drawn in self.plots.items():
             for suffix in (".svg", ".png"):
                 picture.save(folder / f"{name}{suffix}", drawn.figure)
         relations = [{"claim": one.claim, "holds": one.holds} for one in self.relations]
@@ -75,17 +97,14 @@ class Findings:
             for name, row in self.numbers.items()
         ]
         verdicts = [["yes" if one.holds else "no", one.claim] for one in self.relations]
+        plots = [figure(picture.to_svg(one.figure), one.caption) for one in self.plots.values()]
         held = sum(one.holds for one in self.relations)
         sections = [
             Section("", cards({"relations that hold": f"{held} of {len(self.relations)}"})),
             Section("What was done", paragraph(self.about)),
             Section("Numbers", table(["", *self.measures], rows)),
             Section("What should be seen", table(["holds", "relation"], verdicts)),
-            Section("Pictures", join(*map(_place, self.pictures.values()))),
+            Section("Pictures", join(*plots)),
             Section("How it was made", facts(making)),
         ]
         return report(self.title, sections)
-
-
-def _place(drawn: Picture) -> Any:
-    return figure(picture.to_svg(drawn.figure), drawn.caption)

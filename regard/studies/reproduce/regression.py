@@ -13,23 +13,11 @@ from torch.optim import SGD
 
 from regard.attention.pooling import KernelRegression
 from regard.plots.curves import Points, lines
-from regard.plots.matrix import matrices
-from regard.studies.reproduce.findings import Findings, Picture, Relation
+from regard.plots.heatmap import matrices
+from regard.studies.reproduce.findings import Findings, Plot, Relation, about
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"
 SLOWER = "smaller steps"
-
-_ABOUT = (
-    "50 points of y = 2 sin(x) + x^0.8 with noise of standard deviation 0.5, x drawn evenly from "
-    "0 to 5. Every prediction is an average of the 50 y: of all alike (average pooling), or "
-    "weighted by softmax(-(w (x - x_i))² / 2) with w = 1 (fixed width) or a learned w. w is "
-    "trained to predict each point from the others, by 5 steps of gradient descent at a rate of "
-    "0.5 on the sum of squared errors, as in the lectures; 20 smaller steps, at 0.05, are shown "
-    "beside, because at 0.5 the very first step leaps far. Test error: mean squared "
-    "distance to the curve without noise at 50 places. Training error: to the noisy points, each "
-    "seeing itself. Left-out error: each predicted from the others, which is what training "
-    "lowers. Roughness: mean absolute second difference of the fitted curve."
-)
 
 
 @dataclass(frozen=True)
@@ -61,10 +49,10 @@ def nadaraya_watson(seed: int) -> Findings:
     numbers = {name: _measure(model, data) for name, model in models.items()}
     return Findings(
         title="Nadaraya–Watson kernel regression",
-        about=_ABOUT,
+        about=about("nadaraya-watson"),
         numbers=numbers,
         relations=_relations(numbers, models, data),
-        pictures={
+        plots={
             "nadaraya-watson": _fits(models, data),
             "nadaraya-watson-weights": _weights(models, data),
         },
@@ -138,7 +126,7 @@ def _relations(
     )
 
 
-def _fits(models: dict[str, KernelRegression], data: _Data) -> Picture:
+def _fits(models: dict[str, KernelRegression], data: _Data) -> Plot:
     learned = f"learned, w = {_sharpness(models[LEARNED]):.3g}"
     names = {"average": AVERAGE, "fixed, w = 1": FIXED, learned: LEARNED}
     curves = {
@@ -154,14 +142,14 @@ def _fits(models: dict[str, KernelRegression], data: _Data) -> Picture:
     caption = (
         "The average is blind to x; w = 1 blurs the bend; the learned kernel follows the noise."
     )
-    return Picture(figure, caption)
+    return Plot(figure, caption)
 
 
 def _points(x: Tensor, y: Tensor) -> Points:
     return list(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def _weights(models: dict[str, KernelRegression], data: _Data) -> Picture:
+def _weights(models: dict[str, KernelRegression], data: _Data) -> Plot:
     learned = models[LEARNED]
     width = f"w = {_sharpness(learned):.3g}"
     panels = {
@@ -175,4 +163,4 @@ def _weights(models: dict[str, KernelRegression], data: _Data) -> Picture:
         "prediction; where queries and keys are the same points, a narrow one is nearly the "
         "identity."
     )
-    return Picture(figure, caption)
+    return Plot(figure, caption)

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.phrasebook.meanings import Turned, draw_turned
+from regard.data.datasets.synthetic.phrasebook.meanings import Turned, sample_turned
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import unlearned
 from regard.metrics.representation.tfidf import BagOfWords
 from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.plots.scatter import grouped
-from regard.runs import folder as runs
 from regard.runs.request import Request
-from regard.runs.train import train
-from regard.studies.reproduce.findings import Findings, Picture, Relation
+from regard.studies.reproduce.findings import Findings, Plot, Relation, about, train_once
 
 MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015-laptop"}
 """Recipes by the name of the rung: a fixed context, and attention."""
@@ -41,20 +39,6 @@ BAG, UNLEARNED = "bag of words", "sutskever2014, not trained"
 LIKE, SAME_WORDS, OTHER = "like meaning", "same words, other meaning", "other words"
 FOUND = "like found %"
 
-_ABOUT = (
-    "Two recurrent encoder–decoders learn to translate short English sentences into German: one "
-    "whose decoder knows the source by its last state alone, and one that attends. Each sentence "
-    "comes in four ways: the time last and the time first, which mean the same and have the same "
-    "translation; and both again with who does it and to whom it is done exchanged, which are the "
-    f"same words and mean something else. {NUM_MEASURED} sentences that neither has seen are then "
-    "read in these four ways. A sentence's vector is the encoder's fixed context, its last state; "
-    "of the one that attends, also the mean of all states. The numbers are mean cosines: of two "
-    "sentences of like meaning, of two of the same words and another meaning, and of two about "
-    f"something else. Like found: how many of the {4 * NUM_MEASURED} sentences have that of like "
-    "meaning as their nearest; where several are as near, as between bags of the same words, none "
-    "is found."
-)
-
 
 def sentence_vectors(seed: int, folder: Path) -> Findings:
     """Train both models and see where their sentences lie.
@@ -63,7 +47,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         seed: What the models start from; the sentences are always the same.
         folder: Where their runs go; those that it already holds for this seed are taken.
     """
-    drawn = draw_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
+    drawn = sample_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
     measured, learned = drawn[:NUM_MEASURED], drawn[NUM_MEASURED + NUM_WATCHED :]
     sides = {
         "train": learned,
@@ -74,7 +58,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         pairs = [example for one in own for example in one.examples]
         write_examples(folder / "data" / f"{side}.jsonl", pairs)
     sentences = [sentence for one in measured for sentence in one.sentences]
-    tasks = {name: _learn(name, seed, folder) for name in MODELS}
+    tasks = {name: _train(name, seed, folder) for name in MODELS}
     vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
     vectors[MEAN] = embed(tasks[ATTENDING], sentences, pooling="mean")
     shown = {name: vectors[name] for name in (*MODELS, MEAN)}
@@ -84,10 +68,12 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
     numbers = {name: measure(own) for name, own in vectors.items()}
     return Findings(
         title="Sentences as points",
-        about=_ABOUT,
+        about=about("sentence-vectors").format(
+            num_measured=NUM_MEASURED, num_sentences=4 * NUM_MEASURED
+        ),
         numbers=numbers,
         relations=_relations(numbers),
-        pictures={"sentence-vectors": _draw(shown, measured)},
+        plots={"sentence-vectors": _plot(shown, measured)},
     )
 
 
@@ -107,22 +93,17 @@ def measure(vectors: Array) -> dict[str, float]:
     }
 
 
-def _learn(name: str, seed: int, folder: Path) -> Any:
-    out = folder / f"{name}-{seed}"
-    if (out / runs.METRICS).exists():
-        return runs.load_one(out)
-    data, valid, test = (
-        (str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")
-    )
+def _train(name: str, seed: int, folder: Path) -> Any:
+    sides = [(str(folder / "data" / f"{side}.jsonl"),) for side in ("train", "valid", "test")]
     request = Request(
-        data=data,
-        valid=valid,
-        test=test,
+        data=sides[0],
+        valid=sides[1],
+        test=sides[2],
         recipe=MODELS[name],
-        settings=(f"seed={seed}", *SETTINGS),
-        out=out,
+        settings=SETTINGS,
+        out=folder / name,
     )
-    return train(request.going_on()).predictor
+    return train_once(request, seed)
 
 
 def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
@@ -144,8 +125,8 @@ def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
     )
 
 
-def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
-    """Draw the first sentences of each model on the two components that tell most of them."""
+def _plot(vectors: dict[str, Array], turned: Sequence[Turned]) -> Plot:
+    """Plot the first sentences of each model on their first two principal components."""
     shown = [sentence for one in turned[:NUM_SHOWN] for sentence in one.sentences]
     panels = {}
     for name, own in vectors.items():
@@ -162,4 +143,4 @@ def _draw(vectors: dict[str, Array], turned: Sequence[Turned]) -> Picture:
         "components of their vectors; above each plane, the share of the variance that it tells. A "
         "colour is a meaning, a mark an order of words."
     )
-    return Picture(drawn, caption)
+    return Plot(drawn, caption)

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.audio.files import names_sounds
 from regard.data.datasets.texts import read_text
 from regard.data.example import Example
-from regard.data.image.files import names_images
+from regard.data.modality import detect_modality
 from regard.data.splits import Splits
 from regard.data.text.readers import read_examples
 from regard.tasks import reading
@@ -26,9 +25,7 @@ def read_own_texts(
 ) -> Splits:
     """Read texts, one a line, or the sources of pairs; otherwise as `read_pairs`."""
     splits = reading.read_pairs(data, valid, test, config=config, read=_read_file)
-    sides = (splits.train, splits.valid, splits.test)
-    train, valid_side, test_side = (_as_targets(side) for side in sides)
-    return Splits(train, valid_side, test_side, splits.note)
+    return splits.map(_as_targets)
 
 
 def read_own_text_side(
@@ -52,7 +49,7 @@ def _read_file(path: str, second: str | None = None) -> list[Example]:
 
 def _as_targets(examples: Sequence[Example]) -> list[Example]:
     """Make each text its own target, once however often it is there; empty lines are left out."""
-    if names_images(examples) or names_sounds(examples):
+    if detect_modality(examples).name != "text":
         raise DataError(
             f"A text is needed, but '{examples[0].source}' names an image or a recording. "
             "Autoencoders of images have the task 'image_to_image'."

@@ -11,8 +11,9 @@ from regard.core.errors import DataError
 from regard.data.batch import Batch
 from regard.data.batching import Batches, Items, Sequences
 from regard.data.example import Example
+from regard.data.text.corruption import CorruptedBatches
 from regard.data.text.field import Text, TextField
-from regard.data.text.noise import SpoiltBatches, WordNoise
+from regard.data.text.noise import WordNoise
 from regard.data.text.tokenizers import with_mask
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder, remember
@@ -81,13 +82,13 @@ class AutoencodingTask(Predictor):
 
     def _spoil(
         self, sources: Sequences, targets: Sequences, *, seed: int, is_shuffled: bool
-    ) -> SpoiltBatches:
+    ) -> CorruptedBatches:
         noise = WordNoise(self.recipe.data.noise, self.source.tokenizer, seed=seed)
-        return SpoiltBatches(
+        return CorruptedBatches(
             sources,
             targets,
             self.recipe.data.batch,
-            noise=noise,
+            change=noise.change,
             fields=(self.source, self.target),
             seed=seed,
             is_shuffled=is_shuffled,

@@ -69,7 +69,7 @@ def _pieces(task: "ClassificationTask", batch: LabelledBatch, place: int) -> tup
     if not isinstance(task.source, JoinedField):
         return ()
     ids = batch.source[0][place][batch.source_mask[place]]
-    return task.source.text.tokenizer.pieces(ids.tolist())
+    return task.source.text.tokenizer.tokens(ids.tolist())
 
 
 def _look(

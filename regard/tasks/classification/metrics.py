@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from regard.core.errors import DataError
 from regard.data.datasets.labelled import split_source
 from regard.data.example import Example
-from regard.data.text.field import TextField
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
 from regard.metrics.text.accuracy import accuracy
@@ -48,7 +47,7 @@ def evaluate_labels(
     }
     if len(task.labels.names) > MOST_CANDIDATES:
         results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
-    has_text = isinstance(task.source, TextField)
+    has_text = task.source.modality == "text"
     return Evaluation(
         results=results,
         # Where a source is an image, it has no length.

@@ -12,24 +12,20 @@ from regard.core.config import at_least
 from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.audio.field import AudioConfig, AudioField
+from regard.data.audio.field import AudioField
 from regard.data.batch import Values, change_values
 from regard.data.batching import limit_lengths
-from regard.data.datasets.labelled import as_source, split_source
+from regard.data.datasets.labelled import split_source
 from regard.data.example import Example
-from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.modality import (
-    JoinedConfig,
     SourceConfig,
     SourceField,
-    describe_source,
-    learn_source,
+    fit_source,
     load_source,
-    read_pair,
+    modality_of,
 )
 from regard.data.text.field import Text, TextField
-from regard.data.video.field import VideoConfig
 from regard.models.classifier import Classifier
 from regard.models.encoders import max_tokens
 from regard.models.heads.pooling import AlignedPooling
@@ -83,7 +79,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         separator = source.tokenizer.eos if isinstance(source, TextField) else 0
-        model = Classifier(recipe.model, source.size, len(labels.names), separator=separator)
+        model = Classifier(recipe.model, source.spec, len(labels.names), separator=separator)
         return cls(recipe, model, source=source, labels=labels, device=device)
 
     @classmethod
@@ -96,10 +92,10 @@ class ClassificationTask(Task[ClassificationRecipe]):
         init_from: Task[Any] | None = None,
     ) -> "ClassificationTask":
         """Learn the labels and a vocabulary, and build a model; or begin with another's encoder."""
-        labels = LabelField.learn(example.target for example in examples)
+        labels = LabelField.fit(example.target for example in examples)
         if init_from is None:
             raws = [parse_source(example.source, recipe.data.source) for example in examples]
-            source = learn_source(recipe.data.source, raws, has_start=True)
+            source = fit_source(recipe.data.source, raws, has_start=True)
             return cls.fresh(recipe, source=source, labels=labels, device=device)
         taken = take_encoder(recipe, init_from, examples)
         begun = cls.fresh(taken.recipe, source=taken.source, labels=labels, device=device)
@@ -136,7 +132,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
         logger.info(
             "Model: %s parameters, %s, %d labels.",
             f"{self.num_parameters:,}",
-            describe_source(self.source),
+            self.source.spec,
             len(self.labels.names),
         )
         return LabelledBatches(
@@ -270,7 +266,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
             for place, row in enumerate(batch.rows):
                 length = int(batch.source_mask[place].sum())
                 maps[row] = AttentionMap(
-                    source=self.source.tokenizer.pieces(batch.source[place, :length].tolist()),
+                    source=self.source.tokenizer.tokens(batch.source[place, :length].tolist()),
                     target=(self.labels.write(labels[row]),),
                     weights=weights[place, ..., :length].cpu().float(),
                     kind=kind,
@@ -287,7 +283,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
             ids = batch.source[place, : int(batch.source_mask[place].sum())].tolist()
             first = ids.index(self.source.tokenizer.eos) + 1
             if first < len(ids):
-                pieces = self.source.tokenizer.pieces(ids)
+                pieces = self.source.tokenizer.tokens(ids)
                 maps[row] = AttentionMap(
                     source=pieces[:first],
                     target=pieces[first:],
@@ -344,11 +340,7 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
 def parse_source(source: Any, config: SourceConfig) -> Any:
     """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    if isinstance(config, ImageConfig | AudioConfig | VideoConfig):
-        return source
-    return (
-        read_pair(source) if isinstance(config, JoinedConfig) else as_source(split_source(source))
-    )
+    return modality_of(config).parse(source)
 
 
 def _has_text(source: Text) -> bool:

@@ -115,7 +115,7 @@ def evaluate(
     if pointing is not None:
         results["pointing"] = pointing
     first = next((name for name in names if name in METRICS), "accuracy")
-    has_text = isinstance(predictor.source, TextField)
+    has_text = predictor.source.modality == "text"
     unit = next((UNITS[name] for name in names if name in UNITS), None)
     tags = [example.tags for example in examples]
     return Evaluation(

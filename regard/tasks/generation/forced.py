@@ -50,7 +50,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
         for place, row in enumerate(batch.rows):
             length = int(batch.target_mask[place].sum()) - 1
             said = tuple(log_probs[place, :length].tolist())
-            tokens = task.target.tokenizer.pieces(batch.target[place, 1 : length + 1].tolist())
+            tokens = task.target.tokenizer.tokens(batch.target[place, 1 : length + 1].tolist())
             scored[row] = Prediction(examples[row].target, sum(said), tokens, said)
     return [prediction for prediction in scored if prediction is not None]
 
@@ -110,7 +110,7 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
             target = batch.target[place, 1 : num_target + 1].tolist()
             maps[row] = AttentionMap(
                 source=source,
-                target=task.target.tokenizer.pieces(target),
+                target=task.target.tokenizer.tokens(target),
                 weights=weights,
                 kind=kind,
                 grid=seen[place].grid,
@@ -150,7 +150,7 @@ def _seen(task: "Predictor", batch: Batch) -> list[_Seen]:
         if isinstance(task.source, JoinedField):
             ids, images = batch.source
             real = ids[place][batch.source_mask[place]].tolist()
-            pieces = task.source.text.tokenizer.pieces(real)
+            pieces = task.source.text.tokenizer.tokens(real)
         # In the memory cells come before words; people read the words first.
         columns = memory.mask[place].cpu().nonzero()[:, 0].roll(-len(cells))
         found.append(_Seen((*pieces, *cells), columns, memory.layout, as_picture(images[place])))
@@ -166,7 +166,7 @@ def _text_labels(task: "Predictor", field: TextField, batch: Batch) -> list[tupl
     sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
     groups = task.model.encoder.groups(batch.source, batch.source_mask)
     if groups is None:
-        return [tokenizer.pieces(ids.tolist()) for ids in sources]
+        return [tokenizer.tokens(ids.tolist()) for ids in sources]
     return [
         tuple(
             tokenizer.decode(ids[own[: len(ids)] == number].tolist())

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.image.field import ImageConfig
-from regard.data.modality import SourceField, learn_source
+from regard.data.modality import SourceField, fit_source
 from regard.data.text.field import TextField, both_sides, texts_of
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
@@ -82,7 +82,7 @@ def _learn_fields(config: DataConfig, examples: Sequence[Example]) -> dict[str, 
         texts = [text for source in sources for text in texts_of(source)]
         targets = [example.target for example in examples]
         return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
-    source = learn_source(config.source, sources)
+    source = fit_source(config.source, sources)
     return {"source": source, "target": _learn_target(config, examples)}
 
 

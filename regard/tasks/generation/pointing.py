@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from regard.data.datasets.synthetic.scenes import find_scene, word_regions
 from regard.data.datasets.synthetic.scenes.captions import caption
-from regard.data.datasets.synthetic.scenes.drawing import SIZE
+from regard.data.datasets.synthetic.scenes.rendering import SIZE
 from regard.data.example import Example
 from regard.data.image.builtin import split_reference
 from regard.metrics.result import Result

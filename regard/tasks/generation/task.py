@@ -17,15 +17,14 @@ from regard.data.batch import Batch, Values, change_values
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
 from regard.data.example import Example
 from regard.data.modality import (
-    JOINED_COLUMNS,
     JoinedField,
     SourceField,
-    describe_source,
     load_source,
 )
 from regard.data.text.columns import split_columns
 from regard.data.text.field import TOKENIZER, Text, TextField, texts_of
 from regard.data.text.tokenizers import Tokenizer
+from regard.data.text_image import JOINED_COLUMNS
 from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model
@@ -80,7 +79,7 @@ class Predictor(Task[Recipe]):
         seed_everything(recipe.seed)
         model = build_model(
             recipe.model,
-            source_size=source.size,
+            source=source.spec,
             target_vocab_size=target.size,
         )
         return cls(recipe, model, source=source, target=target, device=device)
@@ -133,7 +132,7 @@ class Predictor(Task[Recipe]):
         logger.info(
             "Model: %s parameters, %s and %s target tokens; %.0f %% of a batch is padding.",
             f"{self.num_parameters:,}",
-            describe_source(self.source),
+            self.source.spec,
             f"{self.target.size:,}",
             100 * batches.padded_share(),
         )
@@ -395,6 +394,6 @@ class Predictor(Task[Recipe]):
         return Prediction(
             text=self.target.write(hypothesis.tokens),
             log_prob=hypothesis.log_prob,
-            tokens=self.target.tokenizer.pieces(hypothesis.tokens),
+            tokens=self.target.tokenizer.tokens(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )

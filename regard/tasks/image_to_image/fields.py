@@ -1,15 +1,15 @@
 """What reads the two sides of an image task, and what a run that begins from another takes over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import ConfigError
 from regard.data.example import Example
-from regard.data.image.field import IMAGE, ImageConfig, ImageField
-from regard.data.image.resize import Pixels
-from regard.data.video.field import VIDEO, VideoConfig
+from regard.data.image.field import ImageConfig, ImageField
+from regard.data.media import Array
+from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
 from regard.models.interfaces import Encoder
@@ -23,18 +23,24 @@ if TYPE_CHECKING:
 Source = ImageField | FirstFrames
 
 
-def learn_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
-    """Learn the mean and the deviation of training images or videos."""
-    if isinstance(config.source, VideoConfig):
-        return FirstFrames.learn(config.source, references)
-    return ImageField.learn(config.source, references)
+FIELDS: dict[str, type[Source]] = {"image": ImageField, "video": FirstFrames}
+"""Fields of the source by its modality."""
+
+
+def fit_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
+    """Fit the field of the source to training images or videos: their mean and deviation."""
+    source: Source = _field(config).fit(config.source, references)
+    return source
 
 
 def load_source(config: ImageToImageDataConfig, folder: Path) -> Source:
-    """Open what the source's field left in a run folder."""
-    if isinstance(config.source, VideoConfig):
-        return FirstFrames.load(folder / VIDEO.format("source"))
-    return ImageField.load(folder / IMAGE.format("source"))
+    """Load the field of the source from a run folder."""
+    source: Source = _field(config).load(folder)
+    return source
+
+
+def _field(config: ImageToImageDataConfig) -> type[Any]:
+    return FIELDS[modality_of(config.source).name]
 
 
 def target_field(config: ImageToImageDataConfig) -> ImageField:
@@ -45,7 +51,7 @@ def target_field(config: ImageToImageDataConfig) -> ImageField:
 
 def read_sides(
     source: Source, target: ImageField, examples: Sequence[Example]
-) -> tuple[list[Pixels], list[Pixels]]:
+) -> tuple[list[Array], list[Array]]:
     """Read sources, images or videos without their last frame, and targets, images or these frames.
 
     Args:
@@ -54,14 +60,32 @@ def read_sides(
         examples: References of both.
     """
     sources, targets = ([getattr(e, side) for e in examples] for side in ("source", "target"))
-    if isinstance(source, ImageField):
-        return source.read_all(sources), target.read_all(targets)
+    return READERS[source.modality](source, target, (sources, targets))
+
+
+def _read_images(
+    source: ImageField, target: ImageField, references: tuple[list[str], list[str]]
+) -> tuple[list[Array], list[Array]]:
+    return source.read_all(references[0]), target.read_all(references[1])
+
+
+def _read_videos(
+    source: FirstFrames, target: ImageField, references: tuple[list[str], list[str]]
+) -> tuple[list[Array], list[Array]]:
+    sources, targets = references
     frame = target.config.frame
     if sources == targets and frame == source.config.frame:
         # Nothing is read twice.
         videos = source.read_whole(sources, frame)
-        return [video[None, :-1] for video in videos], [video[-1:] for video in videos]
+        return [video[:, :-1] for video in videos], [video[:, -1] for video in videos]
     return source.read_all(sources), source.read_last(targets, frame)
+
+
+READERS: dict[str, Callable[..., tuple[list[Array], list[Array]]]] = {
+    "image": _read_images,
+    "video": _read_videos,
+}
+"""How both sides are read, by the modality of the source."""
 
 
 def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:

@@ -50,7 +50,7 @@ def decode(task: "ImageToImageTask", codes: Tensor) -> Tensor:
             f"`codes` must have {_width(task)} numbers each, but has the shape "
             f"{tuple(codes.shape)}."
         )
-    drawn = [torch.zeros(0, *task.target.size, dtype=torch.uint8)]
+    drawn = [torch.zeros(0, *task.target.spec.shape, dtype=torch.uint8)]
     for init_from in range(0, len(codes), CHUNK):
         part = codes[init_from : init_from + CHUNK].to(task.device, torch.float32)
         states = part.view(len(part), task.model.num_cells, -1)  # (B, S, D)
@@ -96,7 +96,7 @@ def measure_bound(
         found.append((batch.rows, numbers))
     numbers = in_order(found)  # (B, D), the first two columns no codes
     told, divergence, means = numbers[:, 0], numbers[:, 1], numbers[:, 2:]
-    num_values = math.prod(task.target.size)
+    num_values = math.prod(task.target.spec.shape)
     return tell_bound(
         told,
         divergence,

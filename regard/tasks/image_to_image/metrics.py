@@ -14,7 +14,7 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import decibels, mse, psnr, ssim
 from regard.tasks.generation.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture
-from regard.training.densities import log_constant
+from regard.training.losses import log_constant
 
 MOST_FRAMES = 3
 """Frames of a video that are shown, the last ones."""

@@ -7,10 +7,8 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import Reader
 from regard.data.example import Example
-from regard.data.image.files import find_images, read_captions
+from regard.data.modality import Modality, modality_of
 from regard.data.splits import Splits
-from regard.data.video.field import VideoConfig
-from regard.data.video.files import find_videos, read_video_captions
 from regard.tasks import reading
 from regard.tasks.image_to_image.recipe import ImageToImageDataConfig
 
@@ -27,9 +25,7 @@ def read_pictures(
 ) -> Splits:
     """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
     splits = reading.read_pairs(data, valid, test, config=config, read=_reader(config))
-    sides = (splits.train, splits.valid, splits.test)
-    train, valid_side, test_side = (_as_targets(side) for side in sides)
-    return Splits(train, valid_side, test_side, splits.note)
+    return splits.map(_as_targets)
 
 
 def read_pictures_side(
@@ -40,10 +36,10 @@ def read_pictures_side(
 
 
 def _reader(config: ImageToImageDataConfig) -> Reader:
-    return partial(_read_files, is_video=isinstance(config.source, VideoConfig))
+    return partial(_read_files, modality=modality_of(config.source))
 
 
-def _read_files(path: str, second: str | None = None, *, is_video: bool) -> list[Example]:
+def _read_files(path: str, second: str | None = None, *, modality: Modality) -> list[Example]:
     """Read a folder, an archive or a list of images, or a file that says something of each."""
     if second is not None:
         raise DataError(
@@ -51,8 +47,8 @@ def _read_files(path: str, second: str | None = None, *, is_video: bool) -> list
             f"second one, {second}. Leave it out."
         )
     if Path(path).suffix.lower() in TABLES:
-        return (read_video_captions if is_video else read_captions)(path)
-    return [Example(found) for found in (find_videos if is_video else find_images)(path)]
+        return modality.read_pairs(path)
+    return [Example(found) for found in modality.read_sources(path)]
 
 
 def _as_targets(examples: Sequence[Example]) -> list[Example]:

@@ -8,6 +8,7 @@ from regard.data.image.augment import AugmentationConfig
 from regard.data.image.field import ImageConfig
 from regard.data.image.noise import PixelNoiseConfig
 from regard.data.image.variants import name_change
+from regard.data.modality import modality_of
 from regard.data.video.field import VideoConfig
 from regard.models.encoders import check_reads
 from regard.models.image_to_image import ImageToImageConfig
@@ -48,8 +49,7 @@ class ImageToImageDataConfig(BaseDataConfig):
     @property
     def change(self) -> str:
         """What brings the source to the form of the target, and what spoils it; empty = nothing."""
-        frames = (self.source.num_frames,) if isinstance(self.source, VideoConfig) else ()
-        change = name_change((*frames, *_shape(self.source)), _shape(self.target))
+        change = name_change(self.source.spec, self.target.spec)
         return "+".join(filter(None, [change, "noise" if self.noise.is_any else ""]))
 
 
@@ -75,8 +75,7 @@ class ImageToImageRecipe(BaseRecipe):
     """How the best weights are told."""
 
     def __post_init__(self) -> None:
-        is_video = isinstance(self.data.source, VideoConfig)
-        check_reads(self.model.encoder, "videos" if is_video else "images")
+        check_reads(self.model.encoder, modality_of(self.data.source).input_spec)
         if self.model.is_residual and not self.data.change:
             raise ConfigError(
                 "`model.is_residual` must be false where the source is the target, which would "
@@ -96,7 +95,3 @@ def _check_moves(source: ImageConfig, target: ImageConfig) -> None:
             "`source.augmentation.crop` must be 0 where source and target differ in size "
             f"({source.size} and {target.size}), but is {source.augmentation.crop}."
         )
-
-
-def _shape(config: ImageConfig | VideoConfig) -> tuple[int, int, int]:
-    return config.channels, config.size, config.size

@@ -20,7 +20,6 @@ from regard.data.image.noise import add_fixed_noise, add_noise
 from regard.data.image.pairs import ImagePairs
 from regard.data.image.variants import bring_to
 from regard.data.labels import LabelledBatch
-from regard.data.modality import describe_source
 from regard.models.bottlenecks import restart_annealing
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.search.settings import SearchConfig
@@ -30,7 +29,7 @@ from regard.tasks.image_to_image import latents as picture_codes
 from regard.tasks.image_to_image.fields import (
     Source,
     check_same_form,
-    learn_source,
+    fit_source,
     load_source,
     put_eyes,
     read_sides,
@@ -47,9 +46,8 @@ from regard.tasks.image_to_image.metrics import (
 from regard.tasks.image_to_image.reading import read_pictures, read_pictures_side
 from regard.tasks.image_to_image.recipe import ImageToImageRecipe
 from regard.tasks.prediction import AttentionMap, Picture, Prediction, as_picture
-from regard.training.densities import gaussian
 from regard.training.loop import Validation
-from regard.training.losses import Loss
+from regard.training.losses import Loss, gaussian
 
 
 class ImageToImageTask(Task[ImageToImageRecipe]):
@@ -77,7 +75,7 @@ class ImageToImageTask(Task[ImageToImageRecipe]):
     ) -> "ImageToImageTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        model = ImageToImage(recipe.model, source.size, target_field(recipe.data).size)
+        model = ImageToImage(recipe.model, source.spec, target_field(recipe.data).spec)
         return cls(recipe, model, source=source, device=device)
 
     @classmethod
@@ -91,7 +89,7 @@ class ImageToImageTask(Task[ImageToImageRecipe]):
     ) -> "ImageToImageTask":
         """Learn the mean of the sources; or begin with another's model, or its encoder."""
         if init_from is None:
-            source = learn_source(recipe.data, [example.source for example in examples])
+            source = fit_source(recipe.data, [example.source for example in examples])
             return cls.fresh(recipe, source=source, device=device)
         if isinstance(init_from, ImageToImageTask):
             check_same_form(init_from, recipe.data)
@@ -118,7 +116,7 @@ class ImageToImageTask(Task[ImageToImageRecipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> ImagePairs:
         """Return the batches to learn from."""
-        sides = " → ".join(describe_source(side) for side in (self.source, self.target))
+        sides = " → ".join(str(side.spec) for side in (self.source, self.target))
         logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", sides)
         return self._batches(examples, is_shuffled=True)
 
@@ -248,12 +246,11 @@ class ImageToImageTask(Task[ImageToImageRecipe]):
 
     def standardise(self, seen: Tensor) -> Tensor:
         """Return what the encoder takes of sources from 0 to 1."""
-        field = self.source if isinstance(self.source, ImageField) else self.source.frames
-        return field.standardise(seen)
+        return self.source.standardise(seen)
 
     def base_of(self, seen: Tensor) -> Tensor:
         """Return sources from 0 to 1 in the form of the target, (B, C, Y, X)."""
-        return bring_to(seen, self.target.size)
+        return bring_to(seen, self.target.spec.shape)
 
     def _look(self, seen: Tensor, mask: Tensor) -> Drawn:
         return self.model(self.standardise(seen), mask, self.base_of(seen))

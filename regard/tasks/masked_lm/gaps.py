@@ -156,7 +156,7 @@ def rank_fillings(
         Prediction(
             text=fill(gaps.line, [tokenizer.decode([token]) for token in chosen]),
             log_prob=total,
-            tokens=tokenizer.pieces(chosen),
+            tokens=tokenizer.tokens(chosen),
             token_log_probs=tuple(shares),
         )
         for total, chosen, shares in best

@@ -254,7 +254,7 @@ class MaskedTask(Task[MaskedRecipe]):
         scored = []
         for example, ids in zip(examples, rows, strict=True):
             said = tuple(float(next(told)[0, token]) for token in ids[1:-1])
-            pieces = self.tokenizer.pieces(ids[1:-1])
+            pieces = self.tokenizer.tokens(ids[1:-1])
             scored.append(Prediction(example.source.strip(), sum(said), pieces, said))
         return scored
 
@@ -272,7 +272,7 @@ class MaskedTask(Task[MaskedRecipe]):
         values = torch.tensor([ids], device=self.device)
         with torch.inference_mode(), record(self.model.encoder, is_self=True) as recorded:
             self.model.encode(values, torch.ones_like(values, dtype=torch.bool))
-        return AttentionMap.within(self.tokenizer.pieces(ids), recorded)
+        return AttentionMap.within(self.tokenizer.tokens(ids), recorded)
 
 
 def token_loss(logits: Tensor, labels: Tensor) -> Loss:

@@ -21,8 +21,7 @@ from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
 from regard.data.modality import (
     JoinedField,
-    describe_source,
-    learn_source,
+    fit_source,
     load_source,
     read_pair,
 )
@@ -37,9 +36,8 @@ from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_n
 from regard.tasks.recipe import GroundingRecipe
 from regard.tasks.regions.metrics import evaluate_regions, validate_regions
 from regard.tasks.warm_start import as_run_of
-from regard.training.boxes import box_distance, generalised_iou
 from regard.training.loop import Validation
-from regard.training.losses import Loss
+from regard.training.losses import Loss, box_distance, generalised_iou
 
 MEASURES = {"iou": mean_box_iou, "accuracy": box_accuracy}
 LEAST = 1e-9
@@ -70,7 +68,7 @@ class GroundingTask(Task[GroundingRecipe]):
     ) -> "GroundingTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        return cls(recipe, Grounder(recipe.model, source.size), source=source, device=device)
+        return cls(recipe, Grounder(recipe.model, source.spec), source=source, device=device)
 
     @classmethod
     def prepare(
@@ -87,7 +85,7 @@ class GroundingTask(Task[GroundingRecipe]):
             begun = cls.fresh(recipe, source=init_from.source, device=device)
             begun.model.load_state_dict(init_from.model.state_dict())
             return begun
-        source = learn_source(recipe.data.source, [read_pair(e.source) for e in examples])
+        source = fit_source(recipe.data.source, [read_pair(e.source) for e in examples])
         assert isinstance(source, JoinedField)
         return cls.fresh(recipe, source=source, device=device)
 
@@ -106,9 +104,7 @@ class GroundingTask(Task[GroundingRecipe]):
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
         """Return the batches to learn from."""
-        logger.info(
-            "Model: %s parameters, %s.", f"{self.num_parameters:,}", describe_source(self.source)
-        )
+        logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", self.source.spec)
         return self._batches(examples, _read_boxes(examples), is_shuffled=True)
 
     def loss(self, batch: LabelledBatch) -> Loss:

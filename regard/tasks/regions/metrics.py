@@ -7,7 +7,7 @@ from typing import Any
 from regard.core.errors import DataError
 from regard.data.example import Example
 from regard.metrics.grouping import by_tag
-from regard.metrics.result import Measure
+from regard.metrics.result import Metric
 from regard.tasks.generation.evaluation import Evaluation, as_text
 from regard.tasks.prediction import Prediction
 from regard.training.loop import Validation
@@ -17,7 +17,7 @@ def evaluate_regions(
     predict: Callable[[list[Any]], list[list[Prediction]]],
     examples: Sequence[Example],
     *,
-    measures: Mapping[str, Measure],
+    measures: Mapping[str, Metric],
     num_bootstrap: int = 0,
 ) -> Evaluation:
     """Find the regions of a test set and measure them.
@@ -53,7 +53,7 @@ def validate_regions(
     outputs: Sequence[str],
     examples: Sequence[Example],
     *,
-    measures: Mapping[str, Measure],
+    measures: Mapping[str, Metric],
     loss: float,
     metric: str,
 ) -> Validation:

@@ -16,9 +16,8 @@ from regard.core.errors import DataError
 from regard.core.logging import logger
 from regard.data.datasets.labelled import read_labelled
 from regard.data.example import Example
-from regard.data.image.field import IMAGE, ImageField
+from regard.data.image.field import ImageField
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
-from regard.data.modality import describe_source
 from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
 from regard.models.heads.regions import PatchLabeller
 from regard.search.settings import SearchConfig
@@ -69,7 +68,7 @@ class SegmentationTask(Task[SegmentationRecipe]):
     ) -> "SegmentationTask":
         """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
-        model = PatchLabeller(recipe.model, source.size, len(labels.names))
+        model = PatchLabeller(recipe.model, source.spec, len(labels.names))
         return cls(recipe, model, source=source, labels=labels, device=device)
 
     @classmethod
@@ -82,11 +81,11 @@ class SegmentationTask(Task[SegmentationRecipe]):
         init_from: Task[Any] | None = None,
     ) -> "SegmentationTask":
         """Learn the labels and the mean of the images; or begin with another's encoder."""
-        labels = LabelField.learn(
+        labels = LabelField.fit(
             letter for e in examples for letter in set("".join(e.target.split()))
         )
         if init_from is None:
-            source = ImageField.learn(recipe.data.source, [e.source for e in examples])
+            source = ImageField.fit(recipe.data.source, [e.source for e in examples])
             return cls.fresh(recipe, source=source, labels=labels, device=device)
         settings, encoder = find_image_encoder(init_from)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
@@ -99,7 +98,7 @@ class SegmentationTask(Task[SegmentationRecipe]):
         cls, recipe: SegmentationRecipe, folder: Path, *, device: torch.device
     ) -> "SegmentationTask":
         """Build the task from what `save` left in a folder, with fresh weights."""
-        source = ImageField.load(folder / IMAGE.format("source"))
+        source = ImageField.load(folder)
         labels = LabelField.load(folder / LABELS)
         return cls.fresh(recipe, source=source, labels=labels, device=device)
 
@@ -114,7 +113,7 @@ class SegmentationTask(Task[SegmentationRecipe]):
         was_training = self.model.training
         self.model.eval()
         with torch.inference_mode():
-            blank = torch.zeros(1, *self.source.size, device=self.device)
+            blank = torch.zeros(1, *self.source.spec.shape, device=self.device)
             logits = self.model(blank, torch.ones(1, 1, dtype=torch.bool))  # (1, Y, X, V)
         self.model.train(was_training)
         return logits.shape[1], logits.shape[2]
@@ -124,7 +123,7 @@ class SegmentationTask(Task[SegmentationRecipe]):
         logger.info(
             "Model: %s parameters, %s, %d labels on %d x %d cells.",
             f"{self.num_parameters:,}",
-            describe_source(self.source),
+            self.source.spec,
             len(self.labels.names),
             *self.grid,
         )

@@ -168,7 +168,7 @@ def test_questions_have_a_page(tmp_path):
     assert ["quick", "scenes:9", "2", "0.25 M", "91.0 ± 1.4", "40.0", "35.0", "1.5"] in rows(page)
     assert ["exists", "9", "81.2", "81.2"] in rows(page)
     assert ["unfinished", "scenes:9", "1", "0.25 M", "99.0 ± 1.0", "–", "–", "1.5"] in rows(page)
-    assert "97.0 ± 1.0 % of its captions are exact." in page
+    assert "97.0 ± 1.0 % of captions are exact." in page
     assert pictures(page) == ["visual-questions-quick.png", "visual-questions-slow.png"]
     assert all((tmp_path / name).stat().st_size > 1_000 for name in pictures(page))
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from regard.core.keyed_random import draw
+from regard.core.keyed_random import uniform
 
 
 def test_draws_are_spread_evenly():
-    found = draw((1, 0), np.arange(1000), 50)
+    found = uniform((1, 0), np.arange(1000), 50)
     assert found.min() >= 0
     assert found.max() < 1
     shares, _ = np.histogram(found, bins=10, range=(0, 1))
@@ -13,16 +13,16 @@ def test_draws_are_spread_evenly():
 
 
 def test_neighbouring_rows_columns_and_names_have_nothing_in_common():
-    one = draw((1, 0), np.arange(2000), 20)
+    one = uniform((1, 0), np.arange(2000), 20)
     for other in (
-        draw((1, 1), np.arange(2000), 20),
-        draw((2, 0), np.arange(2000), 20),
-        draw((1, 0), np.arange(1, 2001), 20),
+        uniform((1, 1), np.arange(2000), 20),
+        uniform((2, 0), np.arange(2000), 20),
+        uniform((1, 0), np.arange(1, 2001), 20),
     ):
         assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.02
     assert abs(np.corrcoef(one[:, 0], one[:, 1])[0, 1]) < 0.06
 
 
 def test_a_row_is_drawn_the_same_alone_and_in_any_company():
-    whole = draw((3,), np.arange(10), 8)
-    assert (draw((3,), np.array([7, 2]), 5) == whole[[7, 2], :5]).all()
+    whole = uniform((3,), np.arange(10), 8)
+    assert (uniform((3,), np.array([7, 2]), 5) == whole[[7, 2], :5]).all()

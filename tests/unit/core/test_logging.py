@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from regard.core.logging import is_first_process, logger, speak_through
+from regard.core.logging import is_first_process, log_to, logger
 
 
 class Listener(logging.Handler):
@@ -24,14 +24,14 @@ def listener():
 
 def test_first_process_speaks(monkeypatch, listener):
     monkeypatch.delenv("RANK", raising=False)
-    speak_through(listener)
+    log_to(listener)
     logger.info("hello")
     assert listener.heard == ["hello"]
 
 
 def test_other_processes_only_report_errors(monkeypatch, listener):
     monkeypatch.setenv("RANK", "1")
-    speak_through(listener)
+    log_to(listener)
     logger.warning("hello")
     logger.error("help")
     assert listener.heard == ["help"]
@@ -39,8 +39,8 @@ def test_other_processes_only_report_errors(monkeypatch, listener):
 
 def test_new_handler_replaces_the_old(listener):
     other = Listener()
-    speak_through(other)
-    speak_through(listener)
+    log_to(other)
+    log_to(listener)
     logger.error("help")
     assert other.heard == []
 

@@ -11,7 +11,7 @@ from regard.data.text.vocabulary import train_tokenizer
 
 @pytest.fixture
 def labels():
-    return LabelField.learn(["positive", "negative", "positive"])
+    return LabelField.fit(["positive", "negative", "positive"])
 
 
 def test_labels_are_numbered_in_alphabetical_order(labels):
@@ -37,7 +37,7 @@ def test_unknown_label_is_named_with_the_known_ones_and_the_nearest(labels):
 
 def test_one_label_alone_is_refused():
     with pytest.raises(DataError, match="at least two labels to tell apart, but there is only 'a'"):
-        LabelField.learn(["a", "a"])
+        LabelField.fit(["a", "a"])
 
 
 @pytest.fixture

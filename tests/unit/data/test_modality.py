@@ -6,9 +6,9 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.data.datasets.labelled import read_labelled
 from regard.data.image.field import ImageConfig
-from regard.data.image.files import place_images, read_with_images
-from regard.data.modality import JoinedConfig, JoinedField, learn_source, load_source, read_pair
+from regard.data.modality import JoinedConfig, JoinedField, fit_source, load_source, read_pair
 from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text_image import read_lines_with_images, read_with_images
 
 CONFIG = JoinedConfig(
     text=TokenizerConfig(kind="word", vocab_size=50), image=ImageConfig(size=8, fit="squash")
@@ -18,7 +18,7 @@ PAIRS = [("a red square", "shapes/0/1"), ("two stars", "shapes/0/2")]
 
 @pytest.fixture
 def field():
-    return learn_source(CONFIG, PAIRS)
+    return fit_source(CONFIG, PAIRS)
 
 
 def test_a_pair_is_ids_with_an_image(field):
@@ -64,5 +64,6 @@ def test_images_of_a_file_start_at_its_folder(tmp_path):
         ("dog", str(tmp_path / "1.png")),
         ("cat", "shapes/0/2"),
     ]
-    lines = place_images(["dog\t1.png", "", "no tab", "cat\tshapes/0/2\tno"], str(path))
+    path.write_text("dog\t1.png\n\nno tab\ncat\tshapes/0/2\tno\n")
+    lines = read_lines_with_images(str(path))
     assert list(lines) == [f"dog\t{tmp_path}/1.png", "", "no tab", "cat\tshapes/0/2\tno"]

@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.standardize import Standard, from_moments
+from regard.data.image.field import ImageConfig, ImageField
+from regard.data.standardize import from_moments
 
 
 def test_moments_give_mean_and_deviation():
@@ -17,12 +18,12 @@ def test_what_is_all_alike_is_not_blown_up():
 
 
 def test_axes_follow_the_channels():
-    mean, std = Standard((1.0, 2.0), (3.0, 4.0), num=2, name="channels", num_after=2).on(
-        torch.device("cpu")
-    )
-    assert mean.shape == std.shape == (2, 1, 1)
+    field = ImageField(ImageConfig(), (1.0, 2.0, 3.0), (3.0, 4.0, 5.0))
+    mean, std = field.statistics(torch.device("cpu"))
+    assert mean.shape == std.shape == (3, 1, 1)
+    assert field.statistics(torch.device("cpu"))[0] is mean
 
 
 def test_a_wrong_number_is_refused():
     with pytest.raises(ConfigError, match=r"`channels` \(3\) values each, but have 2 and 3"):
-        Standard((0.0, 0.0), (1.0, 1.0, 1.0), num=3, name="channels")
+        ImageField(ImageConfig(), (0.0, 0.0), (1.0, 1.0, 1.0))

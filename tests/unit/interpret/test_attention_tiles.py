@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from regard.interpret.attention_tiles import look_through
+from regard.plots.inputs import fit
 from regard.plots.overlay import overlay
-from regard.plots.pixels import fit
 from regard.tasks.prediction import AttentionMap
 
 IMAGE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.bootstrap import SEED, draws, interval_of, ratio
+from regard.metrics.bootstrap import SEED, percentile_interval, ratio, resamples
 from regard.metrics.table import METRICS
 from regard.metrics.text.error_rates import wer
 
@@ -32,7 +32,7 @@ def test_interval_is_that_of_the_whole_measure_on_sentences_drawn_anew(name, ans
     hypotheses, references = answers
     generator = np.random.default_rng(SEED)
     samples = [generator.choice(len(hypotheses), len(hypotheses)) for _ in range(NUM_SAMPLES)]
-    wanted = interval_of(
+    wanted = percentile_interval(
         [
             METRICS[name](
                 [hypotheses[row] for row in rows], [references[row] for row in rows]
@@ -69,11 +69,11 @@ def test_every_metric_refuses_negative_resamples(name, answers):
 
 
 def test_every_sample_is_as_large_as_the_test_set():
-    assert [drawn.sum() for drawn in draws(7, 5)] == [7] * 5
+    assert [drawn.sum() for drawn in resamples(7, 5)] == [7] * 5
 
 
 def test_interval_leaves_out_one_fortieth_at_each_end():
-    assert interval_of(range(80)) == (2, 77)
+    assert percentile_interval(range(80)) == (2, 77)
 
 
 def test_interval_of_a_share_is_that_of_the_binomial():

@@ -3,6 +3,7 @@ import dataclasses
 import pytest
 
 from regard.core.errors import ConfigError
+from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import (
     DECODERS,
@@ -25,12 +26,10 @@ from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig
 
 SIZES = {"embedding_dim": 4, "dim": 4}
-SOURCE_SIZES = {
-    "text": 9,
-    "images": (3, 8, 8),
-    "text with an image": (9, (3, 8, 8)),
-    "sound": (5,),
-    "videos": (2, 3, 8, 8),
+TEXT, IMAGE = TextSpec(9), ImageSpec(3, 8, 8)
+SPECS = {
+    type(spec): spec
+    for spec in (TEXT, IMAGE, TextImageSpec(TEXT, IMAGE), AudioSpec(5), VideoSpec(2, IMAGE))
 }
 READERS = [settings for fitting in FITTING.values() for settings in fitting]
 """All but the encoder around another."""
@@ -42,19 +41,19 @@ def square(settings):
     return settings(**{name: size for name, size in SIZES.items() if name in names})
 
 
-def build_tied(ties, decoder=None, *, encoder=None, source_size=9):
+def build_tied(ties, decoder=None, *, encoder=None, source=TEXT):
     config = ModelConfig(
         encoder=encoder or RnnEncoderConfig(**SIZES),
         decoder=decoder or SutskeverDecoderConfig(**SIZES),
         ties=ties,
     )
-    return build_model(config, source_size=source_size, target_vocab_size=9)
+    return build_model(config, source=source, target_vocab_size=9)
 
 
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
     given = next(what for what, fitting in FITTING.items() if settings in fitting)
-    model = build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
+    model = build_tied("none", encoder=square(settings), source=SPECS[given])
     assert type(model.encoder) is ENCODERS[settings]
 
 
@@ -65,7 +64,7 @@ def test_settings_choose_the_decoder(settings):
 
 
 def test_vocabularies_set_the_sizes():
-    model = build_tied("none", source_size=13)
+    model = build_tied("none", source=TextSpec(13))
     assert model.encoder.embedding.num_embeddings == 13
     assert model.decoder.output.out_features == 9
 
@@ -74,7 +73,7 @@ def test_weights_start_by_the_settings():
     config = ModelConfig(
         encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
     )
-    model = build_model(config, source_size=9, target_vocab_size=9)
+    model = build_model(config, source=TEXT, target_vocab_size=9)
     assert model.decoder.output.weight.abs().max() <= 0.001
 
 
@@ -114,7 +113,7 @@ def test_output_of_another_width_cannot_be_tied(settings):
 
 
 @pytest.mark.parametrize(
-    ("decoder", "source_size", "shapes"),
+    ("decoder", "vocab_size", "shapes"),
     [
         (SutskeverDecoderConfig(**SIZES), 7, r"\(7, 4\) and \(9, 4\)"),
         (BahdanauDecoderConfig(embedding_dim=5, dim=4), 9, r"\(9, 4\) and \(9, 5\)"),
@@ -122,14 +121,14 @@ def test_output_of_another_width_cannot_be_tied(settings):
     ],
     ids=["vocabulary", "width", "transformer"],
 )
-def test_embeddings_of_other_shapes_cannot_be_tied(decoder, source_size, shapes):
+def test_embeddings_of_other_shapes_cannot_be_tied(decoder, vocab_size, shapes):
     with pytest.raises(
         ConfigError,
         match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
         rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
         r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
     ):
-        build_tied("all", decoder, source_size=source_size)
+        build_tied("all", decoder, source=TextSpec(vocab_size))
 
 
 def test_dot_score_over_a_wider_memory_is_an_error_for_people():
@@ -138,36 +137,36 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
         decoder=LuongDecoderConfig(score="dot", **SIZES),
     )
     with pytest.raises(ConfigError, match="they are 4 and 8 wide"):
-        build_model(config, source_size=9, target_vocab_size=9)
+        build_model(config, source=TEXT, target_vocab_size=9)
 
 
 @pytest.mark.parametrize(
     "settings", [*IMAGE_ENCODERS, *SOUND_ENCODERS], ids=lambda settings: settings.kind
 )
 def test_images_and_sound_have_no_embeddings_to_share(settings):
-    size = SOURCE_SIZES["images" if settings in IMAGE_ENCODERS else "sound"]
+    spec = SPECS[ImageSpec if settings in IMAGE_ENCODERS else AudioSpec]
     with pytest.raises(
         ConfigError,
         match=r"^`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
         r"share\. Set `ties` to 'output'\.$",
     ):
-        build_tied("all", encoder=square(settings), source_size=size)
+        build_tied("all", encoder=square(settings), source=spec)
 
 
-@pytest.mark.parametrize("given", FITTING)
+@pytest.mark.parametrize("given", FITTING, ids=lambda spec: spec.__name__)
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
 def test_encoder_must_read_what_the_source_is(settings, given):
     reads = next(what for what, fitting in FITTING.items() if settings in fitting)
     if reads == given:
-        build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
+        build_tied("none", encoder=square(settings), source=SPECS[given])
         return
     fitting = ", ".join(f"'{kind.kind}'" for kind in FITTING[given])
     with pytest.raises(
         ConfigError,
-        match=rf"^`encoder.kind` '{settings.kind}' reads {reads}, but the source is {given}\. Set "
-        rf"it to one of {fitting}\.$",
+        match=rf"^`encoder.kind` '{settings.kind}' reads {reads.plural}, but the source is "
+        rf"{given.plural}\. Set it to one of {fitting}\.$",
     ):
-        build_tied("none", encoder=square(settings), source_size=SOURCE_SIZES[given])
+        build_tied("none", encoder=square(settings), source=SPECS[given])
 
 
 def test_one_code_cannot_say_many_tokens():
@@ -181,7 +180,7 @@ def test_one_code_cannot_say_many_tokens():
 
 def test_a_code_for_each_state_can_say_tokens():
     config = ModelConfig(encoder=BottleneckEncoderConfig(of="states"), ctc=CtcHeadConfig())
-    assert build_model(config, source_size=9, target_vocab_size=9).ctc is not None
+    assert build_model(config, source=TEXT, target_vocab_size=9).ctc is not None
 
 
 @pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)

@@ -6,6 +6,7 @@ import torch
 from regard.attention.recording import record
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import RnnEncoderConfig, TransformerEncoderConfig
 from regard.models.heads.pooling import POOLINGS
@@ -74,12 +75,16 @@ def test_alignment_is_the_comparison_of_the_paper():
 
 def test_a_text_that_stands_alone_can_be_classified():
     config = ClassifierConfig(encoder=ENCODER, pooling="aligned")
-    logits = Classifier(config, 9, 3)(torch.tensor([[2, 7, END]]), torch.ones(1, 3).bool())
+    logits = Classifier(config, TextSpec(9), 3)(
+        torch.tensor([[2, 7, END]]), torch.ones(1, 3).bool()
+    )
     assert logits.isfinite().all()
 
 
 def test_attention_pooling_can_be_recorded():
-    model = Classifier(ClassifierConfig(encoder=ENCODER, pooling="attention"), 9, 3).eval()
+    model = Classifier(
+        ClassifierConfig(encoder=ENCODER, pooling="attention"), TextSpec(9), 3
+    ).eval()
     mask = torch.tensor([[True, True, True], [True, False, False]])
     with record(model) as maps:
         model(torch.ones(2, 3, dtype=torch.long), mask)
@@ -94,7 +99,7 @@ def test_every_parameter_learns(pooling, has_hidden, tiny_token_encoders, senten
     for encoder in tiny_token_encoders.values():
         config = ClassifierConfig(encoder=encoder, pooling=pooling, has_hidden=has_hidden)
         torch.manual_seed(0)
-        model = Classifier(config, 11, 3)
+        model = Classifier(config, TextSpec(11), 3)
         source = sentences.source.clone()
         source[:, 1] = END  # two texts, for what compares them
         logits = model(source, sentences.mask)
@@ -139,7 +144,7 @@ def test_images_are_classified_and_every_parameter_learns(
     for encoder in tiny_image_encoders.values():
         torch.manual_seed(0)
         config = ClassifierConfig(encoder=encoder, pooling=pooling, dropout=0.0)
-        model = Classifier(config, image_shape, 3)
+        model = Classifier(config, ImageSpec(*image_shape), 3)
         logits = model(images.source, images.mask)
         assert logits.shape == (3, 3)
         torch.nn.functional.cross_entropy(logits, torch.tensor([0, 2, 1])).backward()

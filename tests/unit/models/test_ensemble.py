@@ -5,6 +5,7 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import TransformerDecoderConfig
 from regard.models.ensemble import Ensemble
@@ -137,6 +138,6 @@ def test_no_models_are_refused():
 
 def test_models_with_other_vocabularies_are_refused(tiny_configs, members):
     config = tiny_configs[KINDS[0]]
-    other = build_model(config, source_size=11, target_vocab_size=12)
+    other = build_model(config, source=TextSpec(11), target_vocab_size=12)
     with pytest.raises(ConfigError, match=r"are 2, with vocabularies of \[11, 12\] tokens\.$"):
         Ensemble([members[0], other])

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, VideoSpec
 from regard.models.bottlenecks import VariationalBottleneckConfig
 from regard.models.encoders import BottleneckEncoderConfig, VideoEncoderConfig
 from regard.models.generators import AttentionGeneratorConfig, ConvolutionGeneratorConfig
@@ -22,7 +23,7 @@ GENERATORS = {
 def build(encoder, generator, size, **settings):
     torch.manual_seed(0)
     config = ImageToImageConfig(encoder=encoder, generator=GENERATORS[generator], **settings)
-    model = ImageToImage(config, size, TARGET)
+    model = ImageToImage(config, size, ImageSpec(*TARGET))
     with torch.no_grad():
         for parameter in model.generator.parameters():
             if not parameter.any():
@@ -36,7 +37,7 @@ def test_every_encoder_of_images_draws_batched_as_alone(
 ):
     values, base = torch.randn(3, *image_shape), torch.rand(3, *TARGET)
     for encoder in tiny_image_encoders.values():
-        model = build(encoder, generator, image_shape)
+        model = build(encoder, generator, ImageSpec(*image_shape))
         together = model(values, MASK, base)
         assert together.images.shape == (3, *TARGET) and together.losses == {}
         for row in range(3):
@@ -50,7 +51,7 @@ def test_videos_are_drawn_from(generator, tiny_image_encoders, image_shape):
     encoder = VideoEncoderConfig(
         image=tiny_image_encoders["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
     )
-    model = build(encoder, generator, (4, *image_shape))
+    model = build(encoder, generator, VideoSpec(4, ImageSpec(*image_shape)))
     videos = torch.randn(3, 4, *image_shape)
     found = model(videos, MASK, torch.zeros(3, *TARGET)).images
     assert found.shape == (3, *TARGET)
@@ -66,7 +67,7 @@ def test_codes_tell_all_that_is_drawn_and_what_they_cost(of, tiny_image_encoders
         bottleneck=VariationalBottleneckConfig(dim=2),
         of=of,
     )
-    model = build(encoder, "convolution", image_shape)
+    model = build(encoder, "convolution", ImageSpec(*image_shape))
     values = torch.randn(3, *image_shape)
     found = model(values, MASK, torch.zeros(3, *TARGET))
     assert found.losses["kl"].shape == (3,)
@@ -79,8 +80,8 @@ def test_codes_tell_all_that_is_drawn_and_what_they_cost(of, tiny_image_encoders
 def test_residual_adds_the_source_to_what_is_drawn(tiny_image_encoders, image_shape):
     encoder = tiny_image_encoders["resnet-small"]
     values, base = torch.randn(3, *image_shape), torch.rand(3, *TARGET)
-    plain = build(encoder, "convolution", image_shape)
-    residual = build(encoder, "convolution", image_shape, is_residual=True)
+    plain = build(encoder, "convolution", ImageSpec(*image_shape))
+    residual = build(encoder, "convolution", ImageSpec(*image_shape), is_residual=True)
     torch.testing.assert_close(
         residual(values, MASK, base).images, base + plain(values, MASK, base).images
     )
@@ -88,7 +89,9 @@ def test_residual_adds_the_source_to_what_is_drawn(tiny_image_encoders, image_sh
 
 def test_building_leaves_the_batch_norms_untouched(tiny_image_encoders, image_shape):
     encoder = tiny_image_encoders["resnet-small"]
-    model = ImageToImage(ImageToImageConfig(encoder=encoder), image_shape, TARGET)
+    model = ImageToImage(
+        ImageToImageConfig(encoder=encoder), ImageSpec(*image_shape), ImageSpec(*TARGET)
+    )
     assert model.training
     counts = [value for name, value in model.named_buffers() if name.endswith("tracked")]
     assert counts and not any(counts)

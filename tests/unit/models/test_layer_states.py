@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, TextSpec
 from regard.models.encoders import (
     BottleneckEncoderConfig,
     ResnetEncoderConfig,
@@ -26,11 +27,13 @@ KINDS = ("vanilla-both", "gru-one", "lstm-both", "convolution", "transformer", "
 @pytest.fixture(params=KINDS)
 def encoder(request, tiny_token_encoders):
     torch.manual_seed(3)
-    return build_encoder(tiny_token_encoders[request.param], VOCAB_SIZE).eval()
+    return build_encoder(tiny_token_encoders[request.param], TextSpec(VOCAB_SIZE)).eval()
 
 
 def test_every_kind_whose_layers_are_told_apart_is_tested(tiny_token_encoders):
-    tested = {type(build_encoder(tiny_token_encoders[kind], VOCAB_SIZE)) for kind in KINDS}
+    tested = {
+        type(build_encoder(tiny_token_encoders[kind], TextSpec(VOCAB_SIZE))) for kind in KINDS
+    }
     assert tested == set(LAYERS)
 
 
@@ -61,7 +64,7 @@ def test_looking_at_layers_leaves_chance_and_the_encoder_as_they_were(encoder, s
 
 def test_layers_of_a_reversed_source_stand_in_its_own_order(sentences):
     config = RnnEncoderConfig(embedding_dim=4, dim=3, num_layers=2, is_reversed=True)
-    encoder = build_encoder(config, VOCAB_SIZE).eval()
+    encoder = build_encoder(config, TextSpec(VOCAB_SIZE)).eval()
     first, *_, last = layer_states(encoder, sentences.source, sentences.mask)
     real = sentences.mask
     torch.testing.assert_close(first[real], encoder.embedding(sentences.source)[real])
@@ -73,8 +76,8 @@ def test_layers_come_before_neighbours_share_a_state(sentences):
         dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     )
     torch.manual_seed(1)
-    whole = build_encoder(config, VOCAB_SIZE).eval()
-    pooled = build_encoder(replace(config, pooling=2), VOCAB_SIZE).eval()
+    whole = build_encoder(config, TextSpec(VOCAB_SIZE)).eval()
+    pooled = build_encoder(replace(config, pooling=2), TextSpec(VOCAB_SIZE)).eval()
     pooled.load_state_dict(whole.state_dict())
     found = layer_states(pooled, sentences.source, sentences.mask)
     torch.testing.assert_close(found[-1], whole(sentences.source, sentences.mask).states)
@@ -82,7 +85,7 @@ def test_layers_come_before_neighbours_share_a_state(sentences):
 
 def test_layers_come_before_the_bottleneck(sentences):
     config = BottleneckEncoderConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=3, num_layers=2))
-    narrow = build_encoder(config, VOCAB_SIZE).eval()
+    narrow = build_encoder(config, TextSpec(VOCAB_SIZE)).eval()
     found = layer_states(narrow, sentences.source, sentences.mask)
     expected = layer_states(narrow.encoder, sentences.source, sentences.mask)
     torch.testing.assert_close(found, expected)
@@ -90,13 +93,13 @@ def test_layers_come_before_the_bottleneck(sentences):
 
 def test_bottleneck_after_an_encoder_without_known_layers_is_refused(images, image_shape):
     config = BottleneckEncoderConfig(encoder=ResnetEncoderConfig(widths=[4], blocks=[1]))
-    encoder = build_encoder(config, image_shape).eval()
+    encoder = build_encoder(config, ImageSpec(*image_shape)).eval()
     with pytest.raises(ConfigError, match="this run has the encoder ResnetEncoder"):
         layer_states(encoder, images.source, images.mask)
 
 
 def test_encoder_without_known_layers_is_refused(tiny_image_encoders, image_shape, images):
-    encoder = build_encoder(tiny_image_encoders["resnet-small"], image_shape).eval()
+    encoder = build_encoder(tiny_image_encoders["resnet-small"], ImageSpec(*image_shape)).eval()
     with pytest.raises(ConfigError, match="Single layers can be looked at in encoders of text"):
         layer_states(encoder, images.source, images.mask)
 

@@ -51,5 +51,5 @@ def test_svg_file_holds_the_drawing(tmp_path):
 
 
 def test_unknown_ending_names_both(tmp_path):
-    with pytest.raises(ConfigError, match=r"must end in .png or .svg, but is '.*bars.pdf'"):
+    with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*bars.pdf'"):
         save(tmp_path / "bars.pdf", bars({"a": 1.0}))

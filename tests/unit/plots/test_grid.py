@@ -10,8 +10,8 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.plots.figure import to_svg
-from regard.plots.grid import RIGHT, WRONG, Box, Tile, contact_sheet, save, sheet
+from regard.plots.figure import save, to_svg
+from regard.plots.grid import RIGHT, WRONG, Box, Tile, contact_sheet, sheet
 
 SPACE = "{http://www.w3.org/2000/svg}"
 LINK = "{http://www.w3.org/1999/xlink}href"

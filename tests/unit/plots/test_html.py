@@ -4,7 +4,7 @@ import pytest
 
 from regard.plots.heatmap import svg
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.plots.labels import Markup
+from regard.plots.inputs import Markup
 
 HOSTILE = "<script>alert(1)</script>\"'&"
 

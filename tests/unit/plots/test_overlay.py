@@ -4,8 +4,8 @@ from matplotlib import colormaps
 from PIL import Image, ImageDraw
 
 from regard.core.errors import ConfigError, DataError
+from regard.plots.inputs import KEPT, fit
 from regard.plots.overlay import CLASSES, LOOKS, areas, film, overlay, segmentation, strip
-from regard.plots.pixels import KEPT, fit
 
 WHITE = np.full((60, 80, 3), 255, np.uint8)
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from regard.core.specs import TextSpec
 from regard.data.example import Example
 from regard.models.build import build_model
 from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose
@@ -82,7 +83,7 @@ def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
     choice = choose_for(["hello", "world"], device)
     recipe = load_recipe(choice.recipe, defaults=choice.settings)
     with torch.device("meta"):
-        model = build_model(recipe.model, source_size=20, target_vocab_size=30)
+        model = build_model(recipe.model, source=TextSpec(20), target_vocab_size=30)
     assert model.decoder.output.out_features == 30
 
 

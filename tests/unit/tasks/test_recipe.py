@@ -6,6 +6,7 @@ import torch
 
 from regard.core.config import explain
 from regard.core.errors import ConfigError
+from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.encoders import (
@@ -39,24 +40,24 @@ from regard.tasks.table import TASKS
 PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 
 
-SHAPE = (3, 96, 96)
+IMAGE = ImageSpec(3, 96, 96)
 
 
-def source_size(encoder):
+def source_spec(encoder):
     """What an encoder of these settings is built for."""
     if isinstance(encoder, BottleneckEncoderConfig):
-        return source_size(encoder.encoder)
+        return source_spec(encoder.encoder)
     if type(encoder) in JOINED_ENCODERS:
-        return 50, SHAPE
+        return TextImageSpec(TextSpec(50), IMAGE)
     if type(encoder) in SOUND_ENCODERS:
-        return (40,)
+        return AudioSpec(40)
     if type(encoder) in VIDEO_ENCODERS:
-        return (4, *SHAPE)
-    return SHAPE if type(encoder) in IMAGE_ENCODERS else 50
+        return VideoSpec(4, IMAGE)
+    return IMAGE if type(encoder) in IMAGE_ENCODERS else TextSpec(50)
 
 
 def build_pair_model(config):
-    return build_model(config, source_size=source_size(config.encoder), target_vocab_size=50)
+    return build_model(config, source=source_spec(config.encoder), target_vocab_size=50)
 
 
 BUILDERS = {
@@ -65,10 +66,12 @@ BUILDERS = {
     AutoencodingRecipe: build_pair_model,
     LanguageRecipe: lambda config: build_language_model(config, vocab_size=50),
     MaskedRecipe: lambda config: MaskedModel(config, 50),
-    ClassificationRecipe: lambda config: Classifier(config, source_size(config.encoder), 3),
-    SegmentationRecipe: lambda config: PatchLabeller(config, (3, 64, 64), 6),
-    GroundingRecipe: lambda config: Grounder(config, (50, (3, 64, 64))),
-    ImageToImageRecipe: lambda config: ImageToImage(config, source_size(config.encoder), SHAPE),
+    ClassificationRecipe: lambda config: Classifier(config, source_spec(config.encoder), 3),
+    SegmentationRecipe: lambda config: PatchLabeller(config, ImageSpec(3, 64, 64), 6),
+    GroundingRecipe: lambda config: Grounder(
+        config, TextImageSpec(TextSpec(50), ImageSpec(3, 64, 64))
+    ),
+    ImageToImageRecipe: lambda config: ImageToImage(config, source_spec(config.encoder), IMAGE),
 }
 
 

@@ -55,7 +55,7 @@ def test_eyes_take_weights_along_and_leave_the_size_of_images_behind(shapes, sce
     start = classifier("he2016", shapes, *RESNET)
     begun = begin(start, scenes)
     assert isinstance(begun.source, ImageField)
-    assert begun.source.size == (3, 32, 32)
+    assert begun.source.spec.shape == (3, 32, 32)
     assert begun.source.config == begun.recipe.data.source
     assert (begun.source.mean, begun.source.std) == (start.source.mean, start.source.std)
     weights = start.model.encoder.state_dict()
@@ -96,7 +96,7 @@ def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scen
     weights = start.model.encoder.encoder.state_dict()
     for name, tensor in begun.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
-    assert (begun.source.mean, begun.source.size) == (start.source.mean, (3, 32, 32))
+    assert (begun.source.mean, begun.source.spec.shape) == (start.source.mean, (3, 32, 32))
 
 
 JOINED = (

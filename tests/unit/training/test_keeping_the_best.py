@@ -39,7 +39,7 @@ def test_validation_sees_evaluation_mode_without_gradients(tmp_path):
         seen.append((bench.model.training, torch.is_grad_enabled()))
         return Validation(0.0)
 
-    bench.trainer._measure = validate
+    bench.trainer._validation = validate
     bench.run()
     assert seen == [(False, False)]
 
@@ -49,7 +49,7 @@ def test_validating_more_often_does_not_change_training(tmp_path):
     often = Bench(tmp_path / "a", replace(config, validate_every=1), model=build_model(0.5))
     rarely = Bench(tmp_path / "b", config, model=build_model(0.5))
     for bench in (often, rarely):
-        bench.trainer._measure = lambda: Validation(torch.rand(1).item())
+        bench.trainer._validation = lambda: Validation(torch.rand(1).item())
         torch.manual_seed(1)
         bench.run()
     assert_same_weights(often.present_weights(), rarely.present_weights())

@@ -26,7 +26,7 @@ def careful_bench(run, before_loss=None):
     """Everything that has a memory: dropout, Adam, a plateau after step 8, log lines, the best."""
     bench = Bench(run, CAREFUL, model=build_model(0.3), before_loss=before_loss)
     trainer = bench.trainer
-    trainer._measure = lambda: Validation(-abs(trainer.progress.step - 8.0))
+    trainer._validation = lambda: Validation(-abs(trainer.progress.step - 8.0))
     torch.manual_seed(1)
     return bench
 
@@ -92,7 +92,7 @@ def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
         raise KeyboardInterrupt
 
     first = Bench(tmp_path, SHORT)
-    first.trainer._measure = refuse
+    first.trainer._validation = refuse
     first.run()
     second = Bench(tmp_path, SHORT)
     second.trainer.resume()

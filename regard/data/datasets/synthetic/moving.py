@@ -1,8 +1,8 @@
-"""Shapes that move, drawn on the spot: videos of which all is known.
+"""Rendered videos of moving shapes, of which all is known.
 
 One coloured shape sets out to the left, the right, up or down, slowly or quickly. It may bounce off
-the edge, hit another shape, which then moves on in its place, or pass by another. A video hangs on
-its seed and its number alone; its reference is `moving/SEED/NUMBER`.
+the edge, hit another shape, which then moves on in its place, or pass by another. A video depends
+on its seed and its number alone; its reference is `moving/SEED/NUMBER`.
 """
 
 import re
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.scenes import NUM_TRAIN, fill_parts, parse_argument
-from regard.data.datasets.synthetic.scenes.drawing import draw_scene
+from regard.data.datasets.loading import parse_argument
+from regard.data.datasets.synthetic.scenes import NUM_TRAIN, split_samples
+from regard.data.datasets.synthetic.scenes.rendering import render_scene
 from regard.data.datasets.synthetic.scenes.things import (
     COLOURS,
     GAP,
@@ -84,10 +85,8 @@ class Motion:
     def at(self, time: float) -> Scene:
         """Return what is to be seen at a time from 0 to 1."""
         before, after = min(time, self.turn), max(0.0, time - self.turn)
-        if self.event == "bounce":
-            things = [self._moved(self.mover, before - after)]
-        else:
-            things = [self._moved(self.mover, before)]
+        is_back = self.event == "bounce"
+        things = [self._moved(self.mover, before - after if is_back else before)]
         if self.other is not None:
             things.append(self._moved(self.other, after))
         return Scene(self.seed, self.number, tuple((thing,) for thing in things), self.background)
@@ -119,10 +118,10 @@ def motion(seed: int, number: int) -> Motion:
     looks = [(shape, colour) for shape in SHAPES for colour in COLOURS]
     radii = [random.uniform(*RADII) for _ in range(2)]
     turn = random.uniform(0.4, 0.6) if event in ("bounce", "hit") else 1.0
-    places = _lay_out(random, event, moved=(distance, turn), radii=radii)
+    starts = _lay_out(random, event, moved=(distance, turn), radii=radii)
     things = [
-        _put(look, radius, place=place, direction=direction)
-        for look, radius, place in zip(random.sample(looks, 2), radii, places, strict=False)
+        _put(look, radius, start=start, direction=direction)
+        for look, radius, start in zip(random.sample(looks, 2), radii, starts, strict=False)
     ]
     level = random.choice((random.randint(20, 60), random.randint(205, 245)))
     return Motion(
@@ -139,8 +138,8 @@ def motion(seed: int, number: int) -> Motion:
     )
 
 
-def draw_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.uint8]:
-    """Draw a video, evenly from its beginning to its end: (F, Y, X, 3).
+def render_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.uint8]:
+    """Render a video, evenly from its beginning to its end: (F, Y, X, 3).
 
     Args:
         found: What happens.
@@ -148,7 +147,7 @@ def draw_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.uint
         size: Width and height of each, in pixels.
     """
     times = np.linspace(0.0, 1.0, num_frames).tolist()
-    return np.stack([draw_scene(found.at(time), size=size) for time in times])
+    return np.stack([render_scene(found.at(time), size=size) for time in times])
 
 
 def load_moving(argument: str, seed: int) -> Splits:
@@ -165,10 +164,10 @@ def load_moving(argument: str, seed: int) -> Splits:
         target = found.direction if kind else found.caption
         return [Example(f"moving/{found.seed}/{found.number}", target, tags=found.tags)]
 
-    drawn = (motion(seed, number) for number in count())
+    samples = (motion(seed, number) for number in count())
     note = f"moving shapes of seed {seed}, no caption is shared"
-    return fill_parts(
-        drawn, write, num_train or NUM_TRAIN, key=lambda found: found.caption, note=note
+    return split_samples(
+        samples, write, num_train or NUM_TRAIN, key=lambda found: found.caption, note=note
     )
 
 
@@ -199,10 +198,10 @@ def _lay_out(
 
 
 def _put(
-    look: tuple[str, str], radius: float, *, place: tuple[float, float], direction: str
+    look: tuple[str, str], radius: float, *, start: tuple[float, float], direction: str
 ) -> Thing:
-    """Turn a place along a direction into one on the canvas."""
-    along, aside = place
+    """Turn a position along a direction into one on the canvas."""
+    along, aside = start
     across, down = DIRECTIONS[direction]
     if across + down < 0:
         along = 1 - along

@@ -1,6 +1,6 @@
-"""Strings of tones, made on the spot: recordings that need no download.
+"""Synthetic strings of tones: recordings that need no download.
 
-A recording hangs on its seed and its number alone; its reference is `tones/SEED/NUMBER`, and that
+A recording depends on its seed and its number alone; its reference is `tones/SEED/NUMBER`, and that
 of a single tone `tone/SEED/NUMBER`. It belongs to the training, the validation or the test part by
 its words, so that no seed and no size ever moves it; a single tone by its number.
 """
@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.data.audio.wav import Sound
-from regard.data.datasets.loading import with_sizes
-from regard.data.datasets.synthetic.scenes import part_of
+from regard.data.datasets.loading import fill_parts, parse_argument, part_of, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits
 
@@ -34,14 +33,12 @@ NOISE = 0.003
 
 def play_tones(argument: str) -> Sound:
     """Play the string of tones `SEED/NUMBER`."""
-    generator, words = _words("tones", argument)
-    return _play(words, generator)
+    return _play(*_words("tones", argument))
 
 
 def play_tone(argument: str) -> Sound:
     """Play the single tone `SEED/NUMBER`."""
-    generator, words = _words("tone", argument)
-    return _play(words, generator)
+    return _play(*_words("tone", argument))
 
 
 def load_tones(argument: str, seed: int) -> Splits:
@@ -52,30 +49,24 @@ def load_tones(argument: str, seed: int) -> Splits:
             as in `500` or `single,500`.
         seed: Other tones.
     """
-    found = re.fullmatch(r"(single)?,?([1-9]\d{0,6})?", argument, re.ASCII)
-    if found is None or argument in (",", "single,") or argument.startswith(","):
-        raise DataError(
-            "What follows 'tones:' must be 'single', a number of training examples, or both, as in "
-            f"'tones:single,500', but is '{argument}'."
-        )
-    kind = "tone" if found[1] else "tones"
-    wanted = {"train": int(found[2] or NUM_TRAIN), "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-    parts: dict[str, list[Example]] = {part: [] for part in wanted}
-    for number in count():
-        if all(len(parts[part]) == num for part, num in wanted.items()):
-            break
-        _, words = _words(kind, f"{seed}/{number}")
-        text, reference = " ".join(words), f"{kind}/{seed}/{number}"
-        part = part_of(reference if found[1] else text)
-        if len(parts[part]) < wanted[part]:
-            parts[part].append(Example(reference, text, tags=(f"{len(words)} tones",)))
-    shared = "recording" if found[1] else "string"
-    sides = parts["train"], parts["valid"], parts["test"]
-    return with_sizes(sides, f"tones of seed {seed}, no {shared} is shared")
+    single, num_train = parse_argument(argument, "tones", ("", "single"))
+    kind, shared = ("tone", "recording") if single else ("tones", "string")
+    references = (f"{seed}/{number}" for number in count())
+
+    def write(reference: str) -> list[Example]:
+        _, words = _words(kind, reference)
+        return [Example(f"{kind}/{reference}", " ".join(words), tags=(f"{len(words)} tones",))]
+
+    def part(reference: str) -> str:
+        return part_of(f"{kind}/{reference}" if single else " ".join(_words(kind, reference)[1]))
+
+    wanted = {"train": num_train or NUM_TRAIN, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
+    parts = fill_parts(references, write, wanted, part=part)
+    return with_sizes(parts, f"tones of seed {seed}, no {shared} is shared")
 
 
 def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
-    """Return the words of a recording, and the chance that goes on to play them."""
+    """Return the words of a recording, and the generator that goes on to play them."""
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", argument, re.ASCII)
     if found is None:
         raise DataError(
@@ -88,7 +79,7 @@ def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
     return generator, [names[row] for row in chosen]
 
 
-def _play(words: list[str], generator: np.random.Generator) -> Sound:
+def _play(generator: np.random.Generator, words: list[str]) -> Sound:
     """Play words one after the other, a pause before, between and after them."""
     parts = [_pause(generator, most=0.6)]
     for word in words:

@@ -5,15 +5,17 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio.field import AudioConfig, AudioField, keep_audible
+from regard.core.specs import AudioSpec
+from regard.data.audio.field import AudioConfig, AudioField
 from regard.data.audio.specaugment import SpecAugmentConfig
+from regard.data.decoding import keep_readable
 from regard.data.example import Example
 
 TONES = [f"tone/0/{number}" for number in range(12)]
 
 
 def field_of(**settings):
-    return AudioField.learn(AudioConfig(num_mels=10, **settings), TONES)
+    return AudioField.fit(AudioConfig(num_mels=10, **settings), TONES)
 
 
 @pytest.fixture
@@ -37,7 +39,7 @@ def put(tmp_path):
 def test_items_are_frames_and_each_counts():
     field = field_of()
     items = field.read_all([*TONES, TONES[0]])
-    assert field.size == (10,)
+    assert field.spec == AudioSpec(10)
     assert all(item.dtype == np.float32 and item.shape == (len(item), 10) for item in items)
     assert len({len(item) for item in items}) > 3
     assert np.shares_memory(items[0], items[-1])
@@ -79,7 +81,7 @@ def test_only_training_hides():
 def test_saved_field_is_the_same(tmp_path):
     field = field_of(augmentation=SpecAugmentConfig(time_masks=2))
     field.save(tmp_path, "source")
-    loaded = AudioField.load(tmp_path / "source.audio.json")
+    loaded = AudioField.load(tmp_path)
     assert (loaded.config, loaded.mean, loaded.std) == (field.config, field.mean, field.std)
 
 
@@ -97,7 +99,7 @@ def test_what_never_changes_is_standardised_without_nan(put, tmp_path):
         file.setframerate(8000)
         # Every frame begins at the same place of the hum, and the last one is full.
         file.writeframes(np.tile([3000] * 4 + [-3000] * 4, 255).astype("<i2").tobytes())
-    field = AudioField.learn(AudioConfig(), [path])
+    field = AudioField.fit(AudioConfig(), [path])
     values, _ = field.stack(field.read_all([path]))
     assert torch.isfinite(field.finish(values, is_training=True)).all()
     assert set(field.std) == {0.1}
@@ -111,20 +113,23 @@ def test_bad_recording_is_named(put, tmp_path):
     with pytest.raises(DataError, match=r"a.wav holds no sound but silence. Record it again"):
         field_of().read_all([put("a.wav", loudest=1)])
     with pytest.raises(DataError, match="There is no recording to learn from"):
-        AudioField.learn(AudioConfig(), [])
+        AudioField.fit(AudioConfig(), [])
 
 
 def test_examples_with_bad_recordings_are_dropped_and_counted_in_one_line(put, tmp_path, caplog):
     (tmp_path / "bad.wav").write_bytes(b"RIFF")
     names = [put("a.wav"), str(tmp_path / "bad.wav"), put("long.wav", 16_001), TONES[0]]
     examples = [Example(name, "x") for name in names]
-    assert keep_audible(examples, AudioConfig(max_seconds=2)) == [examples[0], examples[-1]]
+    assert keep_readable(examples, AudioConfig(max_seconds=2).decoder) == [
+        examples[0],
+        examples[-1],
+    ]
     (record,) = caplog.records
     assert "skipped 2 of 4 examples whose recording cannot be read (first: " in record.message
     with pytest.raises(
         DataError, match=r"No recording can be read. First: .*bad.wav is not a WAVE"
     ):
-        keep_audible(examples[1:2], AudioConfig())
+        keep_readable(examples[1:2], AudioConfig().decoder)
 
 
 def test_many_files_are_read_once_and_again_when_they_change(put, tmp_path, monkeypatch):
@@ -134,7 +139,7 @@ def test_many_files_are_read_once_and_again_when_they_change(put, tmp_path, monk
     field = field_of()
     first = field.read_all(paths)
     examples = [Example(path) for path in (*paths, str(tmp_path / "bad.wav"))]
-    assert len(keep_audible(examples, field.config)) == 70
+    assert len(keep_readable(examples, field.config.decoder)) == 70
 
     def refuse(*args, **settings):
         raise AssertionError("read again")
@@ -144,7 +149,7 @@ def test_many_files_are_read_once_and_again_when_they_change(put, tmp_path, monk
         again = field.read_all(paths)
         assert all(np.array_equal(*pair) for pair in zip(first, again, strict=True))
         with pytest.raises(AssertionError, match="read again"):
-            AudioField.learn(AudioConfig(num_mels=11), paths)
+            AudioField.fit(AudioConfig(num_mels=11), paths)
     put("3.wav", 900)
     assert len(field.read_all(paths)[3]) > len(first[3])
 

@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.audio.specaugment import SpecAugmentConfig, hide
+from regard.data.audio.specaugment import SpecAugmentConfig, mask_parts
 
 
 def hidden(config, num_frames=(30, 12), size=30, seed=0):
     torch.manual_seed(seed)
     frames = torch.ones(len(num_frames), size, 10)
-    return hide(frames, torch.tensor(num_frames), config) == 0
+    return mask_parts(frames, torch.tensor(num_frames), config) == 0
 
 
 def run_lengths(row):

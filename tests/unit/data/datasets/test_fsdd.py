@@ -9,7 +9,7 @@ from regard.core.errors import DataError
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.fsdd import PARTS, WORDS, _draw, play_digits
+from regard.data.datasets.fsdd import PARTS, WORDS, _sample, play_digits
 
 SPEAKERS = ("ann", "bob", "eve")
 
@@ -34,7 +34,7 @@ def fsdd(tmp_path, monkeypatch):
 
 
 def takes_of(examples):
-    return [take for one in examples for take in _draw(one.source.removeprefix("fsdd/"))[1]]
+    return [take for one in examples for take in _sample(one.source.removeprefix("fsdd/"))[1]]
 
 
 def gaps(samples):

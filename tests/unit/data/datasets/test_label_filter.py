@@ -1,8 +1,7 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets.catalog import find_data
-from regard.data.datasets.label_filter import split_choice
+from regard.data.datasets.catalog import find_data, split_choice
 
 NAME = "shapes:200"
 

@@ -1,7 +1,6 @@
 import csv
 import re
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -145,7 +144,7 @@ def small_package(monkeypatch, tmp_path):
         rows.writerow(["text", "label", "source"])
         rows.writerow(["Good.<br /><br />Very\ngood.", "1", "imdb"])
         rows.writerow(["never seen", "0", "rotten_tomatoes"])
-    monkeypatch.setattr(labelled, "resources", SimpleNamespace(files=lambda _name: tmp_path))
+    monkeypatch.setattr(labelled, "find_package", lambda name, package: tmp_path)
 
 
 def test_only_the_imdb_part_is_read_and_without_markup(small_package):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets import multi30k_images as seen_translations
+from regard.data.datasets import text_pairs
 from regard.data.datasets.catalog import find_data
 
 DATA = os.environ.get("REGARD_DATA", "")
@@ -17,8 +17,8 @@ SIDES = {"train": 40, "val": 5, "test_2016_flickr": 5}
 def folder(tmp_path, monkeypatch):
     """Multi30k in small, each second sentence of which has a photo."""
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    monkeypatch.setattr(seen_translations, "NUM_VALID", 4)
-    monkeypatch.setattr(seen_translations, "NUM_TEST", 6)
+    monkeypatch.setattr(text_pairs, "NUM_VALID", 4)
+    monkeypatch.setattr(text_pairs, "NUM_TEST", 6)
     (tmp_path / "multi30k").mkdir()
     (tmp_path / "flickr8k").mkdir()
     (tmp_path / "flickr8k" / "images_96.zip").touch()
@@ -73,7 +73,7 @@ def test_an_unknown_argument_is_an_error():
 
 
 @pytest.mark.skipif(
-    not (Path(DATA) / "flickr8k" / seen_translations.OVERLAP).is_file(),
+    not (Path(DATA) / "flickr8k" / text_pairs.OVERLAP).is_file(),
     reason="REGARD_DATA has no flickr8k/multi30k_overlap.tsv",
 )
 def test_the_real_sides_are_large_enough_to_test_on():

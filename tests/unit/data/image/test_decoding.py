@@ -8,12 +8,14 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
+from regard.data import decoding
+from regard.data.decoding import keep_readable
 from regard.data.example import Example
-from regard.data.image import decoding
+from regard.data.image import decoding as rendering
 from regard.data.image import resize as framing
 from regard.data.image.builtin import PICTURES
-from regard.data.image.decoding import decode, read_many
-from regard.data.image.field import ImageConfig, ImageField, keep_readable
+from regard.data.image.decoding import image_decoder
+from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.io import open_image
 from regard.data.image.resize import Frame, read_files, to_pixels
 
@@ -22,7 +24,7 @@ FRAME = Frame(4, 1)
 
 @pytest.fixture(autouse=True)
 def _nothing_drawn():
-    decoding._draw.cache_clear()
+    rendering._render.cache_clear()
 
 
 @pytest.fixture
@@ -41,12 +43,20 @@ def count(monkeypatch):
     """How many files are read from now on."""
     read = []
 
-    def counted(references, frame):
+    def counted(references, *, frame):
         read.extend(references)
-        return read_files(references, frame)
+        return read_files(references, frame=frame)
 
-    monkeypatch.setattr(decoding, "read_files", counted)
+    monkeypatch.setattr(rendering, "read_files", counted)
     return read
+
+
+def decode(references, frame):
+    return decoding.decode(references, image_decoder(frame))
+
+
+def read_many(references, frame):
+    return decoding.read_many(references, image_decoder(frame))
 
 
 def alone(path, frame=FRAME):
@@ -55,7 +65,7 @@ def alone(path, frame=FRAME):
 
 def test_few_files_leave_nothing_in_the_cache(files, tmp_path):
     found = decode(files[:4], FRAME)
-    assert all((found.images[path][0] == alone(path)).all() for path in files[:4])
+    assert all((found.arrays[path][0] == alone(path)).all() for path in files[:4])
     assert not (tmp_path / "cache").exists()
 
 
@@ -63,21 +73,21 @@ def test_many_files_are_read_once_and_mapped_from_disk(files, count):
     first, second = decode(files, FRAME), decode(reversed(files * 2), FRAME)
     assert sorted(count) == files
     for path in files:
-        assert first.images[path].shape == (1, 1, 4, 4)
-        assert (first.images[path][0] == alone(path)).all()
-        assert (second.images[path] == first.images[path]).all()
-    array = second.images[files[0]].base
+        assert first.arrays[path].shape == (1, 1, 4, 4)
+        assert (first.arrays[path][0] == alone(path)).all()
+        assert (second.arrays[path] == first.arrays[path]).all()
+    array = second.arrays[files[0]].base
     assert isinstance(array.base, np.memmap) or isinstance(array, np.memmap)
-    assert all(np.shares_memory(array, image) for image in second.images.values())
+    assert all(np.shares_memory(array, image) for image in second.arrays.values())
 
 
 def test_part_of_what_was_read_is_found_and_of_more_only_the_rest_is_read(files, count, tmp_path):
     decode(files[:8], FRAME)
-    assert sorted(decode(files[1:7], FRAME).images) == files[1:7]
+    assert sorted(decode(files[1:7], FRAME).arrays) == files[1:7]
     assert sorted(count) == files[:8]
     found = decode(files, FRAME)
     assert sorted(count) == files
-    assert all((found.images[path][0] == alone(path)).all() for path in files)
+    assert all((found.arrays[path][0] == alone(path)).all() for path in files)
 
 
 def test_many_more_make_an_array_of_their_own(files, count, tmp_path):
@@ -85,7 +95,7 @@ def test_many_more_make_an_array_of_their_own(files, count, tmp_path):
     for _ in range(2):
         found = decode(files, FRAME)
     assert sorted(count) == files
-    assert all((found.images[path][0] == alone(path)).all() for path in files)
+    assert all((found.arrays[path][0] == alone(path)).all() for path in files)
     assert len([*(tmp_path / "cache").rglob("*.npy")]) == 2
 
 
@@ -96,13 +106,13 @@ def test_another_frame_is_read_anew(files, count, frame):
     decode(files, FRAME)
     found = decode(files, frame)
     assert len(count) == 20
-    assert (found.images[files[0]][0] == alone(files[0], frame)).all()
+    assert (found.arrays[files[0]][0] == alone(files[0], frame)).all()
 
 
 def test_changed_file_is_read_anew(files):
-    before = decode(files, FRAME).images[files[3]].copy()
+    before = decode(files, FRAME).arrays[files[3]].copy()
     Image.new("L", (4, 4), 255).save(files[3])
-    after = decode(files, FRAME).images[files[3]]
+    after = decode(files, FRAME).arrays[files[3]]
     assert (after == 255).all() and (before != 255).all()
 
 
@@ -110,11 +120,11 @@ def test_good_files_of_a_bad_set_are_not_read_twice(files, count, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"bad")
     bad = [str(tmp_path / "bad.png"), str(tmp_path / "none.png")]
     first = decode([*files, *bad], FRAME)
-    assert sorted(first.failures) == sorted(bad) and sorted(first.images) == files
+    assert sorted(first.failures) == sorted(bad) and sorted(first.arrays) == files
     assert decode([*files, *bad], FRAME).failures == first.failures
     good = decode(files, FRAME)
     assert len(count) == 12 and not good.failures
-    assert all((good.images[path][0] == alone(path)).all() for path in files)
+    assert all((good.arrays[path][0] == alone(path)).all() for path in files)
 
 
 def test_mended_file_is_no_longer_bad(files, tmp_path):
@@ -123,14 +133,14 @@ def test_mended_file_is_no_longer_bad(files, tmp_path):
     assert list(decode(files, FRAME).failures) == [files[5]]
     (tmp_path / "5.png").write_bytes(data)
     found = decode(files, FRAME)
-    assert not found.failures and (found.images[files[5]][0] == alone(files[5])).all()
+    assert not found.failures and (found.arrays[files[5]][0] == alone(files[5])).all()
 
 
 def test_set_of_bad_files_alone_has_only_failures(files, tmp_path):
     bad = [str(tmp_path / f"none{number}.png") for number in range(6)]
     for _ in range(2):
         found = decode(bad, FRAME)
-        assert not found.images and sorted(found.failures) == bad
+        assert not found.arrays and sorted(found.failures) == bad
 
 
 @pytest.mark.parametrize("damage", [b"", b"no array", None])
@@ -139,12 +149,12 @@ def test_damaged_cache_is_written_anew(files, tmp_path, damage):
     (path,) = (tmp_path / "cache" / "images").rglob("*.npy")
     path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
     found = decode(files, FRAME)
-    assert all((found.images[name][0] == alone(name)).all() for name in files)
+    assert all((found.arrays[name][0] == alone(name)).all() for name in files)
 
 
 def test_interrupted_reading_leaves_no_half_array(files, tmp_path, monkeypatch):
-    def broken(references, frame):
-        yield np.zeros((1, 4, 4), np.uint8)
+    def broken(references, decoder):
+        yield np.zeros((1, 1, 4, 4), np.uint8)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(decoding, "read_many", broken)
@@ -160,8 +170,8 @@ def test_cache_that_cannot_be_written_is_named(files, monkeypatch, write):
 
 
 def test_files_that_change_while_they_are_read_are_an_error(files, monkeypatch):
-    def touching(references, frame):
-        yield from read_files(references, frame)
+    def touching(references, decoder):
+        yield from decoder.read_files(references)
         os.utime(references[0], (1, 1))
 
     monkeypatch.setattr(decoding, "read_many", touching)
@@ -184,7 +194,7 @@ class TestWorkers:
         return [*members, str(tmp_path / "none.png"), str(tmp_path / "0.png")]
 
     def test_workers_find_what_this_process_finds_in_the_same_order(self, many, monkeypatch):
-        expected = read_files(many, FRAME)
+        expected = read_files(many, frame=FRAME)
         # This process could read nothing any more.
         monkeypatch.setattr(framing, "open_image", None)
         found = [*read_many(many, FRAME)]
@@ -193,14 +203,14 @@ class TestWorkers:
             assert ours == theirs if isinstance(ours, str) else (ours == theirs).all()
 
     def test_workers_draw_what_this_process_draws(self, monkeypatch):
-        monkeypatch.setattr(decoding, "NUM_DRAWN_PER_WORKER", 3)
-        monkeypatch.setattr(decoding, "DRAWN_CHUNK", 2)
+        monkeypatch.setattr(rendering, "NUM_PER_WORKER", 3)
+        monkeypatch.setattr(rendering, "CHUNK", 2)
         monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
         names = [f"scenes/4/{number}" for number in range(7)]
         expected = [alone(name, FRAME) for name in names]
         # This process could draw nothing any more.
         monkeypatch.setitem(PICTURES, "scenes", None)
-        found = decode(names, FRAME).images
+        found = decode(names, FRAME).arrays
         assert list(found) == names
         assert all((found[name][0] == one).all() for name, one in zip(names, expected, strict=True))
 
@@ -222,9 +232,9 @@ def test_numbered_pictures_at_once_equal_one_by_one(monkeypatch, shape, channels
     references = [f"noise/{number}" for number in (3, 0, 8, 3)]
     frame = Frame(side, channels)
     found = decode(references, frame)
-    assert list(found.images) == ["noise/3", "noise/0", "noise/8"]
+    assert list(found.arrays) == ["noise/3", "noise/0", "noise/8"]
     for reference in references:
-        assert (found.images[reference][0] == alone(reference, frame)).all()
+        assert (found.arrays[reference][0] == alone(reference, frame)).all()
 
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "squash"])
@@ -233,7 +243,7 @@ def test_numbered_pictures_that_are_no_squares_are_fitted(monkeypatch, fit):
     monkeypatch.setitem(PICTURES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
     frame = Frame(5, 3, fit)
     found = decode(["noise/1"], frame)
-    assert (found.images["noise/1"][0] == alone("noise/1", frame)).all()
+    assert (found.arrays["noise/1"][0] == alone("noise/1", frame)).all()
 
 
 def test_numbered_pictures_are_drawn_once_for_measuring_and_training(monkeypatch):
@@ -245,18 +255,18 @@ def test_numbered_pictures_are_drawn_once_for_measuring_and_training(monkeypatch
 
     monkeypatch.setitem(PICTURES, "black", draw)
     references = [f"black/{number}" for number in range(5)]
-    field = ImageField.learn(ImageConfig(size=4, channels=1), references)
+    field = ImageField.fit(ImageConfig(size=4, channels=1), references)
     field.read_all(references)
     assert drawn == [*"01234"]
-    assert keep_readable([Example("black/99")], field.config) == [Example("black/99")]
+    assert keep_readable([Example("black/99")], field.config.decoder) == [Example("black/99")]
     assert drawn == [*"01234"]
 
 
 def test_files_and_numbered_pictures_may_be_mixed(files, monkeypatch):
     monkeypatch.setitem(PICTURES, "grey", lambda n: np.full((len(n), 4, 4, 1), 9, np.uint8))
     found = decode([files[0], "grey/7", files[1]], FRAME)
-    assert set(found.images) == {files[0], "grey/7", files[1]}
-    assert (found.images["grey/7"] == 9).all()
+    assert set(found.arrays) == {files[0], "grey/7", files[1]}
+    assert (found.arrays["grey/7"] == 9).all()
 
 
 def test_worker_processes_start_without_torch():

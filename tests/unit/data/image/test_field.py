@@ -4,9 +4,10 @@ import torch
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.decoding import keep_readable
 from regard.data.example import Example
 from regard.data.image.augment import AugmentationConfig
-from regard.data.image.field import ImageConfig, ImageField, keep_readable
+from regard.data.image.field import ImageConfig, ImageField
 
 
 @pytest.fixture
@@ -25,14 +26,14 @@ def field_of(size=8, **settings):
 
 
 def test_learned_mean_and_deviation_are_those_of_all_pixels(references):
-    field = ImageField.learn(ImageConfig(size=8), references)
+    field = ImageField.fit(ImageConfig(size=8), references)
     pixels = np.concatenate(field.read_all(references)) / 255
     assert np.allclose(field.mean, pixels.mean((0, 2, 3)), atol=1e-6)
     assert np.allclose(field.std, pixels.std((0, 2, 3)), atol=1e-6)
 
 
 def test_finished_images_are_standardised(references):
-    field = ImageField.learn(ImageConfig(size=8), references)
+    field = ImageField.fit(ImageConfig(size=8), references)
     values, _ = field.stack(field.read_all(references))
     finished = field.finish(values, is_training=False)
     assert finished.dtype == torch.float32
@@ -42,7 +43,7 @@ def test_finished_images_are_standardised(references):
 
 def test_images_that_are_all_alike_are_not_blown_up(tmp_path):
     Image.new("L", (8, 8), 255).save(tmp_path / "white.png")
-    field = ImageField.learn(ImageConfig(size=8, channels=1), [str(tmp_path / "white.png")])
+    field = ImageField.fit(ImageConfig(size=8, channels=1), [str(tmp_path / "white.png")])
     assert field.mean == (1.0,) and field.std == (0.01,)
 
 
@@ -58,7 +59,7 @@ def test_batched_equals_alone(references):
     field = field_of()
     items = field.read_all(references)
     values, mask = field.stack(items)
-    assert values.shape == (12, *field.size) and values.dtype == torch.uint8
+    assert values.shape == (12, *field.spec.shape) and values.dtype == torch.uint8
     assert mask.shape == (12, 1) and mask.dtype == torch.bool and mask.all()
     together = field.finish(values, is_training=False)
     alone = [field.finish(field.stack([item])[0], is_training=False) for item in items]
@@ -78,12 +79,12 @@ def test_only_training_augments(references):
 
 
 def test_saved_field_is_the_same(tmp_path, references):
-    field = ImageField.learn(
+    field = ImageField.fit(
         ImageConfig(size=6, channels=1, fit="pad", augmentation=AugmentationConfig(flip=True)),
         references,
     )
     field.save(tmp_path, "source")
-    loaded = ImageField.load(tmp_path / "source.image.json")
+    loaded = ImageField.load(tmp_path)
     assert (loaded.config, loaded.mean, loaded.std) == (field.config, field.mean, field.std)
 
 
@@ -100,14 +101,14 @@ def test_bad_image_is_named(references, tmp_path):
 
 def test_learning_from_nothing_is_refused():
     with pytest.raises(DataError, match="There is no image to learn from"):
-        ImageField.learn(ImageConfig(), [])
+        ImageField.fit(ImageConfig(), [])
 
 
 def test_examples_with_bad_images_are_dropped_and_counted_in_one_line(references, tmp_path, caplog):
     (tmp_path / "bad.png").write_bytes(b"bad")
     bad = [str(tmp_path / "bad.png"), str(tmp_path / "bad.png"), str(tmp_path / "none.png")]
     examples = [Example(path, "x") for path in (references[0], *bad, references[1])]
-    assert keep_readable(examples, ImageConfig()) == [examples[0], examples[-1]]
+    assert keep_readable(examples, ImageConfig().decoder) == [examples[0], examples[-1]]
     (record,) = caplog.records
     assert "skipped 3 of 5 examples whose image cannot be read (first: " in record.message
     assert "bad.png is not an image" in record.message
@@ -115,13 +116,13 @@ def test_examples_with_bad_images_are_dropped_and_counted_in_one_line(references
 
 def test_readable_examples_stay_without_a_word(references, caplog):
     examples = [Example(path, "x") for path in references]
-    assert keep_readable(examples, ImageConfig()) == examples
+    assert keep_readable(examples, ImageConfig().decoder) == examples
     assert not caplog.records
 
 
 def test_no_readable_image_is_an_error(tmp_path):
     with pytest.raises(DataError, match=r"No image can be read. First: .*none.png does not exist"):
-        keep_readable([Example(str(tmp_path / "none.png"))], ImageConfig())
+        keep_readable([Example(str(tmp_path / "none.png"))], ImageConfig().decoder)
 
 
 @pytest.mark.parametrize("name", ["crop", "cutout"])

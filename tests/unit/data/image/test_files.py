@@ -6,7 +6,7 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.data.image.files import find_images, read_captions, read_image_folder
+from regard.data.image.files import IMAGE_FILES
 from regard.data.splits import merge_references
 
 
@@ -26,7 +26,7 @@ def images(tmp_path):
 
 class TestFolder:
     def test_folders_are_labels(self, images, caplog):
-        assert read_image_folder(images) == [
+        assert IMAGE_FILES.read_label_folders(images) == [
             Example(f"{images}/cat/a.jpg", "cat"),
             Example(f"{images}/cat/b.png", "cat"),
             Example(f"{images}/dog/new/c.PNG", "dog"),
@@ -36,11 +36,11 @@ class TestFolder:
     def test_folder_without_labels_is_refused(self, images):
         (images / "dog" / "empty").mkdir()
         with pytest.raises(DataError, match=r"holds no image in a folder of its own label"):
-            read_image_folder(images / "cat")
+            IMAGE_FILES.read_label_folders(images / "cat")
 
     def test_file_is_no_folder(self, images):
         with pytest.raises(DataError, match=r"d.png is not a folder"):
-            read_image_folder(images / "d.png")
+            IMAGE_FILES.read_label_folders(images / "d.png")
 
 
 CAPTIONS = [("cat/a.jpg", "a cat"), ("cat/b.png", "another"), ("cat/a.jpg", "the same cat")]
@@ -57,12 +57,12 @@ class TestCaptions:
         ],
     )
     def test_every_format_gives_an_example_for_each_caption(self, images, write, name, content):
-        found = read_captions(write(f"pets/{name}", content))
+        found = IMAGE_FILES.read_table(write(f"pets/{name}", content))
         assert found == [Example(f"{images}/{image}", text) for image, text in CAPTIONS]
 
     def test_list_of_captions_is_one_example_each(self, images, write):
         path = write("pets/c.jsonl", '{"image": "d.png", "caption": ["a dog", "a pet"]}\n')
-        found = read_captions(path)
+        found = IMAGE_FILES.read_table(path)
         assert found == [Example(f"{images}/d.png", text) for text in ("a dog", "a pet")]
         assert merge_references(found) == [
             Example(f"{images}/d.png", "a dog", references=("a pet",))
@@ -70,13 +70,13 @@ class TestCaptions:
 
     def test_missing_images_are_counted_and_the_first_is_named(self, images, write, caplog):
         path = write("pets/c.tsv", "x.png\tno\nd.png\tyes\nx.png\tno\ny.png\tno\n")
-        assert read_captions(path) == [Example(f"{images}/d.png", "yes")]
+        assert IMAGE_FILES.read_table(path) == [Example(f"{images}/d.png", "yes")]
         assert "skipped 2 images in" in caplog.text and "x.png)" in caplog.text
 
     @pytest.mark.parametrize("content", ["x.png\tno\n", "image\tcaption\n"])
     def test_no_image_at_all_is_an_error(self, images, write, content):
         with pytest.raises(DataError, match=r"c.tsv names no image that exists"):
-            read_captions(write("pets/c.tsv", content))
+            IMAGE_FILES.read_table(write("pets/c.tsv", content))
 
     def test_images_may_lie_in_an_archive(self, images, write):
         data = io.BytesIO()
@@ -84,62 +84,65 @@ class TestCaptions:
             archive.write(images / "d.png", "in/d.png")
         write("pets/all.zip", data.getvalue())
         path = write("pets/c.tsv", "all.zip/in/d.png\tyes\nall.zip/in/e.png\tno\n")
-        assert read_captions(path) == [Example(f"{images}/all.zip/in/d.png", "yes")]
+        assert IMAGE_FILES.read_table(path) == [Example(f"{images}/all.zip/in/d.png", "yes")]
 
     def test_numbered_pictures_have_captions_too(self, images, write):
         path = write("pets/c.tsv", "digits/5\ta five\n")
-        assert read_captions(path) == [Example("digits/5", "a five")]
+        assert IMAGE_FILES.read_table(path) == [Example("digits/5", "a five")]
 
 
 class TestFind:
     def test_an_image_is_itself(self, images):
-        assert find_images(f"{images}/d.png") == [f"{images}/d.png"]
+        assert IMAGE_FILES.list_references(f"{images}/d.png") == [f"{images}/d.png"]
 
     def test_an_image_without_suffix_is_itself(self, images):
         path = (images / "d.png").rename(images / "d")
-        assert find_images(str(path)) == [str(path)]
+        assert IMAGE_FILES.list_references(str(path)) == [str(path)]
 
     def test_a_numbered_picture_is_itself(self):
-        assert find_images("fashion-mnist/test/3") == ["fashion-mnist/test/3"]
+        assert IMAGE_FILES.list_references("fashion-mnist/test/3") == ["fashion-mnist/test/3"]
 
     def test_a_folder_is_its_images_in_order(self, images):
-        assert find_images(f"{images}/cat") == [f"{images}/cat/a.jpg", f"{images}/cat/b.png"]
+        assert IMAGE_FILES.list_references(f"{images}/cat") == [
+            f"{images}/cat/a.jpg",
+            f"{images}/cat/b.png",
+        ]
 
     def test_an_archive_is_its_images(self, images):
         with zipfile.ZipFile(images / "all.zip", "w") as archive:
             for name in ("z.png", "a/b.jpg", "read.me"):
                 archive.write(images / "d.png", name)
         place = f"{images}/all.zip"
-        assert find_images(place) == [f"{place}/a/b.jpg", f"{place}/z.png"]
-        assert find_images(f"{place}/z.png") == [f"{place}/z.png"]
+        assert IMAGE_FILES.list_references(place) == [f"{place}/a/b.jpg", f"{place}/z.png"]
+        assert IMAGE_FILES.list_references(f"{place}/z.png") == [f"{place}/z.png"]
 
     def test_a_list_names_paths_from_its_own_folder(self, images, write):
         path = write("pets/list.txt", f"cat/b.png\n\n{images}/d.png\ndigits/5\n")
-        found = find_images(str(path))
+        found = IMAGE_FILES.list_references(str(path))
         assert found == [f"{images}/cat/b.png", f"{images}/d.png", "digits/5"]
 
     def test_what_does_not_exist_is_named(self, tmp_path):
         with pytest.raises(DataError, match=r"none.png does not exist"):
-            find_images(str(tmp_path / "none.png"))
+            IMAGE_FILES.list_references(str(tmp_path / "none.png"))
 
     @pytest.mark.parametrize("name", ["empty", "empty.txt"])
     def test_what_holds_no_image_is_named(self, tmp_path, name):
         path = tmp_path / name
         path.write_text("\n") if path.suffix else path.mkdir()
         with pytest.raises(DataError, match=r"empty.* holds no image"):
-            find_images(str(path))
+            IMAGE_FILES.list_references(str(path))
 
 
 def test_captions_stand_in_the_columns_that_are_named(images):
     (images / "captions.tsv").write_text("x\td.png\ta dot\n")
     columns = ("-", "source", "target")
-    found = read_captions(images / "captions.tsv", columns=columns)
+    found = IMAGE_FILES.read_table(images / "captions.tsv", columns=columns)
     assert found == [Example(f"{images}/d.png", "a dot")]
     with pytest.raises(DataError, match=r"must name one image for each caption, but a source is"):
-        read_captions(images / "captions.tsv", columns=("source", "source", "target"))
+        IMAGE_FILES.read_table(images / "captions.tsv", columns=("source", "source", "target"))
 
 
 def test_label_without_images_is_left_out_and_said(images, caplog):
     (images / "bird").mkdir()
-    assert {example.target for example in read_image_folder(images)} == {"cat", "dog"}
+    assert {example.target for example in IMAGE_FILES.read_label_folders(images)} == {"cat", "dog"}
     assert "left out 1 label in" in caplog.text and "(first: bird)" in caplog.text

@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.image.io import find_archive, is_there, members, open_image
+from regard.data.archives import exists, find_archive, members
+from regard.data.image.io import open_image
 
 GRADIENT = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
 
@@ -217,9 +218,9 @@ class TestArchive:
         with pytest.raises(DataError, match=r"inner/0.png cannot be read: Bad CRC-32"):
             open_image(f"{archive}/inner/0.png")
 
-    def test_what_is_there(self, archive, tmp_path):
-        assert is_there(f"{archive}/inner/1.png") and is_there(str(archive))
-        assert not is_there(f"{archive}/inner/2.png") and not is_there(str(tmp_path / "x.png"))
+    def test_what_exists(self, archive, tmp_path):
+        assert exists(f"{archive}/inner/1.png") and exists(str(archive))
+        assert not exists(f"{archive}/inner/2.png") and not exists(str(tmp_path / "x.png"))
         assert members(str(archive)) == ["inner/0.png", "inner/1.png"]
 
     def test_folder_that_is_called_like_an_archive_is_none(self, tmp_path):

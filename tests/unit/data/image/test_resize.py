@@ -62,6 +62,8 @@ def test_grey_image_has_three_equal_channels_where_colour_is_asked_for():
 def test_why_an_image_cannot_be_read_stands_in_its_place(tmp_path):
     Image.new("L", (4, 4), 100).save(tmp_path / "good.png")
     (tmp_path / "bad.png").write_bytes(b"bad")
-    bad, good = read_files([str(tmp_path / "bad.png"), str(tmp_path / "good.png")], Frame(4, 1))
+    bad, good = read_files(
+        [str(tmp_path / "bad.png"), str(tmp_path / "good.png")], frame=Frame(4, 1)
+    )
     assert "bad.png is not an image" in bad
     assert (good == 100).all()

@@ -5,6 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
+from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.variants import bring_to, name_change
 
 
@@ -39,12 +40,12 @@ def test_video_is_its_last_frame():
 @pytest.mark.parametrize(
     ("source", "target", "name"),
     [
-        ((3, 8, 8), (3, 8, 8), ""),
-        ((3, 4, 4), (3, 8, 8), "bicubic"),
-        ((1, 8, 8), (3, 8, 8), "grey"),
-        ((5, 3, 8, 8), (3, 8, 8), "last frame"),
-        ((1, 4, 4), (3, 8, 8), "bicubic+grey"),
+        (ImageSpec(3, 8, 8), (3, 8, 8), ""),
+        (ImageSpec(3, 4, 4), (3, 8, 8), "bicubic"),
+        (ImageSpec(1, 8, 8), (3, 8, 8), "grey"),
+        (VideoSpec(5, ImageSpec(3, 8, 8)), (3, 8, 8), "last frame"),
+        (ImageSpec(1, 4, 4), (3, 8, 8), "bicubic+grey"),
     ],
 )
 def test_what_is_done_has_a_name(source, target, name):
-    assert name_change(source, target) == name
+    assert name_change(source, ImageSpec(*target)) == name

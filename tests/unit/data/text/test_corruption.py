@@ -30,7 +30,7 @@ def texts(tokenizer):
 def corrupt(tokenizer, texts, epoch=0, config=CONFIG, rows=None):
     corruption = Corruption(config, tokenizer, seed=1)
     rows = np.arange(len(texts)) if rows is None else rows
-    return corruption.corrupt(texts, rows, epoch=epoch)
+    return corruption.change((texts, texts), rows, epoch)
 
 
 def put_back(source, target, sentinels):
@@ -87,9 +87,10 @@ def test_batches_hold_other_pairs_in_each_epoch_and_the_same_after_a_resume(toke
     def build():
         return CorruptedBatches(
             texts,
+            texts,
             BatchConfig(max_tokens=500),
-            corruption=Corruption(CONFIG, tokenizer, seed=1),
-            field=TextField(tokenizer, has_start=True),
+            change=Corruption(CONFIG, tokenizer, seed=1).change,
+            fields=(TextField(tokenizer, has_start=True),) * 2,
         )
 
     first, again = list(build().epoch(1)), list(build().epoch(1, skip=2))

@@ -5,8 +5,9 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.data.batching import BatchConfig
+from regard.data.text.corruption import CorruptedBatches
 from regard.data.text.field import both_sides
-from regard.data.text.noise import SpoiltBatches, WordNoise, WordNoiseConfig
+from regard.data.text.noise import WordNoise, WordNoiseConfig
 from regard.data.text.tokenizers import TokenizerConfig, with_mask
 from regard.data.text.vocabulary import train_tokenizer
 
@@ -31,7 +32,7 @@ def texts(tokenizer):
 
 def spoil(tokenizer, texts, epoch=0, seed=1, rows=None, **shares):
     noise = WordNoise(WordNoiseConfig(**shares), tokenizer, seed=seed)
-    return noise.spoil(texts, np.arange(len(texts)) if rows is None else rows, epoch=epoch)
+    return noise.corrupt(texts, np.arange(len(texts)) if rows is None else rows, epoch=epoch)
 
 
 def test_without_noise_texts_stay_as_they_are(tokenizer, texts):
@@ -89,14 +90,14 @@ def test_noise_hangs_on_seed_epoch_and_number_alone(tokenizer, texts):
 def test_batches_spoil_sources_and_leave_targets(tokenizer, texts):
     fields = both_sides(tokenizer)
     noise = WordNoise(WordNoiseConfig(drop=0.3, mask=0.1), tokenizer, seed=1)
-    batches = SpoiltBatches(
+    batches = CorruptedBatches(
         [[*ids, tokenizer.eos] for ids in texts],
         [[tokenizer.sos, *ids, tokenizer.eos] for ids in texts],
         BatchConfig(max_tokens=500, max_length=100),
-        noise=noise,
+        change=noise.change,
         fields=(fields["source"], fields["target"]),
     )
-    expected = noise.spoil(texts, np.arange(NUM), epoch=3)
+    expected = noise.corrupt(texts, np.arange(NUM), epoch=3)
     seen = 0
     for batch in batches.epoch(3):
         for place, row in enumerate(batch.rows):

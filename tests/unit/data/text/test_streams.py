@@ -1,8 +1,8 @@
 import pytest
 
-from regard.data.text.streams import StreamField, group_by_length
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
+from regard.data.text.windows import StreamField, group_by_length
 
 LINES = ["the <unk> cat\n", "\n", "  a cat \n", "the end"]
 

@@ -4,9 +4,10 @@ import torch
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
+from regard.data.decoding import keep_readable
 from regard.data.example import Example
-from regard.data.video.field import VIDEO, VideoConfig, VideoField, keep_readable_videos
-from regard.data.video.files import find_videos, read_video_captions, read_video_folder
+from regard.data.video.field import VideoConfig, VideoField
+from regard.data.video.files import VIDEO_FILES
 
 CONFIG = VideoConfig(size=8, num_frames=3)
 REFERENCES = [f"moving/0/{number}" for number in range(4)]
@@ -14,7 +15,7 @@ REFERENCES = [f"moving/0/{number}" for number in range(4)]
 
 @pytest.fixture(scope="module")
 def field():
-    return VideoField.learn(CONFIG, REFERENCES)
+    return VideoField.fit(CONFIG, REFERENCES)
 
 
 def save_clip(path):
@@ -32,7 +33,7 @@ def save_frames(folder):
 def test_a_video_takes_one_position(field):
     (item,) = field.read_all(REFERENCES[:1])
     assert (len(item), item.shape, item.dtype) == (1, (1, 3, 3, 8, 8), np.uint8)
-    assert field.size == item.shape[1:]
+    assert field.spec.shape == item.shape[1:]
     assert field.shorten(item, 1) is item
 
 
@@ -54,7 +55,7 @@ def test_training_videos_become_standard(field):
 
 def test_what_was_saved_reads_alike(field, tmp_path):
     field.save(tmp_path, "source")
-    opened = VideoField.load(tmp_path / VIDEO.format("source"))
+    opened = VideoField.load(tmp_path)
     values, _ = field.stack(field.read_all(REFERENCES))
     assert opened.config == CONFIG
     assert torch.equal(
@@ -64,7 +65,7 @@ def test_what_was_saved_reads_alike(field, tmp_path):
 
 def test_nothing_to_learn_from_is_refused():
     with pytest.raises(DataError, match="no video to learn from"):
-        VideoField.learn(CONFIG, [])
+        VideoField.fit(CONFIG, [])
 
 
 def test_a_video_has_two_frames_at_least():
@@ -76,17 +77,17 @@ def test_unreadable_videos_are_left_out(tmp_path, caplog):
     save_clip(tmp_path / "clip.gif")
     (tmp_path / "empty").mkdir()
     names = [str(tmp_path / "clip.gif"), "moving/0/1", str(tmp_path / "empty")]
-    kept = keep_readable_videos([Example(name, "x") for name in names], CONFIG)
+    kept = keep_readable([Example(name, "x") for name in names], CONFIG.decoder)
     assert [example.source for example in kept] == names[:2]
     assert "skipped 1 of 3 examples" in caplog.text and "holds no frame" in caplog.text
     with pytest.raises(DataError, match=r"No video can be read\. First: .*holds no frame"):
-        keep_readable_videos([Example(names[2], "x")], CONFIG)
+        keep_readable([Example(names[2], "x")], CONFIG.decoder)
 
 
 def test_a_folder_for_each_label(tmp_path):
     save_clip(tmp_path / "wave" / "a.gif")
     save_frames(tmp_path / "jump" / "b")
-    found = read_video_folder(tmp_path)
+    found = VIDEO_FILES.read_label_folders(tmp_path)
     assert found == [
         Example(str(tmp_path / "jump" / "b"), "jump"),
         Example(str(tmp_path / "wave" / "a.gif"), "wave"),
@@ -95,7 +96,7 @@ def test_a_folder_for_each_label(tmp_path):
 
 def test_a_folder_without_videos_is_refused(tmp_path):
     with pytest.raises(DataError, match="holds no video in a folder of its own label"):
-        read_video_folder(tmp_path)
+        VIDEO_FILES.read_label_folders(tmp_path)
 
 
 def test_captions_start_at_the_folder_of_their_file(tmp_path, caplog):
@@ -103,28 +104,28 @@ def test_captions_start_at_the_folder_of_their_file(tmp_path, caplog):
     save_frames(tmp_path / "b")
     lines = ["a.gif\tit waves", "b\tit jumps", "moving/0/1\tit moves", "c.gif\tit is not there"]
     (tmp_path / "said.tsv").write_text("\n".join(lines), encoding="utf-8")
-    found = read_video_captions(tmp_path / "said.tsv")
+    found = VIDEO_FILES.read_table(tmp_path / "said.tsv")
     wanted = [str(tmp_path / "a.gif"), str(tmp_path / "b"), "moving/0/1"]
     assert [example.source for example in found] == wanted
-    assert "skipped 1 videos" in caplog.text
+    assert "skipped 1 video in" in caplog.text
 
 
 def test_captions_of_nothing_are_refused(tmp_path):
     (tmp_path / "said.tsv").write_text("c.gif\tnothing\n", encoding="utf-8")
     with pytest.raises(DataError, match="names no video that exists"):
-        read_video_captions(tmp_path / "said.tsv")
+        VIDEO_FILES.read_table(tmp_path / "said.tsv")
 
 
 def test_videos_are_found_by_file_folder_number_and_list(tmp_path):
     save_clip(tmp_path / "some" / "a.gif")
     save_frames(tmp_path / "some" / "b")
     both = [str(tmp_path / "some" / name) for name in ("a.gif", "b")]
-    assert find_videos(both[0]) == both[:1]
-    assert find_videos(both[1]) == both[1:]
-    assert find_videos(str(tmp_path / "some")) == both
-    assert find_videos("moving/0/1") == ["moving/0/1"]
+    assert VIDEO_FILES.list_references(both[0]) == both[:1]
+    assert VIDEO_FILES.list_references(both[1]) == both[1:]
+    assert VIDEO_FILES.list_references(str(tmp_path / "some")) == both
+    assert VIDEO_FILES.list_references("moving/0/1") == ["moving/0/1"]
     (tmp_path / "list.txt").write_text("some/a.gif\n\nmoving/0/2\n", encoding="utf-8")
-    assert find_videos(str(tmp_path / "list.txt")) == [both[0], "moving/0/2"]
+    assert VIDEO_FILES.list_references(str(tmp_path / "list.txt")) == [both[0], "moving/0/2"]
     (tmp_path / "none.txt").write_text("\n", encoding="utf-8")
     with pytest.raises(DataError, match="holds no video"):
-        find_videos(str(tmp_path / "none.txt"))
+        VIDEO_FILES.list_references(str(tmp_path / "none.txt"))

@@ -11,8 +11,8 @@ NAMES = ["moving/0/1", "moving/0/2", "moving/0/1"]
 
 
 def test_first_frames_and_the_last_make_the_whole_video():
-    field = FirstFrames.learn(CONFIG, NAMES)
-    whole = VideoField(VideoConfig(size=12, num_frames=4), field.frames.mean, field.frames.std)
+    field = FirstFrames.fit(CONFIG, NAMES)
+    whole = VideoField(VideoConfig(size=12, num_frames=4), field.mean, field.std)
     first, last = field.read_all(NAMES), field.read_last(NAMES, CONFIG.frame)
     for some, one, video in zip(first, last, whole.read_all(NAMES), strict=True):
         assert some.shape == (1, 3, 3, 12, 12) and one.shape == (1, 3, 12, 12)
@@ -20,14 +20,14 @@ def test_first_frames_and_the_last_make_the_whole_video():
 
 
 def test_last_frame_can_have_another_form():
-    field = FirstFrames.learn(CONFIG, NAMES)
+    field = FirstFrames.fit(CONFIG, NAMES)
     (last,) = field.read_last(NAMES[:1], Frame(20, 1))
     assert last.shape == (1, 1, 20, 20)
 
 
 def test_field_comes_back_as_it_was(tmp_path):
-    field = FirstFrames.learn(CONFIG, NAMES)
+    field = FirstFrames.fit(CONFIG, NAMES)
     field.save(tmp_path, "source")
-    again = FirstFrames.load(tmp_path / "source.video.json")
+    again = FirstFrames.load(tmp_path)
     assert isinstance(again, FirstFrames)
-    assert again.frames.mean == field.frames.mean and again.size == (3, 3, 12, 12)
+    assert again.mean == field.mean and again.spec.shape == (3, 3, 12, 12)

@@ -9,7 +9,7 @@ from regard.core.files import write_json
 from regard.data.batching import BatchConfig
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.interop.huggingface.layouts import LAYOUTS
+from regard.interop.huggingface.load import LAYOUTS
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
@@ -63,7 +63,7 @@ def folder(masked_task, tmp_path):
     path.mkdir()
     config = layout.to_config(task)
     write_json(path / "config.json", config)
-    write_tensors(path, layout.to_theirs(task, config))
+    write_tensors(path, layout.export_weights(task, config))
     layout.write_vocabularies(task, path)
     return Folder(path)
 

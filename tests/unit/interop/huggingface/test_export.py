@@ -168,14 +168,14 @@ def test_model_that_answers_otherwise_is_not_written(save, tmp_path, monkeypatch
     pytest.importorskip("transformers", reason="transformers is not installed")
     save()
     layout = exporting.LAYOUTS["bert"]
-    right = type(layout).to_theirs
+    right = type(layout).export_weights
 
     def wrong(self, task, config):
         weights = right(self, task, config)
         bias = "cls.predictions.bias"
         return {**weights, bias: weights[bias] + 1}
 
-    monkeypatch.setattr(type(layout), "to_theirs", wrong)
+    monkeypatch.setattr(type(layout), "export_weights", wrong)
     with pytest.raises(ExportError, match=r"answers otherwise than the run, by up to 1\."):
         export_run(tmp_path / "run", tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"run"}

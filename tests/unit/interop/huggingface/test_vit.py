@@ -8,8 +8,7 @@ from regard.core.files import write_json
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.interop.huggingface.export import find_layout
-from regard.interop.huggingface.layouts import LAYOUTS
-from regard.interop.huggingface.load import import_folder
+from regard.interop.huggingface.load import LAYOUTS, import_folder
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import ResnetEncoderConfig, VitEncoderConfig
@@ -39,7 +38,7 @@ def folder(tmp_path):
     path.mkdir()
     config = layout.to_config(task)
     write_json(path / "config.json", config)
-    write_tensors(path, layout.to_theirs(task, config))
+    write_tensors(path, layout.export_weights(task, config))
     layout.write_vocabularies(task, path)
     return path
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.bootstrap import draws, interval_of
+from regard.metrics.bootstrap import percentile_interval, resamples
 from regard.metrics.text.perplexity import TextSize, perplexities, perplexity
 
 LINES = ["ab cd\n", "\n", "ef"]
@@ -53,8 +53,8 @@ def test_sentences_share_their_surprise_by_the_token():
 def test_interval_is_that_of_sentences_drawn_anew():
     nlls, lengths = [1.0, 6.0, 2.0, 9.0], [2, 3, 4, 5]
     found = perplexity(nlls, lengths, context="context:all", num_bootstrap=50)
-    again = [math.exp(drawn @ nlls / (drawn @ lengths)) for drawn in draws(4, 50)]
-    assert found.interval == pytest.approx(interval_of(again))
+    again = [math.exp(drawn @ nlls / (drawn @ lengths)) for drawn in resamples(4, 50)]
+    assert found.interval == pytest.approx(percentile_interval(again))
     assert found.interval[0] < found.value < found.interval[1]
     assert found.signature.endswith("|bs:50|seed:12345")
 

@@ -5,6 +5,7 @@ import torch
 
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import AlbertEncoder, AlbertEncoderConfig
 from regard.models.interfaces import masked_mean
 
@@ -23,7 +24,7 @@ MASK = torch.ones_like(IDS, dtype=torch.bool)
 
 def build(**changes):
     torch.manual_seed(0)
-    return AlbertEncoder(dataclasses.replace(TINY, **changes), 11).eval()
+    return AlbertEncoder(dataclasses.replace(TINY, **changes), TextSpec(11)).eval()
 
 
 def count(encoder):

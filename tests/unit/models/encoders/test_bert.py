@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import BertEncoder, BertEncoderConfig
 from regard.models.encoders.bert import segment
 
@@ -16,7 +17,7 @@ PAIR = torch.tensor([[START, 5, 6, END, 7, END]])
 
 def build(**changes):
     torch.manual_seed(0)
-    return BertEncoder(dataclasses.replace(TINY, **changes), 11).eval()
+    return BertEncoder(dataclasses.replace(TINY, **changes), TextSpec(11)).eval()
 
 
 def read(encoder, ids):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, TextSpec
 from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.encoders import (
@@ -16,6 +17,7 @@ from regard.models.encoders import (
 )
 from regard.models.encoders.bottleneck import remember
 
+TEXT = TextSpec(11)
 RNN = RnnEncoderConfig(cell="lstm", is_bidirectional=True, embedding_dim=4, dim=3)
 
 
@@ -26,9 +28,9 @@ def narrow(of, encoder=RNN, bottleneck=None):
 
 @pytest.fixture
 def build_narrow():
-    def build_seeded(config, size=11):
+    def build_seeded(config, spec=TEXT):
         torch.manual_seed(0)
-        return build_encoder(config, size).eval()
+        return build_encoder(config, spec).eval()
 
     return build_seeded
 
@@ -59,7 +61,7 @@ def test_nothing_gets_past_the_code(build_narrow, sentences, of):
 
 def test_codes_of_cells_keep_their_grid(build_narrow, images, image_shape):
     config = narrow("states", ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)))
-    memory = build_narrow(config, image_shape)(images.source, images.mask)
+    memory = build_narrow(config, ImageSpec(*image_shape))(images.source, images.mask)
     assert memory.layout == (4, 3)
     assert memory.states.shape == (3, 12, 2)
 
@@ -121,4 +123,6 @@ def test_encoder_inside_must_fit_the_source():
     with pytest.raises(
         ConfigError, match=r"`encoder\.encoder\.kind` 'rnn' reads text, but the source is images"
     ):
-        build_encoder(narrow("summary", bottleneck=PlainBottleneckConfig(dim=2)), (3, 8, 8))
+        build_encoder(
+            narrow("summary", bottleneck=PlainBottleneckConfig(dim=2)), ImageSpec(3, 8, 8)
+        )

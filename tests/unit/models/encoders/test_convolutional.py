@@ -2,13 +2,14 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import ConvolutionEncoder, ConvolutionEncoderConfig
 
 
 def build_encoder(**changes):
     torch.manual_seed(0)
     sizes = {"embedding_dim": 4, "dim": 6, "num_layers": 2, "max_length": 12, "dropout": 0.0}
-    return ConvolutionEncoder(ConvolutionEncoderConfig(**(sizes | changes)), 11).eval()
+    return ConvolutionEncoder(ConvolutionEncoderConfig(**(sizes | changes)), TextSpec(11)).eval()
 
 
 def read(encoder, sentences):

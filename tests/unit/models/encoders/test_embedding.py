@@ -2,11 +2,12 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import EmbeddingEncoder, EmbeddingEncoderConfig
 
 
 def test_memory_is_the_embeddings_and_the_tokens():
-    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(dim=4), 9)
+    encoder = EmbeddingEncoder(EmbeddingEncoderConfig(dim=4), TextSpec(9))
     values, mask = torch.tensor([[3, 5, 0]]), torch.tensor([[True, True, False]])
     memory = encoder(values, mask)
     assert torch.equal(memory.states, encoder.embedding(values) * 2)

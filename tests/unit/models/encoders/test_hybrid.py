@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.attention.recording import record
+from regard.core.specs import ImageSpec
 from regard.models.encoders import (
     HybridEncoder,
     HybridEncoderConfig,
@@ -17,7 +18,9 @@ MASK = torch.ones(2, 1).bool()
 def build_encoder(**changes):
     torch.manual_seed(0)
     grid = ResnetEncoderConfig(widths=(4, 6), blocks=(1, 1))
-    return HybridEncoder(HybridEncoderConfig(**{**SIZES, "grid": grid, **changes}), SHAPE).eval()
+    return HybridEncoder(
+        HybridEncoderConfig(**{**SIZES, "grid": grid, **changes}), ImageSpec(*SHAPE)
+    ).eval()
 
 
 @pytest.fixture
@@ -64,5 +67,5 @@ def test_cells_look_at_each_other(values):
 @pytest.mark.parametrize("size", [(16, 16), (17, 9), (5, 30)])
 def test_grid_is_known_before_an_image_is_seen(stem, size):
     config = ResnetEncoderConfig(stem=stem, widths=(2, 2, 2), blocks=(1, 1, 1))
-    encoder = ResnetEncoder(config, (1, *size)).eval()
+    encoder = ResnetEncoder(config, ImageSpec(1, *size)).eval()
     assert encoder.layout == encoder(torch.zeros(1, 1, *size), MASK[:1]).layout

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import AudioSpec
 from regard.models.encoders import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
 from regard.models.encoders.pyramidal_lstm import join_pairs
 
@@ -9,7 +10,7 @@ from regard.models.encoders.pyramidal_lstm import join_pairs
 def build_encoder(num_layers, num_mels=5):
     torch.manual_seed(0)
     return PyramidalLstmEncoder(
-        PyramidalLstmEncoderConfig(dim=3, num_layers=num_layers), (num_mels,)
+        PyramidalLstmEncoderConfig(dim=3, num_layers=num_layers), AudioSpec(num_mels)
     ).eval()
 
 

@@ -3,6 +3,7 @@ import torch
 from torch.nn.functional import batch_norm, conv2d
 
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec
 from regard.models.encoders import ResnetEncoder, ResnetEncoderConfig
 from regard.models.encoders.resnet import ResidualBlock
 
@@ -13,7 +14,7 @@ MASK = torch.ones(4, 1).bool()
 def build_encoder(**changes):
     torch.manual_seed(0)
     settings = {"widths": (4, 6), "blocks": (1, 2), **changes}
-    return ResnetEncoder(ResnetEncoderConfig(**settings), SHAPE).eval()
+    return ResnetEncoder(ResnetEncoderConfig(**settings), ImageSpec(*SHAPE)).eval()
 
 
 @pytest.fixture

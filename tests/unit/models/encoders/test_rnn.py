@@ -3,6 +3,7 @@ import torch
 from torch import nn
 
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import RnnEncoder, RnnEncoderConfig
 
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -24,7 +25,7 @@ def build_encoder(cell="gru", is_bidirectional=False, num_layers=1, **changes):
         dim=3,
         **changes,
     )
-    return RnnEncoder(config, 11).eval()
+    return RnnEncoder(config, TextSpec(11)).eval()
 
 
 def run_torch(encoder, embedded):

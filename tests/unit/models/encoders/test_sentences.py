@@ -5,6 +5,7 @@ import torch
 
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import SentencesEncoder, SentencesEncoderConfig
 
 TINY = SentencesEncoderConfig(
@@ -18,7 +19,7 @@ MASK = IDS != PAD
 
 def build(**changes):
     torch.manual_seed(0)
-    return SentencesEncoder(dataclasses.replace(TINY, **changes), 11).eval()
+    return SentencesEncoder(dataclasses.replace(TINY, **changes), TextSpec(11)).eval()
 
 
 def read(encoder, *rows):

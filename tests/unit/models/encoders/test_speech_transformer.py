@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import AudioSpec
 from regard.models.encoders import SpeechEncoder, SpeechEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
@@ -9,7 +10,9 @@ SIZES = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 5, "drop
 
 def build_encoder(**changes):
     torch.manual_seed(0)
-    return SpeechEncoder(SpeechEncoderConfig(channels=3, **{**SIZES, **changes}), (5,)).eval()
+    return SpeechEncoder(
+        SpeechEncoderConfig(channels=3, **{**SIZES, **changes}), AudioSpec(5)
+    ).eval()
 
 
 def test_a_quarter_of_the_frames_is_left(recordings):

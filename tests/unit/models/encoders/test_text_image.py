@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, TextImageSpec, TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.encoders import (
     ConvolutionEncoderConfig,
@@ -26,7 +27,7 @@ IMAGES = {
     "resnet": ResnetEncoderConfig(widths=(6,), blocks=(1,)),
     "hybrid": HybridEncoderConfig(grid=ResnetEncoderConfig(widths=(6,), blocks=(1,)), **BLOCKS),
 }
-SIZE = 11, (3, 4, 6)
+SPEC = TextImageSpec(TextSpec(11), ImageSpec(3, 4, 6))
 
 
 def settings(text="transformer", image="vit", **changes):
@@ -37,14 +38,14 @@ def settings(text="transformer", image="vit", **changes):
 
 def build(**changes):
     torch.manual_seed(0)
-    return TextImageEncoder(settings(**changes), SIZE).eval()
+    return TextImageEncoder(settings(**changes), SPEC).eval()
 
 
 @pytest.fixture
 def pair():
     generator = torch.Generator().manual_seed(1)
     ids = torch.randint(4, 11, (2, 5), generator=generator)
-    images = torch.randn(2, *SIZE[1], generator=generator)
+    images = torch.randn(2, *SPEC.image.shape, generator=generator)
     mask = torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
     return ids, images, mask
 
@@ -101,7 +102,7 @@ def test_in_blocks_words_see_the_image(pair):
 def test_every_pooling_sees_words_and_image(pair, pooling, num_layers):
     torch.manual_seed(0)
     config = ClassifierConfig(encoder=settings(num_layers=num_layers), pooling=pooling, dropout=0.0)
-    classifier = Classifier(config, SIZE, 3).eval()
+    classifier = Classifier(config, SPEC, 3).eval()
     ids, images, mask = pair
     before = classifier((ids, images), mask)
     assert before.shape == (2, 3)

@@ -4,13 +4,14 @@ import torch
 from regard.attention.positions import sinusoids
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.encoders import TransformerEncoder, TransformerEncoderConfig
 
 
 def build_encoder(**changes):
     torch.manual_seed(0)
     sizes = {"dim": 8, "num_layers": 2, "num_heads": 4, "feed_forward_dim": 12, "dropout": 0.0}
-    return TransformerEncoder(TransformerEncoderConfig(**(sizes | changes)), 11).eval()
+    return TransformerEncoder(TransformerEncoderConfig(**(sizes | changes)), TextSpec(11)).eval()
 
 
 def read(encoder, sentences):

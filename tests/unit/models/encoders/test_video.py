@@ -3,6 +3,7 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, VideoSpec
 from regard.models.encoders import (
     HybridEncoderConfig,
     ResnetEncoderConfig,
@@ -14,6 +15,7 @@ from regard.models.encoders import (
 )
 
 SHAPE = (5, 3, 8, 6)
+SPEC = VideoSpec(5, ImageSpec(3, 8, 6))
 EYES = {
     "resnet": ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1)),
     "hybrid": HybridEncoderConfig(
@@ -39,7 +41,7 @@ def encoder(request, eyes):
     config = VideoEncoderConfig(
         image=eyes, over_time=request.param, num_layers=2, num_heads=2, dropout=0.0
     )
-    return VideoEncoder(config, SHAPE).eval()
+    return VideoEncoder(config, SPEC).eval()
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_cells_are_told_apart_by_their_place():
     """Frames that are all the same colour still have cells that differ."""
     torch.manual_seed(0)
     config = VideoEncoderConfig(image=EYES["resnet"], num_layers=1, num_heads=2, dropout=0.0)
-    encoder = VideoEncoder(config, SHAPE).eval()
+    encoder = VideoEncoder(config, SPEC).eval()
     memory = encoder(torch.zeros(1, *SHAPE), MASK[:1])
     states = memory.states[0]
     distances = torch.cdist(states, states) + torch.eye(len(states))
@@ -97,7 +99,7 @@ def seen_at_once(eyes, num_seen):
     config = VideoEncoderConfig(
         image=eyes, num_seen=num_seen, num_layers=1, num_heads=2, dropout=0.0
     )
-    return VideoEncoder(config, SHAPE).eval()
+    return VideoEncoder(config, SPEC).eval()
 
 
 @pytest.mark.parametrize("num_seen", [2, 3])
@@ -129,7 +131,7 @@ def test_no_frame_cannot_be_seen():
 
 def test_attention_over_time_and_place_is_recorded(videos):
     config = VideoEncoderConfig(image=EYES["resnet"], num_layers=2, num_heads=2)
-    encoder = VideoEncoder(config, SHAPE).eval()
+    encoder = VideoEncoder(config, SPEC).eval()
     with record(encoder, is_self=True) as maps:
         memory = encoder(videos, MASK)
     num = memory.states.shape[1]
@@ -139,7 +141,7 @@ def test_attention_over_time_and_place_is_recorded(videos):
 def test_heads_must_divide_the_width():
     config = VideoEncoderConfig(image=EYES["resnet"], num_heads=3)
     with pytest.raises(ConfigError, match=r"`num_heads` must divide .* \(8\), but is 3"):
-        VideoEncoder(config, SHAPE)
+        VideoEncoder(config, SPEC)
 
 
 def test_an_odd_width_does_not_go_both_ways():
@@ -147,11 +149,11 @@ def test_an_odd_width_does_not_go_both_ways():
         image=ResnetEncoderConfig(widths=(5,), blocks=(1,)), over_time="gru"
     )
     with pytest.raises(ConfigError, match="must be even with `over_time` 'gru', but is 5"):
-        VideoEncoder(config, SHAPE)
+        VideoEncoder(config, SPEC)
 
 
 def test_another_encoder_does_not_read_videos():
     with pytest.raises(ConfigError, match="reads text, but the source is videos.*'video'"):
-        build_encoder(RnnEncoderConfig(), SHAPE)
+        build_encoder(RnnEncoderConfig(), SPEC)
     with pytest.raises(ConfigError, match="reads videos, but the source is images"):
-        build_encoder(VideoEncoderConfig(), SHAPE[1:])
+        build_encoder(VideoEncoderConfig(), SPEC.frame)

@@ -3,6 +3,7 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec
 from regard.models.encoders import VitEncoder, VitEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
@@ -11,7 +12,9 @@ SHAPE = (3, 6, 4)
 
 def build_encoder(shape=SHAPE, **changes):
     torch.manual_seed(0)
-    return VitEncoder(VitEncoderConfig(**{"patch": 2, **SIZES, **changes}), shape).eval()
+    return VitEncoder(
+        VitEncoderConfig(**{"patch": 2, **SIZES, **changes}), ImageSpec(*shape)
+    ).eval()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import torch
 
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError
+from regard.core.specs import TextSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import PrefixDecoderConfig
 from regard.models.encoders import (
@@ -180,7 +181,7 @@ def test_tied_weights_are_one_and_stored_once(ties, tmp_path):
                 "ties": ties,
             },
         ),
-        source_size=9,
+        source=TextSpec(9),
         target_vocab_size=9,
     )
     assert model.decoder.output.weight is model.decoder.inner.embedding.weight
@@ -216,7 +217,7 @@ def test_two_vocabularies_are_an_error_for_people():
     with pytest.raises(
         ConfigError, match=r"^`copying` needs one joint vocabulary, but .+ 9 and 8 tokens\. Set"
     ):
-        build_model(ModelConfig(copying=PointerConfig()), source_size=9, target_vocab_size=8)
+        build_model(ModelConfig(copying=PointerConfig()), source=TextSpec(9), target_vocab_size=8)
 
 
 @pytest.mark.parametrize(("name", "least"), [("dim", 0), ("coverage", -1.0)])

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
+from regard.core.specs import AudioSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHead, CtcHeadConfig, align, labelling_loss
@@ -102,7 +103,7 @@ def test_the_head_says_log_probabilities_of_real_states():
 
 def test_a_model_with_a_head_says_what_its_states_stand_for(recordings):
     config = ModelConfig(encoder=PyramidalLstmEncoderConfig(dim=3), ctc=CtcHeadConfig(weight=0.5))
-    model = build_model(config, source_size=(5,), target_vocab_size=11)
+    model = build_model(config, source=AudioSpec(5), target_vocab_size=11)
     output = model(recordings.source, recordings.mask, recordings.targets)
     assert output.emissions.log_probs.shape == (3, 3, 12)
     assert config.ctc_weight == 0.5

@@ -5,6 +5,7 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
+from regard.core.specs import ImageSpec, TextImageSpec, TextSpec
 from regard.models.encoders import ResnetEncoderConfig, RnnEncoderConfig, VitEncoderConfig
 from regard.models.heads.regions import (
     Grounder,
@@ -16,6 +17,7 @@ from regard.models.heads.regions import (
 )
 
 SHAPE = (3, 8, 12)
+SPEC = TextImageSpec(TextSpec(9), ImageSpec(*SHAPE))
 ENCODERS = [
     VitEncoderConfig(
         patch=4, dim=8, num_layers=1, num_heads=2, feed_forward_dim=8, dropout=0.0, summary="mean"
@@ -39,7 +41,7 @@ def images(num=2):
 
 
 def grounder(encoder):
-    return Grounder(GrounderConfig(image=encoder, text=TEXT, dim=8, dropout=0.0), (9, SHAPE))
+    return Grounder(GrounderConfig(image=encoder, text=TEXT, dim=8, dropout=0.0), SPEC)
 
 
 def assert_all_learn(model, cost, idle=()):
@@ -51,7 +53,7 @@ def assert_all_learn(model, cost, idle=()):
 
 
 def labeller(encoder):
-    return PatchLabeller(PatchLabellerConfig(encoder=encoder, dropout=0.0), SHAPE, 5)
+    return PatchLabeller(PatchLabellerConfig(encoder=encoder, dropout=0.0), SPEC.image, 5)
 
 
 def test_every_cell_has_a_logit_for_every_label(encoder):
@@ -130,7 +132,7 @@ def test_shares_of_cells_in_a_box_are_those_of_its_points():
 
 def test_encoder_of_text_is_refused_for_images():
     with pytest.raises(ConfigError, match="`encoder.kind` 'rnn' reads text"):
-        PatchLabeller(PatchLabellerConfig(encoder=TEXT), SHAPE, 3)
+        PatchLabeller(PatchLabellerConfig(encoder=TEXT), SPEC.image, 3)
 
 
 def test_width_must_be_one_at_least():

@@ -22,7 +22,7 @@ TINY_LSTM = ("model.decoder.embedding_dim=4", "model.decoder.attention_dim=4")
 TINY_BLOCKS = ("model.decoder.num_heads=2", "model.decoder.feed_forward_dim=4")
 
 
-def request_little(*, settings, recipe, **others):
+def request_little(*, settings=(), recipe, **others):
     decoder = TINY_BLOCKS if recipe == MODELS["transformer"] else TINY_LSTM
     return Request(settings=(*settings, *TINY, *decoder), recipe=recipe, **others)
 

@@ -2,7 +2,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from regard.core.files import read_json
-from regard.studies.reproduce.findings import REPORT, RESULTS, Findings, Picture, Relation
+from regard.studies.reproduce.findings import REPORT, RESULTS, Findings, Plot, Relation
 
 
 def build(*relations):
@@ -11,7 +11,7 @@ def build(*relations):
         about="What was done.",
         numbers={"first": {"error": 0.25, "width": 1.0}, "second": {"error": 0.5, "width": 2.0}},
         relations=relations or (Relation("It holds.", True),),
-        pictures={"drawing": Picture(Figure(figsize=(1, 1)), "A caption.")},
+        plots={"drawing": Plot(Figure(figsize=(1, 1)), "A caption.")},
     )
 
 

@@ -46,11 +46,11 @@ def test_a_point_left_out_is_harder_to_predict_than_one_that_sees_itself(finding
 
 
 def test_fits_are_drawn_with_the_truth_and_the_training_points(findings):
-    axes = findings.pictures["nadaraya-watson"].figure.axes[0]
+    axes = findings.plots["nadaraya-watson"].figure.axes[0]
     assert len(axes.lines) == 4
     assert len(axes.collections[0].get_offsets()) == 50
 
 
 def test_weights_are_drawn_as_three_maps(findings):
-    axes = findings.pictures["nadaraya-watson-weights"].figure.axes
+    axes = findings.plots["nadaraya-watson-weights"].figure.axes
     assert sum(len(part.images) for part in axes) == 3

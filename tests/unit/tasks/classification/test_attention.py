@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from regard.attention.attend import Attention
+from regard.core.specs import TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
 from regard.models.heads.pooling import POOLINGS
 from regard.tasks.classification.attention import SALIENCY, look
@@ -13,7 +14,9 @@ LABELS = torch.tensor([0, 1, 2])
 def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_token_encoders, sentences):
     for name, encoder in tiny_token_encoders.items():
         torch.manual_seed(0)
-        model = Classifier(ClassifierConfig(encoder=encoder, pooling=pooling), 11, 3).eval()
+        model = Classifier(
+            ClassifierConfig(encoder=encoder, pooling=pooling), TextSpec(11), 3
+        ).eval()
         weights, kind = look(model, sentences.source, sentences.mask, labels=LABELS)
         has_attention = any(isinstance(part, Attention) for part in model.modules())
         assert (kind == SALIENCY) == (pooling == "aligned" or not has_attention)
@@ -28,7 +31,7 @@ def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_token_encoder
 
 def test_blocks_that_share_weights_are_layers_of_their_own(tiny_token_encoders, sentences):
     (encoder,) = (config for config in tiny_token_encoders.values() if config.kind == "albert")
-    model = Classifier(ClassifierConfig(encoder=encoder, pooling="first"), 11, 3).eval()
+    model = Classifier(ClassifierConfig(encoder=encoder, pooling="first"), TextSpec(11), 3).eval()
     weights, _ = look(model, sentences.source, sentences.mask, labels=LABELS)
     assert weights.shape == (3, encoder.num_layers, encoder.num_heads, 1, 7)
 
@@ -36,7 +39,7 @@ def test_blocks_that_share_weights_are_layers_of_their_own(tiny_token_encoders, 
 def test_gradients_are_those_of_the_label_asked_about(tiny_token_encoders, sentences):
     torch.manual_seed(0)
     config = ClassifierConfig(encoder=tiny_token_encoders["lstm-both"], pooling="mean")
-    model = Classifier(config, 11, 3).eval()
+    model = Classifier(config, TextSpec(11), 3).eval()
     found = [
         look(model, sentences.source, sentences.mask, labels=torch.full((3,), label))[0]
         for label in (0, 1)

@@ -9,7 +9,7 @@ from regard.data.example import Example
 from regard.interpret.attention_tiles import look_through, num_columns
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.task import Predictor
-from regard.tasks.reading import read_asked, read_labelled_texts, read_pairs
+from regard.tasks.reading import read_inputs, read_labelled_texts, read_pairs
 from regard.tasks.recipe import ClassificationRecipe, Recipe
 
 CPU = torch.device("cpu")
@@ -119,4 +119,4 @@ def test_data_sets_and_files_are_read(teller, classifier, tmp_path):
     for read, task in ((read_pairs, teller), (read_labelled_texts, classifier)):
         splits = read(path, (), (), config=task.recipe.data)
         assert len(splits.train) + len(splits.valid) + len(splits.test) == 60
-    assert list(read_asked("moving/0/7", teller.recipe)) == ["moving/0/7"]
+    assert list(read_inputs("moving/0/7", teller.recipe)) == ["moving/0/7"]

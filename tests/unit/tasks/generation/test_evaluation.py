@@ -53,8 +53,9 @@ class Copier:
 
     def attend(self, examples):
         maps = []
+        tokenizer = self.source.tokenizer
         for one in examples:
-            pieces = (*self.source.tokenizer.tokens(one.source), "<eos>")
+            pieces = (*tokenizer.tokens(tokenizer.encode(one.source)), "<eos>")
             weights = torch.eye(len(pieces)).expand(int(self.has_attention), 1, -1, -1)
             maps.append(AttentionMap(pieces, pieces, weights))
         return maps

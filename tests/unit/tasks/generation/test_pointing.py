@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.datasets.synthetic.scenes import draw, find_scene
+from regard.data.datasets.synthetic.scenes import find_scene, render
 from regard.data.datasets.synthetic.scenes.captions import caption, caption_words
 from regard.data.example import Example
 from regard.data.text.field import TextField
@@ -56,7 +56,7 @@ class Looker:
             (*example.target, "</s>"),
             weights,
             grid=self.grid,
-            image=np.array(draw("scenes/0/1")),
+            image=np.array(render("scenes/0/1")),
         )
 
 

@@ -8,7 +8,7 @@ import torch
 from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.datasets.synthetic.scenes import draw
+from regard.data.datasets.synthetic.scenes import render
 from regard.data.example import Example
 from regard.metrics.vision.images import decibels
 from regard.runs.folder import load
@@ -79,7 +79,7 @@ def task(request):
 
 @pytest.fixture
 def examples(task):
-    return examples_of("next" if task.source.size[0] == 3 and len(task.source.size) == 4 else "")
+    return examples_of("next" if task.source.modality == "video" else "")
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_loss_is_the_negative_score_with_what_codes_cost(task, examples):
     found = task.validation(examples)()
     scored = -sum(one.log_prob for one in task.score(examples))
     codes = sum(float(cost) for cost in task._draw(examples, has_noise=True).costs)
-    num = len(examples) * math.prod(task.target.size)
+    num = len(examples) * math.prod(task.target.spec.shape)
     assert found.numbers["loss"] == pytest.approx((scored + codes) / num, rel=1e-4)
     assert found.value == found.numbers[task.recipe.validation.metric] * (
         -1 if task.recipe.validation.metric == "loss" else 1
@@ -144,7 +144,7 @@ def test_baseline_of_super_resolution_is_pillows_bicubic():
     values = []
     for name in NAMES:
         small, large = (
-            Image.fromarray(np.asarray(draw(name))).resize((side, side), Image.Resampling.BICUBIC)
+            Image.fromarray(np.asarray(render(name))).resize((side, side), Image.Resampling.BICUBIC)
             for side in (6, 12)
         )
         base = np.asarray(small.resize((12, 12), Image.Resampling.BICUBIC)).transpose(2, 0, 1)
@@ -246,7 +246,7 @@ def test_sheet_shows_source_answer_and_target(task, examples):
     *sources, drawn, right = found
     assert [one.caption for one in (drawn, right)] == ["drawn", "right"]
     assert drawn.note.endswith(" dB") and drawn.image.shape == right.image.shape == (12, 12, 3)
-    if len(task.source.size) == 4:
+    if task.source.modality == "video":
         assert [one.caption for one in sources] == ["frame 1", "frame 2", "frame 3"]
     else:
         assert [one.caption for one in sources] == ["source"]
@@ -273,7 +273,7 @@ def folder(tmp_path_factory):
     """Twelve images of shapes."""
     folder = tmp_path_factory.mktemp("images")
     for number in range(12):
-        Image.fromarray(np.asarray(draw(f"shapes/0/{number}"))).save(folder / f"{number:02}.png")
+        Image.fromarray(np.asarray(render(f"shapes/0/{number}"))).save(folder / f"{number:02}.png")
     return folder
 
 

@@ -281,7 +281,7 @@ def test_another_run_is_gone_on_with(task):
 
 def test_only_a_masked_model_can_be_gone_on_with(tiny_run):
     with pytest.raises(ConfigError, match=r"`init_from` must be a run of a masked language model"):
-        prepare(start=tiny_run.predictor)
+        prepare(init_from=tiny_run.predictor)
 
 
 def test_a_student_begins_with_evenly_chosen_layers(run):

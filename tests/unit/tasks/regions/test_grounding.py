@@ -8,7 +8,7 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.synthetic import scenes
-from regard.data.datasets.synthetic.scenes import draw, load_scenes
+from regard.data.datasets.synthetic.scenes import load_scenes, render
 from regard.data.example import Example
 from regard.metrics.vision.regions import box_iou, parse_box
 from regard.models.heads.regions import cell_places
@@ -103,7 +103,7 @@ def test_map_shows_the_image_and_the_phrase(task, examples):
     (found,) = task.attend([Example(f"{phrase}\t{reference}")])
     assert found.target == (phrase,)
     assert found.weights.shape == (1, 1, 1, 256)
-    assert np.array_equal(found.image, np.asarray(draw(reference)))
+    assert np.array_equal(found.image, np.asarray(render(reference)))
 
 
 def test_loss_is_what_the_weights_of_the_recipe_say(task, examples):

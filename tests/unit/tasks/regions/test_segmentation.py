@@ -9,7 +9,7 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.synthetic import scenes
-from regard.data.datasets.synthetic.scenes import draw, load_scenes
+from regard.data.datasets.synthetic.scenes import load_scenes, render
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.folder import load
@@ -129,7 +129,7 @@ def test_map_is_the_probability_of_each_label_over_the_image(task, examples):
     assert found.target == tuple(sorted(set("".join(example.target.split()))))
     assert found.weights.shape == (1, 1, len(found.target), 256)
     assert torch.allclose(found.weights.sum(-1), torch.ones(()))
-    assert np.array_equal(found.image, np.asarray(draw(example.source)))
+    assert np.array_equal(found.image, np.asarray(render(example.source)))
 
 
 def test_empty_line_has_the_empty_answer(task):

@@ -5,22 +5,28 @@ sentence has always the same translation; and a sentence belongs to the training
 or the test part by its own text, so that no seed and no size ever moves it.
 """
 
-import re
-import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from random import Random
 
 from regard.core.config import at_least
+from regard.data.datasets.loading import (
+    Parts,
+    fill_parts,
+    parse_number,
+    part_of,
+    with_sizes,
+)
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
 from regard.data.datasets.synthetic.phrasebook.lexicon import load_lexicon
 from regard.data.datasets.synthetic.phrasebook.trees import Sentence, Word, align, write_sentence
 from regard.data.example import Example
+from regard.data.splits import Splits
 
 MAX_WORDS = 60
-"""No English sentence has more words between blanks."""
+"""Most words of an English sentence, separated by spaces."""
 
 TAGS: dict[str, str] = {
     "accusative": "a noun phrase or pronoun in the accusative",
@@ -42,10 +48,8 @@ TAGS: dict[str, str] = {
 }
 """The phenomena an example can have, and what each name means."""
 
-_WORD = re.compile(r"[\w'’-]+|[^\w\s]")
-
-# In hundredths; the rest is for training.
-_SHARES = {"test": 6, "valid": 3}
+VALID_SHARE, TEST_SHARE = 3, 6
+"""Hundredths of all sentences; the rest is for training."""
 
 
 def generate(num: int, *, seed: int = 0) -> list[Example]:
@@ -56,12 +60,12 @@ def generate(num: int, *, seed: int = 0) -> list[Example]:
         seed: Which ones; more of the same seed begin with the same.
     """
     at_least("num", num, 0)
-    return [_write(*drawn) for drawn in islice(_draw(seed), num)]
+    return [_write(*sample) for sample in islice(_sample(seed), num)]
 
 
 def splits(
     *, num_train: int = 20_000, num_valid: int = 500, num_test: int = 1_000, seed: int = 0
-) -> tuple[list[Example], list[Example], list[Example]]:
+) -> Parts:
     """Write sentence pairs for training, validation and test.
 
     No sentence is in two parts, not even with different seeds; a part does not depend on the
@@ -70,31 +74,18 @@ def splits(
     wanted = {"train": num_train, "valid": num_valid, "test": num_test}
     for name, num in wanted.items():
         at_least(f"num_{name}", num, 0)
-    parts: dict[str, list[Example]] = {name: [] for name in wanted}
-    missing = sum(wanted.values())
-    drawn = _draw(seed)
-    while missing:
-        sentence, english, source = next(drawn)
-        part = part_of(source)
-        if len(parts[part]) < wanted[part]:
-            parts[part].append(_write(sentence, english, source))
-            missing -= 1
-    return parts["train"], parts["valid"], parts["test"]
+    return fill_parts(
+        _sample(seed),
+        lambda sample: [_write(*sample)],
+        wanted,
+        part=lambda sample: part_of(sample[2], valid=VALID_SHARE, test=TEST_SHARE),
+    )
 
 
-def part_of(source: str) -> str:
-    """Return the part an English sentence belongs to: train, valid or test."""
-    lot = zlib.crc32(source.encode()) % 100
-    for part, share in _SHARES.items():
-        if lot < share:
-            return part
-        lot -= share
-    return "train"
-
-
-def split_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks, as the alignments count them."""
-    return _WORD.findall(text)
+def load_phrasebook(argument: str, seed: int) -> Splits:
+    """Return the phrasebook as a data set; the argument is the number of training pairs."""
+    parts = splits(num_train=parse_number(argument, "phrasebook", 20_000), seed=seed)
+    return with_sizes(parts, f"generated with seed {seed}", "; no source is shared")
 
 
 def write_example(sentence: Sentence) -> Example:
@@ -103,12 +94,12 @@ def write_example(sentence: Sentence) -> Example:
     return _write(sentence, english, write_sentence(english))
 
 
-def _draw(seed: int) -> Iterator[tuple[Sentence, list[Word], str]]:
-    """Draw trees without end, each with its English, which no other one has."""
+def _sample(seed: int) -> Iterator[tuple[Sentence, list[Word], str]]:
+    """Sample trees without end, each with its English, which no other one has."""
     grammar = Grammar(load_lexicon(), Random(seed))
     seen: set[str] = set()
     while True:
-        sentence = grammar.draw()
+        sentence = grammar.sample()
         english = write_english(sentence)
         source = write_sentence(english)
         if source not in seen and source.count(" ") < MAX_WORDS:

@@ -1,27 +1,16 @@
 """Trees written in English."""
 
+from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import Adjective, FixedPhrase
-from regard.data.datasets.synthetic.phrasebook.trees import (
-    Clause,
-    Nominal,
-    NounPair,
-    NounPhrase,
-    PrepositionalPhrase,
-    PronounPhrase,
-    Question,
-    Sentence,
-    Statement,
-    Subordinate,
-    Word,
-)
+from regard.data.datasets.synthetic.phrasebook.trees import Word, fixed_words
 
 BE = {"I": "am", "you": "are", "he": "is", "we": "are", "they": "are"}
 BE_PAST = {"I": "was", "you": "were", "he": "was", "we": "were", "they": "were"}
 
 
-def write_english(sentence: Sentence) -> list[Word]:
+def write_english(sentence: trees.Sentence) -> list[Word]:
     """Write a sentence in English, word by word."""
-    if isinstance(sentence, Question):
+    if isinstance(sentence, trees.Question):
         return [*_question(sentence), Word("?", ((sentence, "end"),))]
     words = _statement(sentence.statements[0])
     for connective, statement in zip(sentence.connectives, sentence.statements[1:], strict=True):
@@ -31,7 +20,7 @@ def write_english(sentence: Sentence) -> list[Word]:
     return [*words, Word(".", ((sentence, "end"),))]
 
 
-def _question(question: Question) -> list[Word]:
+def _question(question: trees.Question) -> list[Word]:
     clause = question.clause
     is_subject_asked = question.asks == "who"
     auxiliary, main = _verb(clause, needs_auxiliary=not is_subject_asked)
@@ -50,7 +39,7 @@ def _question(question: Question) -> list[Word]:
     ]
 
 
-def _statement(statement: Statement) -> list[Word]:
+def _statement(statement: trees.Statement) -> list[Word]:
     words = _subordinate(statement.before)
     if statement.before:
         words.append(Word(",", ((statement, "comma"),)))
@@ -60,7 +49,7 @@ def _statement(statement: Statement) -> list[Word]:
     return words + _subordinate(statement.after)
 
 
-def _subordinate(subordinate: Subordinate | None) -> list[Word]:
+def _subordinate(subordinate: trees.Subordinate | None) -> list[Word]:
     if subordinate is None:
         return []
     clause, conjunction = subordinate.clause, subordinate.conjunction
@@ -76,7 +65,7 @@ def _subordinate(subordinate: Subordinate | None) -> list[Word]:
     ]
 
 
-def _clause(clause: Clause) -> list[Word]:
+def _clause(clause: trees.Clause) -> list[Word]:
     auxiliary, main = _verb(clause, needs_auxiliary=clause.is_negated)
     if clause.is_negated:
         auxiliary = _negate(clause, auxiliary)
@@ -90,11 +79,11 @@ def _clause(clause: Clause) -> list[Word]:
     ]
 
 
-def _subject(clause: Clause) -> list[Word]:
+def _subject(clause: trees.Clause) -> list[Word]:
     return _nominal(clause.subject, is_subject=True)
 
 
-def _dependents(clause: Clause) -> list[Word]:
+def _dependents(clause: trees.Clause) -> list[Word]:
     place = _phrase(clause, "place", clause.place)
     is_goal = clause.verb.place in {"goal", "journey", "surface"}
     return [
@@ -110,7 +99,7 @@ def _dependents(clause: Clause) -> list[Word]:
     ]
 
 
-def _verb(clause: Clause, needs_auxiliary: bool) -> tuple[list[Word], list[Word]]:
+def _verb(clause: trees.Clause, needs_auxiliary: bool) -> tuple[list[Word], list[Word]]:
     """Return what comes before "not", and the rest."""
     verb, modal = clause.verb, clause.modal
     is_third = clause.person == "he"
@@ -138,7 +127,7 @@ def _verb(clause: Clause, needs_auxiliary: bool) -> tuple[list[Word], list[Word]
     return [], [Word(form, (finite, lexical)), *base[1:]]
 
 
-def _negate(clause: Clause, auxiliary: list[Word]) -> list[Word]:
+def _negate(clause: trees.Clause, auxiliary: list[Word]) -> list[Word]:
     (word,) = auxiliary
     negation = (clause, "not")
     if word.text == "can":
@@ -146,42 +135,38 @@ def _negate(clause: Clause, auxiliary: list[Word]) -> list[Word]:
     return [word, Word("not", (negation,))]
 
 
-def _predicate(clause: Clause) -> list[Word]:
+def _predicate(clause: trees.Clause) -> list[Word]:
     if isinstance(clause.predicate, Adjective):
         return [Word(clause.predicate.english, ((clause, "predicate"),))]
     return _nominal(clause.predicate)
 
 
 def _phrase(
-    clause: Clause, role: str, phrase: PrepositionalPhrase | FixedPhrase | None
+    clause: trees.Clause, role: str, phrase: trees.PrepositionalPhrase | FixedPhrase | None
 ) -> list[Word]:
     if phrase is None:
         return []
     if isinstance(phrase, FixedPhrase):
-        return [
-            Word(text, ((clause, f"{role} {number}"),))
-            for number, group in enumerate(phrase.english)
-            for text in group
-        ]
+        return fixed_words(phrase.english, clause, role)
     preposition = ((phrase, "preposition"),)
     words = [Word(text, preposition) for text in phrase.preposition.english]
     return words + _nominal(phrase.nominal)
 
 
-def _nominal(nominal: Nominal | None, is_subject: bool = False) -> list[Word]:
+def _nominal(nominal: trees.Nominal | None, is_subject: bool = False) -> list[Word]:
     if nominal is None:
         return []
-    if isinstance(nominal, NounPair):
+    if isinstance(nominal, trees.NounPair):
         joint = Word("and", ((nominal, "and"),))
         return [*_noun_phrase(nominal.first), joint, *_noun_phrase(nominal.second)]
-    if isinstance(nominal, PronounPhrase):
+    if isinstance(nominal, trees.PronounPhrase):
         pronoun = nominal.pronoun
         text = pronoun.english if is_subject else pronoun.english_object
         return [Word(text, ((nominal, "pronoun"),))]
     return _noun_phrase(nominal)
 
 
-def _noun_phrase(phrase: NounPhrase) -> list[Word]:
+def _noun_phrase(phrase: trees.NounPhrase) -> list[Word]:
     noun = phrase.noun
     words = [
         Word(adjective.english, ((phrase, adjective.english),)) for adjective in phrase.adjectives

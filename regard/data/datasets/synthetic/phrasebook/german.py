@@ -1,70 +1,31 @@
 """Trees written in German."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
+from regard.core.config import read_toml
+from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import Adjective, FixedPhrase
-from regard.data.datasets.synthetic.phrasebook.trees import (
-    Clause,
-    Marks,
-    Nominal,
-    NounPair,
-    NounPhrase,
-    PrepositionalPhrase,
-    PronounPhrase,
-    Question,
-    Sentence,
-    Statement,
-    Subordinate,
-    Word,
-)
+from regard.data.datasets.synthetic.phrasebook.trees import Marks, Word, fixed_words, head_of
 
 Endings = dict[str, dict[str, str]]
 
 
-def _table(nominative: str, accusative: str, dative: str) -> Endings:
-    columns = ("masculine", "feminine", "neuter", "plural")
-    rows = {"nominative": nominative, "accusative": accusative, "dative": dative}
+GENDERS = ("masculine", "feminine", "neuter", "plural")
+FORMS = read_toml(Path(__file__).with_name("german.toml"))
+
+
+def _table(rows: Mapping[str, str]) -> Endings:
+    """Return the form of each gender by case."""
     return {
-        case: {
-            column: "" if form == "-" else form
-            for column, form in zip(columns, row.split(), strict=True)
-        }
+        case: {gender: form.strip("-") for gender, form in zip(GENDERS, row.split(), strict=True)}
         for case, row in rows.items()
     }
 
 
-DETERMINERS = {
-    "article": _table("er ie as ie", "en ie as ie", "em er em en"),
-    "dieser": _table("er e es e", "en e es e", "em er em en"),
-    "ein": _table("- e - e", "en e - e", "em er em en"),
-    "number": _table("- - - -", "- - - -", "- - - -"),
-}
-"""Endings of determiners, by declension."""
-
-ADJECTIVES = {
-    "weak": _table("e e e en", "en e e en", "en en en en"),
-    "mixed": _table("er e es en", "en e es en", "en en en en"),
-    "strong": _table("er e es e", "en e es e", "em er em en"),
-}
-"""Endings of adjectives, by what stands before them."""
-
-RELATIVE_PRONOUNS = _table("der die das die", "den die das die", "dem der dem denen")
-
-TWO_WAY = {"in", "an", "auf", "unter", "hinter", "vor", "neben", "über"}
-"""Prepositions with the dative for where and the accusative for whither."""
-
-ACCUSATIVE = {"für", "ohne"}
-
-CONTRACTIONS = {
-    ("in", "dem"): "im",
-    ("in", "das"): "ins",
-    ("an", "dem"): "am",
-    ("zu", "dem"): "zum",
-    ("zu", "der"): "zur",
-    ("von", "dem"): "vom",
-}
-
-CONNECTIVES = {"and": "und", "but": "aber", "so": "deshalb"}
-
-PERFECT = {"haben": ("habe", "hast", "hat", "haben"), "sein": ("bin", "bist", "ist", "sind")}
+DETERMINERS = {name: _table(rows) for name, rows in FORMS["determiners"].items()}
+ADJECTIVES = {name: _table(rows) for name, rows in FORMS["adjectives"].items()}
+RELATIVE_PRONOUNS = _table(FORMS["relative_pronouns"])
 
 PERSONS = {"I": 0, "you": 1, "he": 2, "we": 3, "they": 3}
 
@@ -77,10 +38,10 @@ class GermanWriter:
     def __init__(self) -> None:
         self.tags: set[str] = set()
 
-    def write(self, sentence: Sentence) -> list[Word]:
+    def write(self, sentence: trees.Sentence) -> list[Word]:
         """Write a sentence, word by word."""
-        end = Word("?" if isinstance(sentence, Question) else ".", ((sentence, "end"),))
-        if isinstance(sentence, Question):
+        end = Word("?" if isinstance(sentence, trees.Question) else ".", ((sentence, "end"),))
+        if isinstance(sentence, trees.Question):
             words = self._question(sentence)
         else:
             words = self._statement(sentence.statements[0])
@@ -89,11 +50,11 @@ class GermanWriter:
             ):
                 self.tags.add("coordination")
                 words.append(Word(",", ((statement, "join comma"),)))
-                joint = Word(CONNECTIVES[connective], ((statement, "connective"),))
+                joint = Word(FORMS["connectives"][connective], ((statement, "connective"),))
                 words += self._statement(statement, joint)
         return _merge_commas([*words, end])
 
-    def _question(self, question: Question) -> list[Word]:
+    def _question(self, question: trees.Question) -> list[Word]:
         self.tags.add("question")
         clause = question.clause
         opening = []
@@ -101,7 +62,7 @@ class GermanWriter:
             opening = [Word(_question_word(question.asks, clause), ((question, "asks"),))]
         return self._verb_first(clause, opening) + self._subordinate(question.after)
 
-    def _statement(self, statement: Statement, connective: Word | None = None) -> list[Word]:
+    def _statement(self, statement: trees.Statement, connective: Word | None = None) -> list[Word]:
         clause = statement.clause
         words = [connective] if connective else []
         if statement.before:
@@ -120,7 +81,7 @@ class GermanWriter:
             words += self._verb_first(statement.also, [joint])
         return words + self._subordinate(statement.after)
 
-    def _subordinate(self, subordinate: Subordinate | None) -> list[Word]:
+    def _subordinate(self, subordinate: trees.Subordinate | None) -> list[Word]:
         """Write a dependent clause between commas."""
         if subordinate is None:
             return []
@@ -133,7 +94,7 @@ class GermanWriter:
         write = self._infinitive if subordinate.is_infinitive else self._verb_last
         return [COMMA, *write(clause, opening), COMMA]
 
-    def _verb_second(self, clause: Clause) -> list[Word]:
+    def _verb_second(self, clause: trees.Clause) -> list[Word]:
         if clause.has_time_first:
             self.tags.add("inversion")
             return self._verb_first(clause, self._phrase(clause, "time", clause.time))
@@ -141,13 +102,13 @@ class GermanWriter:
         finite, bracket = self._verb(clause)
         return [*subject, finite, *self._middle(clause), *bracket, *self._tail(clause)]
 
-    def _verb_first(self, clause: Clause, opening: list[Word]) -> list[Word]:
+    def _verb_first(self, clause: trees.Clause, opening: list[Word]) -> list[Word]:
         finite, bracket = self._verb(clause)
         subject = self._nominal(clause.subject, "nominative")
         middle = self._middle(clause)
         return [*opening, finite, *subject, *middle, *bracket, *self._tail(clause)]
 
-    def _verb_last(self, clause: Clause, opening: list[Word]) -> list[Word]:
+    def _verb_last(self, clause: trees.Clause, opening: list[Word]) -> list[Word]:
         self.tags.add("verb_last")
         finite, bracket = self._verb(clause)
         if bracket and bracket[0].text == clause.verb.prefix:
@@ -156,7 +117,7 @@ class GermanWriter:
         middle = self._middle(clause)
         return [*opening, *subject, *middle, *bracket, finite, *self._tail(clause)]
 
-    def _infinitive(self, clause: Clause, opening: list[Word]) -> list[Word]:
+    def _infinitive(self, clause: trees.Clause, opening: list[Word]) -> list[Word]:
         self.tags.add("infinitive")
         verb, lexical, to = clause.verb, (clause, "verb"), (clause, "to")
         bracket = [Word("zu", (to,)), Word(verb.infinitive, (lexical,))]
@@ -165,7 +126,7 @@ class GermanWriter:
             bracket = [Word(f"{verb.prefix}zu{verb.infinitive}", (to, lexical))]
         return [*opening, *self._middle(clause), *bracket, *self._tail(clause)]
 
-    def _verb(self, clause: Clause) -> tuple[Word, list[Word]]:
+    def _verb(self, clause: trees.Clause) -> tuple[Word, list[Word]]:
         """Return the finite verb and what closes the clause."""
         verb, modal = clause.verb, clause.modal
         person = PERSONS[clause.person]
@@ -178,13 +139,13 @@ class GermanWriter:
             return Word(form, (finite,)), [Word(verb.prefix + verb.infinitive, (lexical,))]
         if clause.is_past and not verb.preterite:
             self.tags.add("perfect")
-            auxiliary = PERFECT[verb.auxiliary][person]
+            auxiliary = FORMS["perfect"][verb.auxiliary][person]
             return Word(auxiliary, (finite,)), [Word(verb.participle, (lexical,))]
         form = (verb.preterite if clause.is_past else verb.present)[person]
         prefix = [Word(verb.prefix, (lexical,))] if verb.prefix else []
         return Word(form, (finite, lexical)), prefix
 
-    def _middle(self, clause: Clause) -> list[Word]:
+    def _middle(self, clause: trees.Clause) -> list[Word]:
         """Write what stands between the two halves of the verb: what is known comes first."""
         negation: Marks = ((clause, "not"),) if clause.is_negated else ()
         has_kein = _takes_kein(clause.object) or _takes_kein(clause.predicate)
@@ -192,13 +153,13 @@ class GermanWriter:
         if negation:
             self.tags.add("negation")
         objects = (clause.object, clause.verb.object_case), (clause.recipient, "dative")
-        pronouns = [item for item in objects if isinstance(item[0], PronounPhrase)]
+        pronouns = [item for item in objects if isinstance(item[0], trees.PronounPhrase)]
         known = [item for item in reversed(objects) if _is_known(item[0])]
         others = [item for item in objects if item not in pronouns and item not in known]
         time = [] if clause.has_time_first else self._phrase(clause, "time", clause.time)
         known_words = [word for item in known for word in self._core(*item)]
         place = self._phrase(clause, "place", clause.place)
-        is_goal = isinstance(clause.place, PrepositionalPhrase) and clause.place.is_goal
+        is_goal = isinstance(clause.place, trees.PrepositionalPhrase) and clause.place.is_goal
         return [
             *(word for item in pronouns for word in self._core(*item)),
             *(known_words + time if nicht else time + known_words),
@@ -212,14 +173,14 @@ class GermanWriter:
             *self._predicate(clause, kein),
         ]
 
-    def _tail(self, clause: Clause) -> list[Word]:
+    def _tail(self, clause: trees.Clause) -> list[Word]:
         """Write the clauses that follow the verb even where it is last."""
         words = self._subordinate(clause.complement)
-        if isinstance(clause.object, NounPhrase) and clause.object.relative:
+        if isinstance(clause.object, trees.NounPhrase) and clause.object.relative:
             words += self._relative(clause.object)
         return words
 
-    def _relative(self, phrase: NounPhrase) -> list[Word]:
+    def _relative(self, phrase: trees.NounPhrase) -> list[Word]:
         clause = phrase.relative
         assert clause is not None
         self.tags.add("relative")
@@ -228,7 +189,7 @@ class GermanWriter:
         pronoun = Word(text, ((clause, "relative"),))
         return [COMMA, *self._verb_last(clause, [pronoun]), COMMA]
 
-    def _predicate(self, clause: Clause, negation: Marks) -> list[Word]:
+    def _predicate(self, clause: trees.Clause, negation: Marks) -> list[Word]:
         predicate = clause.predicate
         if isinstance(predicate, Adjective):
             return [Word(predicate.german, ((clause, "predicate"),))]
@@ -240,49 +201,48 @@ class GermanWriter:
         return [Word(predicate.noun.german, ((predicate, "determiner"), (predicate, "noun")))]
 
     def _phrase(
-        self, clause: Clause, role: str, phrase: PrepositionalPhrase | FixedPhrase | None
+        self,
+        clause: trees.Clause,
+        role: str,
+        phrase: trees.PrepositionalPhrase | FixedPhrase | None,
     ) -> list[Word]:
         if phrase is None:
             return []
         if isinstance(phrase, FixedPhrase):
-            return [
-                Word(text, ((clause, f"{role} {number}"),))
-                for number, group in enumerate(phrase.german)
-                for text in group
-            ]
+            return fixed_words(phrase.german, clause, role)
         preposition = phrase.preposition.german
-        case = "accusative" if preposition in ACCUSATIVE else "dative"
-        if phrase.is_goal and preposition in TWO_WAY:
+        case = "accusative" if preposition in FORMS["accusative"] else "dative"
+        if phrase.is_goal and preposition in FORMS["two_way"]:
             case = "accusative"
         marks = ((phrase, "preposition"),)
         first, *rest = self._nominal(phrase.nominal, case)
-        if _has_article(phrase.nominal) and (preposition, first.text) in CONTRACTIONS:
-            contraction = CONTRACTIONS[preposition, first.text]
+        contraction = FORMS["contractions"].get(f"{preposition} {first.text}")
+        if contraction and _has_article(phrase.nominal):
             return [Word(contraction, marks + first.marks), *rest]
         return [Word(preposition, marks), first, *rest]
 
-    def _nominal(self, nominal: Nominal | None, case: str) -> list[Word]:
+    def _nominal(self, nominal: trees.Nominal | None, case: str) -> list[Word]:
         words = self._core(nominal, case)
-        if isinstance(nominal, NounPhrase) and nominal.relative:
+        if isinstance(nominal, trees.NounPhrase) and nominal.relative:
             words += self._relative(nominal)
         return words
 
-    def _core(self, nominal: Nominal | None, case: str, negation: Marks = ()) -> list[Word]:
+    def _core(self, nominal: trees.Nominal | None, case: str, negation: Marks = ()) -> list[Word]:
         """Write a noun phrase without its relative clause."""
         if nominal is None:
             return []
         if case != "nominative":
             self.tags.add(case)
-        if isinstance(nominal, PronounPhrase):
+        if isinstance(nominal, trees.PronounPhrase):
             self.tags.add("pronoun")
             return [Word(nominal.pronoun.german[case], ((nominal, "pronoun"),))]
-        if isinstance(nominal, NounPair):
+        if isinstance(nominal, trees.NounPair):
             self.tags.add("coordination")
             joint = Word("und", ((nominal, "and"),))
             return [*self._core(nominal.first, case), joint, *self._core(nominal.second, case)]
         return self._noun_phrase(nominal, case, negation)
 
-    def _noun_phrase(self, phrase: NounPhrase, case: str, negation: Marks) -> list[Word]:
+    def _noun_phrase(self, phrase: trees.NounPhrase, case: str, negation: Marks) -> list[Word]:
         column = _column(phrase)
         determiner = phrase.determiner
         words: list[Word] = []
@@ -307,11 +267,11 @@ class GermanWriter:
         return [*words, Word(_noun_form(phrase, case), ((phrase, "noun"),))]
 
 
-def _column(phrase: NounPhrase) -> str:
+def _column(phrase: trees.NounPhrase) -> str:
     return "plural" if phrase.is_plural else phrase.noun.gender
 
 
-def _noun_form(phrase: NounPhrase, case: str) -> str:
+def _noun_form(phrase: trees.NounPhrase, case: str) -> str:
     noun = phrase.noun
     if not phrase.is_plural:
         return noun.german if case == "nominative" else noun.german_oblique
@@ -320,30 +280,27 @@ def _noun_form(phrase: NounPhrase, case: str) -> str:
     return noun.german_plural
 
 
-def _has_article(nominal: Nominal) -> bool:
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return (
-        isinstance(phrase, NounPhrase)
-        and phrase.determiner is not None
-        and phrase.determiner.declension == "article"
-    )
+def _has_article(nominal: trees.Nominal) -> bool:
+    phrase = head_of(nominal)
+    determiner = phrase.determiner if phrase else None
+    return determiner is not None and determiner.declension == "article"
 
 
-def _is_known(nominal: Nominal | None) -> bool:
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return isinstance(phrase, NounPhrase) and phrase.is_definite
+def _is_known(nominal: trees.Nominal | None) -> bool:
+    phrase = head_of(nominal)
+    return phrase is not None and phrase.is_definite
 
 
-def _takes_kein(nominal: Nominal | Adjective | None) -> bool:
-    return isinstance(nominal, NounPhrase) and not nominal.is_definite
+def _takes_kein(nominal: trees.Nominal | Adjective | None) -> bool:
+    return isinstance(nominal, trees.NounPhrase) and not nominal.is_definite
 
 
-def _question_word(english: str, clause: Clause) -> str:
+def _question_word(english: str, clause: trees.Clause) -> str:
     if english == "whom":
         return "wem" if clause.verb.object_case == "dative" else "wen"
     if english == "where":
         return "wohin" if clause.verb.place in {"goal", "journey", "surface"} else "wo"
-    return {"who": "wer", "what": "was", "when": "wann", "why": "warum"}[english]
+    return str(FORMS["question_words"][english])
 
 
 def _merge_commas(words: list[Word]) -> list[Word]:

@@ -1,4 +1,4 @@
-"""Clauses and sentences, drawn at random.
+"""Random clauses and sentences.
 
 Every rule here serves one of two ends: that people could say the sentence, and that its English
 has one reading only. The second is why, for instance, nothing follows an object with a relative
@@ -10,21 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
+from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import Lexicon, Modal, Verb
 from regard.data.datasets.synthetic.phrasebook.phrases import ANYONE, Phrases, kind_of
-from regard.data.datasets.synthetic.phrasebook.trees import (
-    Clause,
-    Nominal,
-    NounPair,
-    NounPhrase,
-    PrepositionalPhrase,
-    PronounPhrase,
-    Question,
-    Sentence,
-    Statement,
-    Subordinate,
-    Text,
-)
 
 ASKED = ("", "", "", "", "", "", "who", "whom", "what", "where", "when", "why")
 BEFORE_MAIN = ("if", "if", "when", "because", "although", "while")
@@ -44,7 +32,7 @@ VERB_POOLS: dict[str, Callable[[Verb], bool]] = {
 
 
 class Grammar:
-    """Draws sentences as trees."""
+    """Samples sentences as trees."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         self._lexicon = lexicon
@@ -52,22 +40,22 @@ class Grammar:
         self._phrases = Phrases(lexicon, random)
         self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
 
-    def draw(self) -> Sentence:
-        """Draw a sentence: most are short, some are long, a few are very long."""
+    def sample(self) -> trees.Sentence:
+        """Sample a sentence: most are short, some are long, a few are very long."""
         is_past = self._chance(0.35)
         lot = self._random.random()
         if lot < 0.16:
             return self._question(is_past)
         if lot < 0.58:
-            return Text((Statement(self._main(is_past)),))
+            return trees.Text((trees.Statement(self._main(is_past)),))
         if lot < 0.8:
-            return Text((self._statement(is_past),))
+            return trees.Text((self._statement(is_past),))
         return self._text(is_past)
 
     def _chance(self, probability: float) -> bool:
         return self._random.random() < probability
 
-    def _text(self, is_past: bool) -> Text:
+    def _text(self, is_past: bool) -> trees.Text:
         statements = [self._statement(is_past)]
         connectives = []
         for _ in range(self._random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4))):
@@ -75,43 +63,43 @@ class Grammar:
             connectives.append(connective)
             # "so" takes the first place of its clause in German.
             statements.append(self._statement(is_past, is_first_free=connective != "so"))
-        return Text(tuple(statements), tuple(connectives))
+        return trees.Text(tuple(statements), tuple(connectives))
 
-    def _statement(self, is_past: bool, *, is_first_free: bool = True) -> Statement:
+    def _statement(self, is_past: bool, *, is_first_free: bool = True) -> trees.Statement:
         lot = self._random.random()
         if lot < 0.3 and is_first_free:
             before = self._adverbial(BEFORE_MAIN, is_past)
-            return Statement(self._main(is_past, is_first_free=False), before=before)
+            return trees.Statement(self._main(is_past, is_first_free=False), before=before)
         clause = self._main(is_past, is_first_free=is_first_free)
         if clause.verb.place in {"goal", "journey"} and not clause.is_negated and lot < 0.6:
-            return Statement(clause, after=self._infinitive("in_order_to"))
+            return trees.Statement(clause, after=self._infinitive("in_order_to"))
         if lot < 0.55 and self._can_go_on(clause):
             also = self._verb("subject", is_past, kind_of(clause.subject))
             if also is not clause.verb and not also.is_copula:
-                return Statement(clause, also=self._also(also, clause))
+                return trees.Statement(clause, also=self._also(also, clause))
         if lot < 0.85:
-            return Statement(clause, after=self._adverbial(AFTER_MAIN, is_past))
-        return Statement(clause)
+            return trees.Statement(clause, after=self._adverbial(AFTER_MAIN, is_past))
+        return trees.Statement(clause)
 
-    def _can_go_on(self, clause: Clause) -> bool:
+    def _can_go_on(self, clause: trees.Clause) -> bool:
         return not (
             clause.modal
             or clause.is_negated
             or clause.complement
             or clause.verb.is_copula
             or clause.verb.subject == ("weather",)
-            or isinstance(clause.subject, NounPair)
+            or isinstance(clause.subject, trees.NounPair)
             or _has_relative(clause.object)
         )
 
-    def _also(self, verb: Verb, clause: Clause) -> Clause:
+    def _also(self, verb: Verb, clause: trees.Clause) -> trees.Clause:
         also = self._clause(
             verb, clause.subject, is_past=clause.is_past, is_small=True, has_negation=False
         )
         also.subject = None
         return also
 
-    def _question(self, is_past: bool) -> Question:
+    def _question(self, is_past: bool) -> trees.Question:
         asks = self._random.choice(ASKED)
         if asks in {"who", "whom"}:
             verb = self._verb("subject" if asks == "who" else "object", is_past, "person")
@@ -129,19 +117,19 @@ class Grammar:
             clause.place = clause.predicate = None
         elif asks == "when":
             clause.time = clause.frequency = None
-        return Question(clause, asks)
+        return trees.Question(clause, asks)
 
-    def _main(self, is_past: bool, *, is_first_free: bool = True) -> Clause:
+    def _main(self, is_past: bool, *, is_first_free: bool = True) -> trees.Clause:
         if self._chance(0.14):
             return self._report(is_past)
         clause = self._full_clause(is_past, "any" if is_first_free else "main")
         clause.has_time_first = clause.time is not None and is_first_free and self._chance(0.45)
         return clause
 
-    def _report(self, is_past: bool) -> Clause:
+    def _report(self, is_past: bool) -> trees.Clause:
         verb = self._verb("complement", is_past)
         subject = self._phrases.nominal(ANYONE)
-        clause = Clause(verb, subject.person, subject, is_past=is_past)
+        clause = trees.Clause(verb, subject.person, subject, is_past=is_past)
         clause.is_negated = self._chance(0.15)
         name = self._random.choice(verb.complements)
         if name == "to":
@@ -150,17 +138,17 @@ class Grammar:
             clause.complement = self._reported(name, is_past or self._chance(0.25))
         return clause
 
-    def _reported(self, name: str, is_past: bool) -> Subordinate:
+    def _reported(self, name: str, is_past: bool) -> trees.Subordinate:
         if name != "where":
             conjunction = name if name == "why" else self._lexicon.conjunctions[name]
-            return Subordinate(conjunction, self._full_clause(is_past))
+            return trees.Subordinate(conjunction, self._full_clause(is_past))
         verb = self._verb(name, is_past)
         subject = self._phrases.nominal(verb.subject, "known")
         clause = self._clause(verb, subject, is_past=is_past, is_small=True, has_negation=False)
         clause.place = clause.predicate = clause.frequency = None
-        return Subordinate(name, clause)
+        return trees.Subordinate(name, clause)
 
-    def _adverbial(self, names: tuple[str, ...], is_past: bool) -> Subordinate:
+    def _adverbial(self, names: tuple[str, ...], is_past: bool) -> trees.Subordinate:
         name = self._random.choice(names)
         if is_past and name == "if":
             name = "because"
@@ -168,9 +156,9 @@ class Grammar:
         clause = self._full_clause(is_past, has_modal=not is_plain, has_negation=not is_plain)
         if is_plain:
             clause.time = clause.frequency = None
-        return Subordinate(self._lexicon.conjunctions[name], clause)
+        return trees.Subordinate(self._lexicon.conjunctions[name], clause)
 
-    def _infinitive(self, name: str) -> Subordinate:
+    def _infinitive(self, name: str) -> trees.Subordinate:
         clause = self._clause(
             self._verb("deed", is_past=False),
             None,
@@ -180,9 +168,9 @@ class Grammar:
             is_small=True,
         )
         clause.frequency = None
-        return Subordinate(self._lexicon.conjunctions[name], clause)
+        return trees.Subordinate(self._lexicon.conjunctions[name], clause)
 
-    def _relative(self, phrase: NounPhrase, is_past: bool) -> Clause | None:
+    def _relative(self, phrase: trees.NounPhrase, is_past: bool) -> trees.Clause | None:
         doing = self._verbs("subject", is_past, phrase.noun.kind)
         done = self._verbs("object", is_past, phrase.noun.kind)
         if not doing and not done:
@@ -209,20 +197,20 @@ class Grammar:
         *,
         has_modal: bool = True,
         has_negation: bool = True,
-    ) -> Clause:
+    ) -> trees.Clause:
         verb = self._verb(pool, is_past)
         subject = self._subject(verb, is_past)
         return self._clause(
             verb, subject, is_past=is_past, has_modal=has_modal, has_negation=has_negation
         )
 
-    def _subject(self, verb: Verb, is_past: bool) -> Nominal:
+    def _subject(self, verb: Verb, is_past: bool) -> trees.Nominal:
         determiners = "known" if verb.is_copula else "any"
         return self._with_relative(self._phrases.nominal(verb.subject, determiners), is_past)
 
-    def _with_relative(self, nominal: Nominal, is_past: bool) -> Nominal:
+    def _with_relative(self, nominal: trees.Nominal, is_past: bool) -> trees.Nominal:
         if (
-            isinstance(nominal, NounPhrase)
+            isinstance(nominal, trees.NounPhrase)
             and nominal.determiner
             and nominal.determiner.is_open
             and self._chance(0.15)
@@ -233,16 +221,16 @@ class Grammar:
     def _clause(
         self,
         verb: Verb,
-        subject: Nominal | None,
+        subject: trees.Nominal | None,
         *,
         is_past: bool,
         is_small: bool = False,
         has_modal: bool = True,
         has_negation: bool = True,
         has_object: bool = True,
-    ) -> Clause:
-        """Draw all that goes with a verb; a small clause has no clauses inside."""
-        clause = Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
+    ) -> trees.Clause:
+        """Sample all that goes with a verb; a small clause has no clauses inside."""
+        clause = trees.Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
         clause.is_negated = has_negation and self._chance(0.12)
         if has_modal and self._chance(0.25):
             clause.modal = self._modal(verb, is_past)
@@ -256,7 +244,7 @@ class Grammar:
             self._fill_circumstances(clause)
         return clause
 
-    def _fill_copula(self, clause: Clause) -> None:
+    def _fill_copula(self, clause: trees.Clause) -> None:
         lot = self._random.random()
         if lot < 0.2 and _can_be_profession(clause.subject):
             clause.predicate = self._phrases.profession(clause.person in {"we", "they"})
@@ -267,7 +255,7 @@ class Grammar:
             if not clause.is_negated and self._chance(0.15):
                 clause.frequency = self._phrases.frequency()
 
-    def _fill_objects(self, clause: Clause, *, has_object: bool) -> None:
+    def _fill_objects(self, clause: trees.Clause, *, has_object: bool) -> None:
         verb, subject = clause.verb, clause.subject
         if verb.has_recipient:
             clause.recipient = self._phrases.nominal(ANYONE, "known", beside=subject)
@@ -278,9 +266,9 @@ class Grammar:
             clause.object = self._phrases.nominal(verb.object, determiners, beside=subject)
         if verb.preposition:
             nominal = self._phrases.nominal(verb.about, "plain", beside=subject)
-            clause.about = PrepositionalPhrase(verb.preposition, nominal, is_goal=True)
+            clause.about = trees.PrepositionalPhrase(verb.preposition, nominal, is_goal=True)
 
-    def _fill_circumstances(self, clause: Clause) -> None:
+    def _fill_circumstances(self, clause: trees.Clause) -> None:
         verb = clause.verb
         if verb.place and (verb.place != "rest" or verb.needs_place or self._chance(0.3)):
             clause.place = self._phrases.place(verb.place)
@@ -327,19 +315,19 @@ def _belongs(verb: Verb, pool: str, kind: str) -> bool:
     return VERB_POOLS[pool](verb)
 
 
-def _has_relative(nominal: Nominal | None) -> bool:
-    return isinstance(nominal, NounPhrase) and nominal.relative is not None
+def _has_relative(nominal: trees.Nominal | None) -> bool:
+    return isinstance(nominal, trees.NounPhrase) and nominal.relative is not None
 
 
-def _can_be_profession(subject: Nominal | None) -> bool:
+def _can_be_profession(subject: trees.Nominal | None) -> bool:
     """Whether the masculine noun is right for the subject."""
-    if isinstance(subject, PronounPhrase):
+    if isinstance(subject, trees.PronounPhrase):
         return subject.pronoun.name != "she"
-    if not isinstance(subject, NounPhrase):
+    if not isinstance(subject, trees.NounPhrase):
         return False
     return kind_of(subject) in {*ANYONE} - {"profession"} and subject.noun.gender == "masculine"
 
 
-def _says_her(nominal: Nominal | None) -> bool:
+def _says_her(nominal: trees.Nominal | None) -> bool:
     """Whether a noun without article after it would read as hers: "I give her books"."""
-    return isinstance(nominal, PronounPhrase) and nominal.pronoun.name == "she"
+    return isinstance(nominal, trees.PronounPhrase) and nominal.pronoun.name == "she"

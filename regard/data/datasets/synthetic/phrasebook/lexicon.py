@@ -9,6 +9,8 @@ from typing import Any
 from regard.core.config import read_toml
 
 GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
+OPTIONAL = ("object_case", "place", "has_recipient", "needs_place", "is_stative", "is_copula")
+"""What most verbs do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +106,19 @@ class Verb:
     subject: tuple[str, ...]
     """Kinds of nouns that can be its subject; here and below groups are resolved."""
     object: tuple[str, ...]
-    object_case: str
     about: tuple[str, ...]
     """Kinds of nouns after its own preposition."""
     preposition: Preposition | None
-    place: str
     manner: tuple[str, ...]
     complements: tuple[str, ...]
     """Names of the conjunctions of its object clauses."""
-    has_recipient: bool
-    needs_place: bool
-    is_stative: bool
+    object_case: str = "accusative"
+    place: str = ""
+    has_recipient: bool = False
+    needs_place: bool = False
+    is_stative: bool = False
     """A state has no time and no frequency."""
-    is_copula: bool
+    is_copula: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,10 @@ def load_lexicon() -> Lexicon:
             for table in raw["adjectives"]
             for kind in table["kinds"]
         },
-        determiners={name: _read_determiner(name, r) for name, r in raw["determiners"].items()},
+        determiners={
+            name: Determiner(name, *_forms(row.pop("english")), **row)
+            for name, row in raw["determiners"].items()
+        },
         pronouns={name: _read_pronoun(name, *row) for name, row in raw["pronouns"].items()},
         verbs={verb.prefix + verb.infinitive: verb for verb in verbs},
         modals={name: _read_modal(row) for name, row in raw["modals"].items()},
@@ -228,35 +233,14 @@ def _read_noun(kind: str, row: list[str]) -> Noun:
     english, english_plural, *_ = [*_forms(row[0]), ""]
     article, singular = _forms(row[1])[0].split()
     plural, oblique, *_ = [*_forms(row[1])[1:], "", ""]
-    at, to = map(_read_preposition, row[2:]) if len(row) > 2 else (None, None)
-    return Noun(
-        kind=kind,
-        english=english,
-        english_plural=english_plural,
-        german=singular,
-        german_plural=plural,
-        german_oblique=oblique or singular,
-        gender=GENDERS[article],
-        at=at,
-        to=to,
-    )
+    english_forms, german_forms = (english, english_plural), (singular, plural, oblique or singular)
+    ways = map(_read_preposition, row[2:])
+    return Noun(kind, *english_forms, *german_forms, GENDERS[article], *ways)
 
 
 def _read_adjective(english: str, german: str) -> Adjective:
     forms = _forms(german)
     return Adjective(english, forms[0], forms[-1])
-
-
-def _read_determiner(name: str, row: Mapping[str, str]) -> Determiner:
-    english, english_plural = _forms(row["english"])
-    return Determiner(
-        name=name,
-        english=english,
-        english_plural=english_plural,
-        german=row["german"],
-        declension=row["declension"],
-        adjectives=row["adjectives"],
-    )
 
 
 def _read_pronoun(name: str, english: str, german: str) -> Pronoun:
@@ -283,16 +267,11 @@ def _read_verb(row: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Verb:
         auxiliary={"hat": "haben", "ist": "sein"}[auxiliary],
         subject=_resolve(row.get("subject", ["anyone"]), groups),
         object=_resolve(row.get("object", []), groups),
-        object_case=row.get("object_case", "accusative"),
         about=_resolve(about.get("kinds", []), groups),
         preposition=_read_preposition(about["preposition"]) if about else None,
-        place=row.get("place", ""),
         manner=tuple(row.get("manner", [])),
         complements=tuple(row.get("complements", [])),
-        has_recipient=row.get("has_recipient", False),
-        needs_place=row.get("needs_place", False),
-        is_stative=row.get("is_stative", False),
-        is_copula=row.get("is_copula", False),
+        **{name: row[name] for name in OPTIONAL if name in row},
     )
 
 

@@ -9,17 +9,11 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from regard.core.config import at_least
+from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
 from regard.data.datasets.synthetic.phrasebook.lexicon import load_lexicon
-from regard.data.datasets.synthetic.phrasebook.trees import (
-    Clause,
-    NounPhrase,
-    Sentence,
-    Statement,
-    Text,
-)
 from regard.data.datasets.synthetic.phrasebook.trees import write_sentence as join_words
 from regard.data.example import Example
 
@@ -47,10 +41,10 @@ class Turned:
         return [Example(english, german) for both, german in pairs for english in both]
 
 
-def draw_turned(
+def sample_turned(
     num: int, *, seed: int = 0, unlike: Collection[str] = (), most_words: int = 10
 ) -> list[Turned]:
-    """Draw sentences that can be turned both ways.
+    """Sample sentences that can be turned both ways.
 
     Args:
         num: How many times four.
@@ -62,7 +56,7 @@ def draw_turned(
     grammar = Grammar(load_lexicon(), Random(seed))
     found: dict[tuple[str, ...], Turned] = {}
     while len(found) < num:
-        clause = _turnable(grammar.draw())
+        clause = _turnable(grammar.sample())
         if clause is None:
             continue
         turned = _turn(clause)
@@ -72,16 +66,16 @@ def draw_turned(
     return list(found.values())
 
 
-def _turnable(sentence: Sentence) -> Clause | None:
+def _turnable(sentence: trees.Sentence) -> trees.Clause | None:
     """Return the clause of a sentence in which two people and a time could change places."""
-    if not isinstance(sentence, Text) or len(sentence.statements) > 1:
+    if not isinstance(sentence, trees.Text) or len(sentence.statements) > 1:
         return None
     (statement,) = sentence.statements
     clause, verb = statement.clause, statement.clause.verb
     if statement.before or statement.after or statement.also or clause.time is None:
         return None
     doer, other = clause.subject, clause.object
-    if not isinstance(doer, NounPhrase) or not isinstance(other, NounPhrase):
+    if not isinstance(doer, trees.NounPhrase) or not isinstance(other, trees.NounPhrase):
         return None
     # Of one number: the verb then has the same form for both.
     is_even = doer.is_human and other.is_human and doer.is_plural == other.is_plural
@@ -91,7 +85,7 @@ def _turnable(sentence: Sentence) -> Clause | None:
     return clause if is_even and is_other and could_be and not has_clause else None
 
 
-def _turn(clause: Clause) -> Turned:
+def _turn(clause: trees.Clause) -> Turned:
     assert clause.object is not None
     other = replace(
         clause, subject=clause.object, object=clause.subject, person=clause.object.person
@@ -103,7 +97,7 @@ def _turn(clause: Clause) -> Turned:
     return Turned(said, reversed_, (german[0], german[1]))
 
 
-def _both_orders(clause: Clause) -> tuple[str, str]:
+def _both_orders(clause: trees.Clause) -> tuple[str, str]:
     last, first = (
         join_words(write_english(_sentence(clause, is_first=is_first)))
         for is_first in (False, True)
@@ -111,6 +105,6 @@ def _both_orders(clause: Clause) -> tuple[str, str]:
     return last, first
 
 
-def _sentence(clause: Clause, *, is_first: bool) -> Sentence:
+def _sentence(clause: trees.Clause, *, is_first: bool) -> trees.Sentence:
     """Return a clause as a whole sentence, the time first or where it stands otherwise."""
-    return Text((Statement(replace(clause, has_time_first=is_first)),))
+    return trees.Text((trees.Statement(replace(clause, has_time_first=is_first)),))

@@ -1,7 +1,8 @@
-"""Noun phrases, places, times and manners, drawn at random."""
+"""Random noun phrases, places, times and manners."""
 
 from random import Random
 
+from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import (
     Adjective,
     Determiner,
@@ -9,13 +10,7 @@ from regard.data.datasets.synthetic.phrasebook.lexicon import (
     Lexicon,
     Noun,
 )
-from regard.data.datasets.synthetic.phrasebook.trees import (
-    Nominal,
-    NounPair,
-    NounPhrase,
-    PrepositionalPhrase,
-    PronounPhrase,
-)
+from regard.data.datasets.synthetic.phrasebook.trees import head_of
 
 ANYONE = ("person", "acquaintance", "profession", "relative", "name", "pronoun")
 BARE = {"name", "town", "language", "game"}
@@ -30,7 +25,7 @@ PLACE_DETERMINERS = ("the", "the", "the", "the", "the", "a", "this")
 
 
 class Phrases:
-    """Draws the parts of a clause that are no clauses themselves."""
+    """Samples the parts of a clause that are no clauses themselves."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         self._lexicon = lexicon
@@ -38,94 +33,102 @@ class Phrases:
         self._pools: dict[tuple[str, ...], list[Noun]] = {}
 
     def nominal(
-        self, kinds: tuple[str, ...], determiners: str = "any", *, beside: Nominal | None = None
-    ) -> Nominal:
-        """Draw a noun phrase or a pronoun.
+        self,
+        kinds: tuple[str, ...],
+        determiners: str = "any",
+        *,
+        beside: trees.Nominal | None = None,
+    ) -> trees.Nominal:
+        """Sample a noun phrase or a pronoun.
 
         Args:
-            kinds: The kinds of nouns to draw from.
+            kinds: The kinds of nouns to sample from.
             determiners: "any"; "plain" leaves out numbers, "every" and pairs, which do not go
                 with "not"; "known" leaves only those of things already spoken of.
             beside: Who takes part already and should not come in twice.
         """
         if kinds == ("weather",):
-            return PronounPhrase(self._lexicon.pronouns["it"])
+            return trees.PronounPhrase(self._lexicon.pronouns["it"])
         if "pronoun" in kinds and self._chance(0.4):
             return self._pronoun(beside)
         nouns = self._nouns(kinds)
         noun = self._random.choice(nouns)
-        while len(nouns) > 1 and isinstance(beside, NounPhrase) and noun is beside.noun:
+        while len(nouns) > 1 and isinstance(beside, trees.NounPhrase) and noun is beside.noun:
             noun = self._random.choice(nouns)
         if determiners == "any" and self._chance(0.06):
             other = self._random.choice(self._lexicon.nouns[noun.kind])
             if other is not noun:
-                return NounPair(self._noun_phrase(noun, "plain"), self._noun_phrase(other, "plain"))
+                return trees.NounPair(
+                    self._noun_phrase(noun, "plain"), self._noun_phrase(other, "plain")
+                )
         return self._noun_phrase(noun, determiners)
 
-    def place(self, way: str) -> PrepositionalPhrase | FixedPhrase:
-        """Draw a place, as a verb's `place` asks for it."""
+    def place(self, way: str) -> trees.PrepositionalPhrase | FixedPhrase:
+        """Sample a place, as a verb's `place` asks for it."""
         if way in {"surface", "surface_rest"}:
             noun = self._random.choice(self._lexicon.nouns["furniture"])
             preposition = self._random.choice(self._lexicon.surfaces)
             phrase = self._noun_phrase(noun, "plain")
-            return PrepositionalPhrase(preposition, phrase, is_goal=way == "surface")
+            return trees.PrepositionalPhrase(preposition, phrase, is_goal=way == "surface")
         if way in self._lexicon.phrases and self._chance(0.3):
             return self._random.choice(self._lexicon.phrases[way])
         if way == "rest":
             noun = self._random.choice(self._nouns(("place", "room", "sight", "town")))
             assert noun.at is not None
-            return PrepositionalPhrase(noun.at, self._place_phrase(noun))
+            return trees.PrepositionalPhrase(noun.at, self._place_phrase(noun))
         noun = self._random.choice(
             self._nouns(("town",) if way == "journey" else ("place", "sight"))
         )
         assert noun.to is not None
-        return PrepositionalPhrase(noun.to, self._place_phrase(noun), is_goal=True)
+        return trees.PrepositionalPhrase(noun.to, self._place_phrase(noun), is_goal=True)
 
-    def manner(self, name: str, beside: Nominal | None) -> PrepositionalPhrase | FixedPhrase:
-        """Draw with whom, without whom, for whom or by what."""
+    def manner(
+        self, name: str, beside: trees.Nominal | None
+    ) -> trees.PrepositionalPhrase | FixedPhrase:
+        """Sample with whom, without whom, for whom or by what."""
         if name == "by":
             return self._random.choice(self._lexicon.phrases["by"])
         nominal = self.nominal(ANYONE, "plain", beside=beside)
-        return PrepositionalPhrase(self._lexicon.prepositions[name], nominal)
+        return trees.PrepositionalPhrase(self._lexicon.prepositions[name], nominal)
 
     def time(self, is_past: bool) -> FixedPhrase:
-        """Draw a time that fits the tense."""
+        """Sample a time that fits the tense."""
         own = "past_time" if is_past else "present_time"
         return self._random.choice(self._lexicon.phrases[own if self._chance(0.5) else "time"])
 
     def frequency(self) -> FixedPhrase:
-        """Draw how often."""
+        """Sample how often."""
         return self._random.choice(self._lexicon.phrases["frequency"])
 
-    def quality(self, subject: Nominal | None) -> Adjective:
-        """Draw an adjective that can be said of a subject."""
+    def quality(self, subject: trees.Nominal | None) -> Adjective:
+        """Sample an adjective that can be said of a subject."""
         kind = kind_of(subject)
         adjective = self._adjective("person" if kind in ANYONE else kind)
-        while isinstance(subject, NounPhrase) and adjective in subject.adjectives:
+        while isinstance(subject, trees.NounPhrase) and adjective in subject.adjectives:
             adjective = self._adjective("person" if kind in ANYONE else kind)
         return adjective
 
-    def profession(self, is_plural: bool) -> NounPhrase:
-        """Draw what somebody is."""
+    def profession(self, is_plural: bool) -> trees.NounPhrase:
+        """Sample what somebody is."""
         noun = self._random.choice(self._lexicon.nouns["profession"])
         article = None if is_plural else self._lexicon.determiners["a"]
         adjectives = (self._adjective("profession"),) if self._chance(0.35) else ()
-        return NounPhrase(noun, article, is_plural, adjectives)
+        return trees.NounPhrase(noun, article, is_plural, adjectives)
 
     def _chance(self, probability: float) -> bool:
         return self._random.random() < probability
 
-    def _pronoun(self, beside: Nominal | None) -> PronounPhrase:
+    def _pronoun(self, beside: trees.Nominal | None) -> trees.PronounPhrase:
         name = self._random.choice(PRONOUNS)
-        if isinstance(beside, PronounPhrase):
+        if isinstance(beside, trees.PronounPhrase):
             other = beside.pronoun.name
             while name == other or {name, other} <= SPEAKERS:
                 name = self._random.choice(PRONOUNS)
-        return PronounPhrase(self._lexicon.pronouns[name])
+        return trees.PronounPhrase(self._lexicon.pronouns[name])
 
-    def _noun_phrase(self, noun: Noun, determiners: str) -> NounPhrase:
+    def _noun_phrase(self, noun: Noun, determiners: str) -> trees.NounPhrase:
         if noun.kind in BARE:
-            return NounPhrase(noun)
+            return trees.NounPhrase(noun)
         is_plural = noun.english_plural != "" and self._chance(0.25)
         determiner = self._determiner(noun, is_plural, determiners)
         adjectives: tuple[Adjective, ...] = ()
@@ -133,7 +136,7 @@ class Phrases:
             adjectives = (self._adjective(noun.kind),)
             if noun.kind in COLOURED and self._chance(0.3):
                 adjectives += (self._adjective("colour"),)
-        return NounPhrase(noun, determiner, is_plural, adjectives)
+        return trees.NounPhrase(noun, determiner, is_plural, adjectives)
 
     def _determiner(self, noun: Noun, is_plural: bool, determiners: str) -> Determiner | None:
         table = self._lexicon.determiners
@@ -150,12 +153,12 @@ class Phrases:
             return None
         return table["many" if lot < 0.78 else self._random.choice(NUMBERS)]
 
-    def _place_phrase(self, noun: Noun) -> NounPhrase:
+    def _place_phrase(self, noun: Noun) -> trees.NounPhrase:
         if noun.kind in BARE:
-            return NounPhrase(noun)
+            return trees.NounPhrase(noun)
         determiner = self._lexicon.determiners[self._random.choice(PLACE_DETERMINERS)]
         adjectives = (self._adjective(noun.kind),) if self._chance(0.25) else ()
-        return NounPhrase(noun, determiner, adjectives=adjectives)
+        return trees.NounPhrase(noun, determiner, adjectives=adjectives)
 
     def _adjective(self, kind: str) -> Adjective:
         return self._random.choice(self._lexicon.adjectives[kind])
@@ -166,7 +169,7 @@ class Phrases:
         return self._pools[kinds]
 
 
-def kind_of(nominal: Nominal | None) -> str:
+def kind_of(nominal: trees.Nominal | None) -> str:
     """Return the kind of a noun phrase, or "pronoun"."""
-    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
-    return phrase.noun.kind if isinstance(phrase, NounPhrase) else "pronoun"
+    phrase = head_of(nominal)
+    return phrase.noun.kind if phrase else "pronoun"

@@ -4,7 +4,7 @@ A tree is written once in English and once in German. Each word remembers the no
 for, its marks; words of the two sides with a mark in common are translations of each other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -171,8 +171,23 @@ class Text:
 Sentence = Question | Text
 
 
+def head_of(nominal: Nominal | None) -> NounPhrase | None:
+    """Return a noun phrase, or the first one of a pair; None for a pronoun."""
+    phrase = nominal.first if isinstance(nominal, NounPair) else nominal
+    return phrase if isinstance(phrase, NounPhrase) else None
+
+
+def fixed_words(groups: Iterable[Iterable[str]], clause: Clause, role: str) -> list[Word]:
+    """Return the words of a fixed phrase that has a role in a clause."""
+    return [
+        Word(text, ((clause, f"{role} {number}"),))
+        for number, group in enumerate(groups)
+        for text in group
+    ]
+
+
 def write_sentence(words: Sequence[Word]) -> str:
-    """Join words to a text: capital first, no blank before punctuation."""
+    """Join words to a text: capital first, no space before punctuation."""
     text = " ".join(word.text for word in words)
     for mark in ".,?":
         text = text.replace(f" {mark}", mark)
@@ -181,11 +196,9 @@ def write_sentence(words: Sequence[Word]) -> str:
 
 def align(english: Sequence[Word], german: Sequence[Word]) -> Alignment:
     """Link the positions of words that speak for the same part of the tree."""
-    places: dict[Mark, list[int]] = {}
+    positions: dict[Mark, list[int]] = {}
     for i, word in enumerate(english):
         for mark in word.marks:
-            places.setdefault(mark, []).append(i)
-    links = {
-        (i, j) for j, word in enumerate(german) for mark in word.marks for i in places.get(mark, ())
-    }
-    return tuple(sorted(links))
+            positions.setdefault(mark, []).append(i)
+    marks = [(j, mark) for j, word in enumerate(german) for mark in word.marks]
+    return tuple(sorted({(i, j) for j, mark in marks for i in positions.get(mark, ())}))

@@ -1,45 +1,45 @@
-"""Scenes of coloured shapes, drawn on the spot: pictures whose every pixel is known.
+"""Rendered scenes of coloured shapes: images whose every pixel is known.
 
-They are the pictures that need no download. A scene hangs on its seed and its number alone; its
+They need no download. A scene depends on its seed and its number alone; its
 reference is `scenes/SEED/NUMBER`, and that of a single shape `shapes/SEED/NUMBER`. A scene belongs
 to the training, the validation or the test part by what is said of it, so that no seed and no size
 ever moves it.
 """
 
 import re
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count, islice
-from typing import TypeVar
+from functools import partial
+from itertools import count
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.core.tables import one_of
-from regard.data.datasets.loading import Parts, sizes
+from regard.data.datasets.loading import fill_parts, parse_argument, part_of, with_sizes
 from regard.data.datasets.synthetic.scenes.captions import (
     caption,
     caption_words,
+    english_caption,
     format_box,
+    german_caption,
     phrases,
     tags,
 )
-from regard.data.datasets.synthetic.scenes.drawing import (
+from regard.data.datasets.synthetic.scenes.questions import guess_by_question, questions
+from regard.data.datasets.synthetic.scenes.rendering import (
+    SIZE,
     cell_labels,
-    draw_scene,
-    draw_scenes,
+    render_scene,
     thing_masks,
 )
-from regard.data.datasets.synthetic.scenes.german import english, german
-from regard.data.datasets.synthetic.scenes.questions import guess_by_question, questions
 from regard.data.datasets.synthetic.scenes.things import Scene, scene, shape_scene
 from regard.data.example import Example
 from regard.data.splits import Splits
 
-Drawn = TypeVar("Drawn")
+Sample = TypeVar("Sample")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 48_000
@@ -48,10 +48,7 @@ GRID = 16
 """Rows, and columns, of the cells that `scenes:regions` has labels for."""
 
 KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": scene, "shapes": shape_scene}
-"""What can be drawn, by the first word of a reference."""
-
-# In hundredths; the rest is for training.
-_SHARES = {"test": 8, "valid": 8}
+"""What can be rendered, by the first word of a reference."""
 
 
 def find_scene(reference: str) -> Scene:
@@ -65,19 +62,22 @@ def find_scene(reference: str) -> Scene:
     return KINDS[found[1]](int(found[2]), int(found[3]))
 
 
-def draw(reference: str) -> Image.Image:
-    """Draw the scene of a reference."""
-    return Image.fromarray(draw_scene(find_scene(reference)))
+def render(reference: str) -> Image.Image:
+    """Render the scene of a reference."""
+    return Image.fromarray(render_scene(find_scene(reference)))
 
 
-def draw_all(references: Sequence[str]) -> NDArray[np.uint8]:
-    """Draw the scenes of many references into one array, (B, Y, X, 3)."""
-    return draw_scenes([find_scene(reference) for reference in references])
+def render_all(references: Sequence[str]) -> NDArray[np.uint8]:
+    """Render the scenes of many references into one array, (B, Y, X, 3)."""
+    pixels = np.empty((len(references), SIZE, SIZE, 3), np.uint8)
+    for row, reference in enumerate(references):
+        pixels[row] = render_scene(find_scene(reference))
+    return pixels
 
 
-def draw_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
-    """Draw scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
-    return draw_all([f"{kind}/{argument}" for argument in arguments])
+def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
+    """Render scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
+    return render_all([f"{kind}/{argument}" for argument in arguments])
 
 
 def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
@@ -95,16 +95,6 @@ def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]
     ]
 
 
-def part_of(text: str) -> str:
-    """Return the part that a scene belongs to by what is said of it: train, valid or test."""
-    lot = zlib.crc32(text.encode()) % 100
-    for part, share in _SHARES.items():
-        if lot < share:
-            return part
-        lot -= share
-    return "train"
-
-
 def load_scenes(argument: str, seed: int) -> Splits:
     """Return scenes with captions, labels of their regions, boxes of phrases, or questions.
 
@@ -115,9 +105,11 @@ def load_scenes(argument: str, seed: int) -> Splits:
     """
     kind, num_train = parse_argument(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
-    drawn = (scene(seed, number) for number in count())
+    samples = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    splits = fill_parts(drawn, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note)
+    splits = split_samples(
+        samples, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note
+    )
     if kind != "questions":
         return splits
     guessed = guess_by_question(splits.train, splits.test)
@@ -139,27 +131,34 @@ def load_shapes(argument: str, seed: int) -> Splits:
         (thing,) = found.things
         name = f"{thing.colour} {thing.shape}" if kind else thing.shape
         look = "noisy" if found.background.noise else "plain"
-        return [Example(_name("shapes", found), name, tags=(thing.size, look))]
+        return [Example(_reference(found, "shapes"), name, tags=(thing.size, look))]
 
-    drawn = (shape_scene(seed, number) for number in count())
+    samples = (shape_scene(seed, number) for number in count())
     note = f"shapes of seed {seed}, no picture is shared"
-    return fill_parts(
-        drawn, label, num_train or NUM_TRAIN, key=lambda found: _name("shapes", found), note=note
+    return split_samples(
+        samples,
+        label,
+        num_train or NUM_TRAIN,
+        key=lambda found: _reference(found, "shapes"),
+        note=note,
     )
 
 
-def _captioned(found: Scene) -> list[Example]:
-    return [Example(_name("scenes", found), caption(found), tags=tags(found))]
+def _reference(found: Scene, kind: str = "scenes") -> str:
+    return f"{kind}/{found.seed}/{found.number}"
 
 
-def _labelled(found: Scene) -> list[Example]:
-    return [Example(_name("scenes", found), cell_labels(found, grid=GRID), tags=tags(found))]
+def _pair(
+    source: Callable[[Scene], Any], target: Callable[[Scene], str]
+) -> Callable[[Scene], list[Example]]:
+    """Return what writes one example of a scene."""
+    return lambda found: [Example(source(found), target(found), tags=tags(found))]
 
 
 def _boxed(found: Scene) -> list[Example]:
     return [
         Example(
-            (phrase.text, _name("scenes", found)),
+            (phrase.text, _reference(found)),
             format_box(found.things[phrase.thing].box),
             tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
         )
@@ -167,88 +166,47 @@ def _boxed(found: Scene) -> list[Example]:
     ]
 
 
-def _translated(found: Scene) -> list[Example]:
-    source = english(found), _name("scenes", found)
-    return [Example(source, german(found), tags=tags(found))]
-
-
-def _translated_unseen(found: Scene) -> list[Example]:
-    return [Example(english(found), german(found), tags=tags(found))]
-
-
 def _asked(found: Scene) -> list[Example]:
     return [
-        Example((question.text, _name("scenes", found)), question.answer, tags=(question.kind,))
+        Example((question.text, _reference(found)), question.answer, tags=(question.kind,))
         for question in questions(found)
     ]
 
 
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
-    "": _captioned,
-    "regions": _labelled,
+    "": _pair(_reference, caption),
+    "regions": _pair(_reference, partial(cell_labels, grid=GRID)),
     "boxes": _boxed,
-    "translation": _translated,
-    "translation-text": _translated_unseen,
+    "translation": _pair(lambda found: (english_caption(found), _reference(found)), german_caption),
+    "translation-text": _pair(english_caption, german_caption),
     "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
 
-KEYS: dict[str, Callable[[Scene], str]] = {"translation": english, "translation-text": english}
+KEYS: dict[str, Callable[[Scene], str]] = {
+    "translation": english_caption,
+    "translation-text": english_caption,
+}
 """What decides to which part a scene belongs, where it is not its caption."""
 
 
-def _name(kind: str, found: Scene) -> str:
-    return f"{kind}/{found.seed}/{found.number}"
-
-
-def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
-    """Return what is asked for, and the number of training examples; 0 = not said.
-
-    Args:
-        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
-        name: The data set's, to be named in a message.
-        known: The kinds, among them the empty one.
-    """
-    kind, _, number = argument.rpartition(",")
-    if argument in known:
-        return argument, 0
-    if kind not in known or (kind == "" and "," in argument) or not _is_number(number):
-        words = [word for word in known if word]
-        raise DataError(
-            f"What follows '{name}:' must be {one_of(words)}, a number of training examples, or "
-            f"both, as in '{name}:{words[0]},2000', but is '{argument}'."
-        )
-    return kind, int(number)
-
-
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[1-9]\d{0,6}", text, re.ASCII) is not None
-
-
-def fill_parts(
-    drawn: Iterator[Drawn],
-    write: Callable[[Drawn], list[Example]],
+def split_samples(
+    samples: Iterator[Sample],
+    write: Callable[[Sample], list[Example]],
     num_train: int,
     *,
-    key: Callable[[Drawn], str],
+    key: Callable[[Sample], str],
     note: str,
 ) -> Splits:
-    """Draw until every part is full; the size of one does not change what is in another.
+    """Sample scenes until every part is full.
 
     Args:
-        drawn: What is drawn, without an end.
-        write: What its examples are.
+        samples: Scenes, or what else can be rendered, without an end.
+        write: Writes the examples of one.
         num_train: Training examples.
-        key: What decides to which part it belongs.
+        key: The text that decides to which part it belongs.
         note: Where it comes from.
     """
     wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-    found: dict[str, list[Example]] = {part: [] for part in wanted}
-    while any(len(found[part]) < num for part, num in wanted.items()):
-        for one in islice(drawn, 100):
-            part = part_of(key(one))
-            if len(found[part]) < wanted[part]:
-                found[part] += write(one)
-    train, valid, test = (found[part][:num] for part, num in wanted.items())
-    parts: Parts = (train, valid, test)
-    return Splits(*parts, f"{note}: {sizes(parts)}")
+    parts = fill_parts(samples, write, wanted, part=lambda sample: part_of(key(sample)))
+    return with_sizes(parts, note)

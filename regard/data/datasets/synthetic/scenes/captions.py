@@ -5,12 +5,17 @@ named before what is small, and what is alike in this from left to right.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from regard.data.datasets.synthetic.scenes.things import Box, Group, Scene
+from regard.core.config import read_toml
+from regard.data.datasets.synthetic.scenes.things import COLOURS, Box, Group, Scene
 
 NUMBERS = ("no", "a", "two", "three", "four")
 TOGETHER = {"cross": "crosses"}
 """Plurals that do not just have an s."""
+
+GERMAN = read_toml(Path(__file__).with_name("german.toml"))
+"""The words of German captions."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,35 @@ def looks(group: Group) -> str:
     return f"{thing.size} {thing.colour} {noun}"
 
 
+def english_caption(scene: Scene) -> str:
+    """Return the caption of a scene without its colours: `a large circle is above two stars`.
+
+    It leaves open what the German one tells, so that only the image can decide it.
+    """
+    return " ".join(word.text for word in caption_words(scene) if word.text not in COLOURS)
+
+
+def german_caption(scene: Scene) -> str:
+    """Return the caption of a scene in German, with its colours.
+
+    `ein großer roter Kreis ist über zwei kleinen blauen Sternen , die links von …`
+    """
+    words = [_german_name(scene.groups[0], is_dative=False)]
+    ends: list[str] = []
+    pairs = zip(scene.groups, scene.groups[1:], strict=False)
+    for number, (one, other) in enumerate(pairs):
+        verb = "ist" if len(one) == 1 else "sind"
+        if number:
+            # In a clause that says more of a thing, the verb comes last.
+            article = "die" if len(one) > 1 else GERMAN["nouns"][one[0].shape][0]
+            words.append(f", {article}")
+            ends.insert(0, verb)
+        else:
+            words.append(verb)
+        words += [GERMAN["relations"][scene.relations[number]], _german_name(other, is_dative=True)]
+    return " ".join(words + ends)
+
+
 def phrases(scene: Scene) -> list[Phrase]:
     """Return what single things can be called: `large red circle`, or `upper small blue star`.
 
@@ -112,3 +146,17 @@ def _places(pair: Group) -> tuple[str, str]:
     if abs(one.x - other.x) >= abs(one.y - other.y):
         return ("left", "right") if one.x < other.x else ("right", "left")
     return ("upper", "lower") if one.y < other.y else ("lower", "upper")
+
+
+def _german_name(group: Group, *, is_dative: bool) -> str:
+    thing, num = group[0], len(group)
+    article, noun, plural = GERMAN["nouns"][thing.shape]
+    if num > 1:
+        noun = plural + "n" * is_dative
+        first, ending = GERMAN["numbers"][num], "en" if is_dative else "e"
+    elif is_dative:
+        first, ending = "einem", "en"
+    else:
+        first, ending = "ein", GERMAN["endings"][article]
+    size, colour = GERMAN["sizes"][thing.size], GERMAN["colours"][thing.colour]
+    return f"{first} {size}{ending} {colour}{ending} {noun}"

@@ -9,9 +9,9 @@ from regard.data.datasets.synthetic.moving import (
     DIRECTIONS,
     EVENTS,
     SPEEDS,
-    draw_motion,
     find_motion,
     motion,
+    render_motion,
 )
 from regard.data.datasets.synthetic.scenes.things import COLOURS
 
@@ -100,7 +100,7 @@ def test_captions_tell_what_happens():
 
 def test_frames_show_the_mover_where_it_is():
     found = of_event("alone")[0]
-    frames = draw_motion(found, num_frames=5, size=64)
+    frames = render_motion(found, num_frames=5, size=64)
     assert frames.shape == (5, 64, 64, 3)
     for frame, time in zip(frames, np.linspace(0, 1, 5).tolist(), strict=True):
         thing = found.at(time).things[0]

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from regard.data.datasets.synthetic.numerals import MAX_DIGITS, SCALES, SMALL, TENS, spell
+from regard.data.datasets.synthetic.toys import MAX_DIGITS, SCALES, SMALL, TENS, spell
 
 
 def value(words):

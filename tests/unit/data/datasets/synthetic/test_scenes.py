@@ -11,23 +11,30 @@ from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic import scenes
 from regard.data.datasets.synthetic.scenes import (
-    draw,
-    draw_all,
     find_scene,
     load_scenes,
     load_shapes,
+    render,
+    render_all,
     word_regions,
 )
-from regard.data.datasets.synthetic.scenes.captions import caption, caption_words, phrases, tags
-from regard.data.datasets.synthetic.scenes.drawing import (
+from regard.data.datasets.synthetic.scenes.captions import (
+    GERMAN,
+    caption,
+    caption_words,
+    english_caption,
+    german_caption,
+    phrases,
+    tags,
+)
+from regard.data.datasets.synthetic.scenes.rendering import (
     EMPTY,
     LETTERS,
     cell_labels,
     cell_shares,
-    draw_scene,
+    render_scene,
     thing_masks,
 )
-from regard.data.datasets.synthetic.scenes.german import HUES, english, german
 from regard.data.datasets.synthetic.scenes.things import (
     COLOURS,
     RADII,
@@ -78,7 +85,7 @@ class TestThings:
         assert caption(scene(0, 12)) == (
             "a large blue square is below a large orange square which is above a small red triangle"
         )
-        assert draw_scene(scene(0, 12))[20, 33].tolist() == [247, 132, 28]
+        assert render_scene(scene(0, 12))[20, 33].tolist() == [247, 132, 28]
 
     def test_nothing_overlaps_or_leaves_the_canvas(self):
         for one in SCENES:
@@ -128,7 +135,7 @@ class TestDrawing:
         if thing.outline:
             closed = [*thing.outline, thing.outline[0]]
             area = abs(sum(a * d - b * c for (a, b), (c, d) in pairwise(closed))) / 2
-        red = draw_scene(one)[..., 0].astype(float)
+        red = render_scene(one)[..., 0].astype(float)
         shares = (red - 40) / (COLOURS["red"][0] - 40)
         assert shares.mean() == pytest.approx(area, rel=0.015)
         assert cell_shares(one, grid=1).item() == pytest.approx(area, rel=0.05)
@@ -142,31 +149,31 @@ class TestDrawing:
 
     def test_pixels_of_a_mask_have_the_colour_of_the_thing(self):
         one = next(one for one in SCENES if len(one.things) == 4)
-        pixels = draw_scene(one).astype(int)
+        pixels = render_scene(one).astype(int)
         for thing, mask in zip(one.things, thing_masks(one), strict=True):
             away = np.abs(pixels[mask] - COLOURS[thing.colour]).max(-1)
             assert np.median(away) == 0
 
     def test_edges_are_smooth(self):
-        red = draw_scene(alone("circle"))[..., 0].astype(int)
+        red = render_scene(alone("circle"))[..., 0].astype(int)
         assert len(set(red.ravel().tolist())) > 8
 
     def test_plain_background_has_one_colour_and_noise_has_many(self):
-        plain, noisy = draw_scene(alone("square")), draw_scene(alone("square", noise=30))
+        plain, noisy = render_scene(alone("square")), render_scene(alone("square", noise=30))
         assert len(np.unique(plain[:8].reshape(-1, 3), axis=0)) == 1
         assert len(np.unique(noisy[:8].reshape(-1, 3), axis=0)) > 100
         assert abs(noisy[:8].mean() - 40) < 3
 
     def test_many_at_once_are_those_drawn_alone(self):
         names = ["scenes/3/5", "shapes/1/9", "scenes/0/2"]
-        together = draw_all(names)
+        together = render_all(names)
         assert together.shape == (3, 64, 64, 3)
         for name, pixels in zip(names, together, strict=True):
-            assert np.array_equal(np.asarray(draw(name)), pixels)
+            assert np.array_equal(np.asarray(render(name)), pixels)
 
     def test_reference_is_opened_like_any_other_image(self):
         for name in ("scenes/3/5", "shapes/1/9"):
-            assert np.array_equal(np.asarray(open_image(name)), np.asarray(draw(name)))
+            assert np.array_equal(np.asarray(open_image(name)), np.asarray(render(name)))
 
     def test_labels_of_a_grid_are_read_off_the_masks(self):
         one = next(one for one in SCENES if len(one.things) == 4)
@@ -308,10 +315,12 @@ class TestLoading:
 
 def test_german_names_the_colours_that_english_leaves_open():
     for one in SCENES:
-        said, told = english(one), german(one)
+        said, told = english_caption(one), german_caption(one)
         assert not {*said.split()} & {*COLOURS}
-        hues = [HUES[group[0].colour] for group in one.groups]
-        found = [h for word in told.split() for h in HUES.values() if word.startswith(h)]
+        hues = [GERMAN["colours"][group[0].colour] for group in one.groups]
+        found = [
+            h for word in told.split() for h in GERMAN["colours"].values() if word.startswith(h)
+        ]
         assert found == hues
 
 
@@ -328,7 +337,7 @@ def test_german_names_the_colours_that_english_leaves_open():
     ],
 )
 def test_german_is_declined(number, expected):
-    assert german(scene(0, number)) == expected
+    assert german_caption(scene(0, number)) == expected
 
 
 def test_translations_with_and_without_picture_are_the_same_sentences():
@@ -337,6 +346,6 @@ def test_translations_with_and_without_picture_are_the_same_sentences():
         pairs = zip(getattr(seen, side), getattr(unseen, side), strict=True)
         for one, other in pairs:
             assert (one.source[0], one.target) == (other.source, other.target)
-            assert english(find_scene(one.source[1])) == other.source
+            assert english_caption(find_scene(one.source[1])) == other.source
     held_out = {example.source for example in (*unseen.valid, *unseen.test)}
     assert not held_out & {example.source for example in unseen.train}

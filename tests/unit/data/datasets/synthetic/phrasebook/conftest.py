@@ -17,4 +17,4 @@ def examples():
 def trees():
     """Four thousand sentences before they are written in any language."""
     grammar = Grammar(LEXICON, Random(11))
-    return [grammar.draw() for _ in range(4_000)]
+    return [grammar.sample() for _ in range(4_000)]

@@ -1,6 +1,7 @@
-from regard.data.datasets.synthetic.phrasebook import split_words, write_example
+from regard.data.datasets.synthetic.phrasebook import write_example
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.trees import Statement, Text, write_sentence
+from regard.data.text.tokenizers import split_words
 from tests.phrases import LEXICON, clause, noun, to
 
 

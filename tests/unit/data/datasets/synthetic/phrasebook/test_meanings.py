@@ -2,12 +2,12 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.data.datasets.synthetic.phrasebook import generate
-from regard.data.datasets.synthetic.phrasebook.meanings import draw_turned
+from regard.data.datasets.synthetic.phrasebook.meanings import sample_turned
 
 
 @pytest.fixture(scope="module")
 def turned():
-    return draw_turned(12, seed=3)
+    return sample_turned(12, seed=3)
 
 
 def words(sentence):
@@ -39,7 +39,7 @@ def test_translation_is_the_one_of_the_phrasebook():
     known = {example.source: example.target for example in generate(3000, seed=3)}
     common = [
         (example.target, known[example.source])
-        for one in draw_turned(60, seed=3)
+        for one in sample_turned(60, seed=3)
         for example in (one.examples[0], one.examples[2])
         if example.source in known
     ]
@@ -48,13 +48,13 @@ def test_translation_is_the_one_of_the_phrasebook():
 
 
 def test_same_seed_gives_the_same_sentences_and_more_begin_with_them(turned):
-    assert draw_turned(4, seed=3) == turned[:4]
-    assert draw_turned(4, seed=4) != turned[:4]
+    assert sample_turned(4, seed=3) == turned[:4]
+    assert sample_turned(4, seed=4) != turned[:4]
 
 
 def test_sentences_that_were_seen_are_not_drawn(turned):
     seen = {turned[0].reversed[1]}
-    assert turned[0] not in draw_turned(12, seed=3, unlike=seen)
+    assert turned[0] not in sample_turned(12, seed=3, unlike=seen)
 
 
 def test_sentences_are_short(turned):
@@ -63,4 +63,4 @@ def test_sentences_are_short(turned):
 
 def test_number_below_zero_is_refused():
     with pytest.raises(ConfigError, match="`num` must be at least 0, but is -1"):
-        draw_turned(-1)
+        sample_turned(-1)

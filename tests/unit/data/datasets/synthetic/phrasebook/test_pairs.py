@@ -8,7 +8,6 @@ from regard.data.datasets.synthetic.phrasebook import (
     TAGS,
     generate,
     part_of,
-    split_words,
     splits,
     write_example,
 )
@@ -16,6 +15,7 @@ from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
 from regard.data.datasets.synthetic.phrasebook.trees import Statement, Text, write_sentence
+from regard.data.text.tokenizers import split_words
 from tests.phrases import LEXICON, clause, noun
 
 
@@ -58,7 +58,7 @@ def test_the_english_decides_the_german():
     grammar = Grammar(LEXICON, Random(3))
     known = {}
     for _ in range(20_000):
-        tree = grammar.draw()
+        tree = grammar.sample()
         source = write_sentence(write_english(tree))
         # Only repeated sentences can disagree, and long ones are hardly ever repeated.
         if len(source) < 60:
@@ -122,7 +122,7 @@ def test_the_test_part_does_not_depend_on_the_others():
 
 
 def test_a_sentence_belongs_to_one_part_for_good():
-    assert part_of("I would like to learn German.") == "train"
+    assert part_of("I would like to learn German.", valid=3, test=6) == "train"
 
 
 def test_parts_of_no_size_are_empty():

@@ -1,0 +1,129 @@
+"""What plots are made of: labels that are safe to print, checked weights, images at plot size."""
+
+import html
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, NewType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image
+from rich.cells import cell_len, set_cell_size
+
+from regard.core.errors import DataError
+
+Markup = NewType("Markup", str)
+"""HTML or SVG that is safe to put into a page: all foreign text in it is escaped."""
+
+Pixels = NDArray[np.uint8]
+"""(Y, X, 3): red, green and blue."""
+
+MAX_WIDTH = 24
+"""Terminal cells of the longest label; longer ones are cut."""
+
+KEPT = 168
+"""Longest side of an image in a plot, in pixels; keeps files small."""
+
+_TINY = 64
+
+
+def clean(text: object) -> str:
+    """Return a value as text that is safe in a terminal and in XML.
+
+    Control characters could move the cursor or break the page, and lone surrogates cannot be
+    saved; each becomes a replacement mark. Line breaks and tabs become spaces.
+    """
+    return "".join(map(_clean_character, str(text)))
+
+
+def escape(text: object) -> Markup:
+    """Return a value as text inside HTML or SVG, attributes included."""
+    return Markup(html.escape(clean(text)))
+
+
+def label(text: object, width: int = MAX_WIDTH) -> str:
+    """Return a value as clean text, cut to a number of terminal cells with an ellipsis."""
+    word = clean(text)
+    return word if cell_len(word) <= width else set_cell_size(word, width - 1).rstrip() + "…"
+
+
+def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> NDArray[Any]:
+    """Return the weights as an array, or raise a `DataError` if the labels do not fit them.
+
+    Args:
+        weights: (T, S), finite numbers.
+        rows: Target words.
+        columns: Source words.
+    """
+    if not rows or not columns:
+        raise DataError(
+            "A map needs at least one target word and one source word, "
+            f"but there are {len(rows)} and {len(columns)}."
+        )
+    array = np.asarray(weights, dtype=float)
+    if array.shape != (len(rows), len(columns)):
+        raise DataError(
+            "`weights` must have one row per target word and one column per source word, "
+            f"{(len(rows), len(columns))}, but has the shape {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise DataError("`weights` must be finite numbers, but some are infinite or NaN.")
+    return array
+
+
+def greatest(weights: NDArray[Any]) -> float:
+    """Return the end of the colour scale, the greatest weight; 1 if all are zero."""
+    return float(weights.max()) if weights.max() > 0 else 1.0
+
+
+def check_image(image: ArrayLike) -> Pixels:
+    """Return an image as pixels, or raise a `DataError`.
+
+    Args:
+        image: (Y, X, 3), or (Y, X) or (Y, X, 1) in grey; bytes.
+    """
+    array = np.asarray(image)
+    if array.dtype != np.uint8 or not array.size:
+        raise DataError(
+            "`image` must hold bytes of 0 to 255, but has the shape "
+            f"{array.shape} and the type {array.dtype}."
+        )
+    if array.ndim == 2:
+        array = array[..., None]
+    if array.ndim != 3 or array.shape[2] not in (1, 3):
+        raise DataError(
+            "`image` must have rows, columns and 1 or 3 channels, but has the shape "
+            f"{np.shape(image)}."
+        )
+    return np.broadcast_to(array, (*array.shape[:2], 3))
+
+
+def fit(pixels: Pixels) -> Pixels:
+    """Resize an image to plot size.
+
+    Every pixel of a tiny image becomes a square; others are smoothed.
+
+    Args:
+        pixels: (Y, X, 3).
+    """
+    height, width = pixels.shape[:2]
+    longest = max(height, width)
+    if longest <= _TINY:
+        times = KEPT // longest
+        return pixels.repeat(times, axis=0).repeat(times, axis=1)
+    size = (max(1, round(width * KEPT / longest)), max(1, round(height * KEPT / longest)))
+    return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
+
+
+def _clean_character(character: str) -> str:
+    if character in "\n\t\r":
+        return " "
+    # Cc: control; Cs: surrogate; Cn: unassigned, with U+FFFE and U+FFFF, which XML forbids.
+    is_harmful = unicodedata.category(character) in ("Cc", "Cs", "Cn")
+    return "\N{REPLACEMENT CHARACTER}" if is_harmful else character
+
+
+if __name__ == "__main__":
+    print(label("Donaudampfschifffahrtsgesellschaft"), escape("<b> \x1b[2J & co."))
+    print(greatest(check_weights([[0.7, 0.3], [0.1, 0.9]], ["das", "Haus"], ["the", "house"])))
+    print(fit(check_image(np.eye(2, dtype=np.uint8))).shape)

@@ -1,0 +1,74 @@
+from collections import Counter
+from itertools import count
+
+import pytest
+
+from regard.core.errors import DataError
+from regard.data.datasets import catalog
+from regard.data.datasets.loading import (
+    fill_parts,
+    find_package,
+    parse_argument,
+    parse_number,
+    part_of,
+    split_off,
+    with_sizes,
+)
+from regard.data.example import Example
+
+
+def examples(*numbers):
+    return [Example(str(number), "x") for number in numbers]
+
+
+def test_the_part_of_a_text_has_about_the_share_that_is_asked_for():
+    counts = Counter(part_of(str(number), valid=10, test=20) for number in range(5_000))
+    assert 0.08 < counts["valid"] / 5_000 < 0.12
+    assert 0.18 < counts["test"] / 5_000 < 0.22
+
+
+def test_the_size_of_one_part_does_not_change_another():
+    def fill(num_train):
+        wanted = {"train": num_train, "valid": 2, "test": 3}
+        parts = ("train", "valid", "test")
+        return fill_parts(count(), examples, wanted, part=lambda number: parts[number % 3])
+
+    small, large = fill(1), fill(9)
+    assert list(map(len, large)) == [9, 2, 3]
+    assert small[1:] == large[1:] and small[0] == large[0][:1]
+
+
+def test_held_out_examples_come_first():
+    assert split_off(examples(0, 1, 2, 3, 4), 2) == (examples(4), examples(0, 1), examples(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("argument", "found"), [("", ("", 0)), ("a", ("a", 0)), ("7", ("", 7)), ("a,7", ("a", 7))]
+)
+def test_an_argument_is_a_kind_and_a_number(argument, found):
+    assert parse_argument(argument, "set", ("", "a")) == found
+
+
+@pytest.mark.parametrize("argument", ["b", "b,7", ",7", "a,", "0", "a7"])
+def test_other_arguments_are_refused(argument):
+    with pytest.raises(DataError, match=rf"follows 'set:' must be one of 'a'.*'{argument}'\."):
+        parse_argument(argument, "set", ("", "a"))
+
+
+def test_thousands_may_be_marked():
+    assert parse_number("12,000", "set", 5) == parse_number("12_000", "set", 5) == 12_000
+    assert parse_number("", "set", 5) == 5
+
+
+def test_an_absent_package_is_named():
+    with pytest.raises(DataError, match=r"'set' needs a package.*pip install regard\[data\]"):
+        find_package("set", "no_such_package")
+
+
+def test_a_note_has_the_sizes():
+    splits = with_sizes((examples(1, 2), examples(3), []), "somewhere", "; and more")
+    assert splits.note == "somewhere: 2 train, 1 valid, 0 test; and more"
+
+
+def test_every_data_set_of_the_file_has_a_loader():
+    assert list(catalog._TEXTS) == list(catalog.LOADERS)

@@ -1,0 +1,57 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from regard.core.errors import DataError
+from regard.plots.figure import to_svg
+from regard.plots.scatter import MOST_DOTS, planes
+
+LABELS = ["left", "right"] * 10
+
+
+def places(scale=1.0):
+    found = np.random.default_rng(0).normal(size=(20, 2))
+    found[:, 0] += np.where(np.arange(20) % 2, 3, -3)
+    return scale * found
+
+
+def test_planes_have_the_same_axes_whatever_their_scale():
+    first, second = planes({"a": places(), "b": places(100)}, LABELS, notes={"a": "one"}).axes
+    assert first.get_xlim() == second.get_xlim()
+    dots = [axes.collections[0].get_offsets() for axes in (first, second)]
+    assert np.allclose(*dots)
+
+
+def test_every_label_has_its_dots_and_its_name():
+    (axes,) = planes({"a": places()}, LABELS, notes={"a": "told"}).axes
+    assert [len(dots.get_offsets()) for dots in axes.collections] == [10, 10]
+    assert {text.get_text() for text in axes.texts} >= {"left", "right", "told"}
+
+
+def test_names_in_one_place_do_not_cover_each_other():
+    labels = [name for name in ("circle", "cross", "square", "star") for _ in range(5)]
+    spots = np.repeat([[0.0, 0.0], [0.1, 0.1], [0.0, 0.05], [8.0, 0.0]], 5, axis=0)
+    figure = planes({"a": spots, "b": spots[::-1]}, labels, notes={})
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        boxes = [text.get_window_extent() for text in axes.texts if text.get_text() in labels]
+        assert len(boxes) == 4
+        assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))
+    alone = next(text for text in figure.axes[0].texts if text.get_text() == "star")
+    assert alone.get_position() == pytest.approx(figure.axes[0].collections[-1].get_offsets()[0])
+
+
+def test_of_many_items_some_are_drawn():
+    many = np.random.default_rng(0).normal(size=(3 * MOST_DOTS, 2))
+    (axes,) = planes({"a": many}, ["x"] * len(many), notes={}).axes
+    assert len(axes.collections[0].get_offsets()) == MOST_DOTS
+
+
+def test_labels_are_escaped():
+    assert "<b>" not in to_svg(planes({"a": places()}, ["<b>", "c"] * 10, notes={}))
+
+
+def test_places_without_labels_are_refused():
+    with pytest.raises(DataError, match=r"Each of 20 items must have two numbers on the plane 'a'"):
+        planes({"a": places()[:, :1]}, LABELS, notes={})
