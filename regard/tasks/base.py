@@ -2,18 +2,20 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.core.device import find_dtype
 from regard.core.errors import ConfigError
+from regard.data.batch import Values
 from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.models.interfaces import Encoder
 from regard.search.settings import SearchConfig, change_search
 from regard.tasks import reading
 from regard.tasks.generation.evaluation import Evaluation
@@ -202,3 +204,110 @@ class Task(ABC, Generic[AnyRecipe]):
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
         """Answer every source with the text of its best prediction."""
         return [found[0].text for found in self.predict(sources, search=search)]
+
+
+@dataclass(frozen=True)
+class EncoderBatch:
+    """Sources as tensors that an encoder takes."""
+
+    values: Values
+    """Inputs of the encoder, on the model's device."""
+    mask: Tensor
+    """(B, S), True = a real position; on the host."""
+    rows: tuple[int, ...]
+    """The numbers of the sources."""
+
+
+@runtime_checkable
+class Generates(Protocol):
+    """A task that generates targets by search."""
+
+    @property
+    def search(self) -> SearchConfig:
+        """The search settings of the recipe."""
+
+    def with_search(self, search: SearchConfig) -> Self:
+        """Return the same task with other search settings, for `evaluate` and `predict`."""
+
+    def predict(
+        self,
+        sources: Sequence[Any],
+        *,
+        search: SearchConfig | None = None,
+        num_best: int = 1,
+        prefix: str = "",
+    ) -> list[list[Prediction]]:
+        """Return the best predictions of each source; all targets begin with `prefix`."""
+
+
+@runtime_checkable
+class GeneratesImages(Protocol):
+    """A task whose predictions are images."""
+
+    def image_grid(self, source: Any, target: str | None = None) -> list[Picture]:
+        """Return images for `regard show`: the source, the prediction and the target."""
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """A task that has a log-probability for given targets."""
+
+    def score(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Return the log-probability of each example's target, in the order given."""
+
+
+@runtime_checkable
+class Attends(Protocol):
+    """A task with attention weights, or a saliency in their place."""
+
+    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
+        """Return the weights of each example; maps without layers if the model has none."""
+
+    def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the example that `regard show` plots, and the text that it prints."""
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """A task with an encoder that turns sources into vectors."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the model."""
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether sources are texts alone."""
+
+    def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
+        """Return sources as items of the source field, truncated to the encoder's limit."""
+
+    def encoder_batches(self, sources: Sequence[Any]) -> Iterator[EncoderBatch]:
+        """Yield sources as inputs of the encoder, in batches of similar length."""
+
+
+@runtime_checkable
+class Autoencodes(Protocol):
+    """A task that encodes sources as latent vectors and decodes latent vectors."""
+
+    def encode(self, sources: Sequence[Any]) -> Tensor:
+        """Return the latents of sources, (B, D), float32, on the host."""
+
+    def decode(self, latents: Tensor) -> list[str] | Tensor:
+        """Return texts, or images (B, C, Y, X) in 8 bits, from latents (B, D)."""
+
+
+def search_with(
+    task: Task[Any], *, beams: int | None, num_best: int = 1, words: Sequence[str] = ()
+) -> SearchConfig | None:
+    """Return the search settings of a task with changes; None if the task does not search.
+
+    More predictions than the recipe has beams need as many beams.
+
+    Args:
+        task: Any task.
+        beams: Number of beams, if not that of the recipe.
+        num_best: Number of predictions per source.
+        words: Overrides such as `search.temperature=0.8`.
+    """
+    return task.search_with(beams=beams, num_best=num_best, words=words)
