@@ -18,7 +18,7 @@ from regard.core.errors import ConfigError
 from regard.core.files import read_json
 from regard.data.example import Example
 from regard.runs import folder as runs
-from regard.tasks.latents import draw_codes, mix_codes
+from regard.tasks.latents import interpolate, sample_latents
 
 PLAIN = ("dai2015-autoencoder", "hill2016")
 VARIATIONAL = "bowman2016"
@@ -73,7 +73,7 @@ def _walks(task: Any, sentences: Sequence[str]) -> list[list[str]]:
     """Return what lies between the first test sentence and the second, and between the next."""
     codes = task.encode(sentences[: 2 * NUM_WALKS])
     return [
-        [first, *task.decode(mix_codes(codes[row], codes[row + 1], NUM_STEPS)), last]
+        [first, *task.decode(interpolate(codes[row], codes[row + 1], NUM_STEPS)), last]
         for row, (first, last) in zip(
             range(0, len(codes), 2),
             zip(sentences[::2], sentences[1::2], strict=False),
@@ -85,7 +85,7 @@ def _walks(task: Any, sentences: Sequence[str]) -> list[list[str]]:
 def _make_up(task: Any) -> list[str]:
     """Return what drawn codes stand for, where codes can be drawn."""
     try:
-        codes = draw_codes(task, NUM_SAMPLES, seed=SEED)
+        codes = sample_latents(task, NUM_SAMPLES, seed=SEED)
     except ConfigError:
         return []
     found: list[str] = task.decode(codes)

@@ -22,8 +22,8 @@ from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.runs import folder as runs
-from regard.tasks.recipe import RECIPES, BaseDataConfig
-from regard.tasks.table import TASKS
+from regard.tasks.recipe import BaseDataConfig
+from regard.tasks.table import RECIPES, TASKS
 
 VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
 """Masked models of one size, but for the last, which has half the layers."""

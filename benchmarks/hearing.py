@@ -29,7 +29,7 @@ from regard.data.example import Example
 from regard.metrics.text.edits import align
 from regard.runs import folder as runs
 from regard.runs.long_audio import join, transcribe
-from regard.tasks.generation.audio_alignment import listen_through
+from regard.tasks.generation.attention import spectrogram_of
 
 RECIPES = ("chan2016", "speech-transformer")
 LAPTOP = "chan2016-laptop"
@@ -118,7 +118,7 @@ def _misheard(test: Sequence[Example], answers: Sequence[str]) -> list[tuple[str
 def _maps(task: Any, test: Sequence[Example], answers: Sequence[str]) -> list[dict[str, Any]]:
     """Return when the words of answers were heard, by attention and by CTC, with the frames."""
     asked = [Example(e.source, answer) for e, answer in zip(test, answers, strict=False)]
-    found = [listen_through(one) for one in task.attend(asked)]
+    found = [spectrogram_of(one) for one in task.attend(asked)]
     return [
         {
             "right": example.target,

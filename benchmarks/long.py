@@ -32,7 +32,7 @@ from regard.runs.recipes import load_recipe
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
-from regard.tasks.recipe import Recipe
+from regard.tasks.generation.recipe import Recipe
 
 LENGTHS = (150, 300, 600, 1200, 2400)
 COUNTED = 1200

@@ -19,10 +19,10 @@ from side_by_side import Run
 
 from regard.core.files import read_json
 from regard.data.example import Example
+from regard.data.text.field import as_text
 from regard.metrics.table import METRICS
 from regard.runs import folder as runs
 from regard.runs import reranking
-from regard.tasks.generation.evaluation import as_text
 from regard.tasks.metrics import measure
 
 POINTERS = ("pointer-small", "see2017")

@@ -20,7 +20,7 @@ from regard.studies.compression import jpeg
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
 from regard.tasks.image_to_image.metrics import to_bytes
-from regard.tasks.latents import draw_codes, mix_codes
+from regard.tasks.latents import interpolate, sample_latents
 
 NUM_SHOWN = 8
 NUM_DRAWN = 40
@@ -51,9 +51,11 @@ def of_picture(place: Path, data: str, *, is_shown: bool) -> dict[str, Any]:
     found["pca"] = _rival_error(subject, sources)
     found["planes"] = _planes(subject, data)
     if isinstance(encoder.bottleneck, VariationalBottleneck) and is_shown:
-        found["drawn"] = to_text(subject.task.decode(draw_codes(subject.task, NUM_DRAWN)).numpy())
+        found["drawn"] = to_text(
+            subject.task.decode(sample_latents(subject.task, NUM_DRAWN)).numpy()
+        )
         first, last = subject.task.encode(sources[:2])
-        between = subject.task.decode(mix_codes(first, last, NUM_STEPS))
+        between = subject.task.decode(interpolate(first, last, NUM_STEPS))
         found["between"] = to_text(between.numpy())
     return found
 
@@ -74,7 +76,7 @@ def show(task: Any, source: str, target: str | None = None) -> list[dict[str, An
     """Return what is read, what is drawn and what is right, each with its words."""
     return [
         {"image": to_text(shown.image), "caption": shown.caption, "note": shown.note}
-        for shown in task.sheet(source, target)
+        for shown in task.image_grid(source, target)
     ]
 
 

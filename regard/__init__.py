@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from regard.runs.train import train as train
     from regard.search.settings import SearchConfig as SearchConfig
     from regard.tasks.generation.evaluation import evaluate as evaluate
+    from regard.tasks.generation.recipe import Recipe as Recipe
     from regard.tasks.generation.task import Predictor as Predictor
-    from regard.tasks.recipe import Recipe as Recipe
 
 _HOMES = {
     "Example": "regard.data.example",
     "Predictor": "regard.tasks.generation.task",
-    "Recipe": "regard.tasks.recipe",
+    "Recipe": "regard.tasks.generation.recipe",
     "RegardError": "regard.core.errors",
     "Request": "regard.runs.request",
     "SearchConfig": "regard.search.settings",

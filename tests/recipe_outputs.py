@@ -50,6 +50,7 @@ PREVIOUS_RUNS = {  # recipe: (setting, recipe of the run that the setting names)
 }
 SPECIAL_SETTINGS = {"sanh2019-small": ("model.encoder.num_layers=1",)}
 QUESTIONS = {"predictions": "predict", "scores": "score", "attention": "attend"}  # task methods
+WITHOUT_ATTENTION = ("image_to_image",)  # tasks without `attend`: recorded as empty maps
 
 
 def observe_trainer(observe):
@@ -259,6 +260,9 @@ def ask(task, examples):
     if task.recipe.task in MASK_TASKS:
         sources = [f"{source} <mask> {source}" for source in sources]
     for name, method in QUESTIONS.items():
+        if name == "attention" and task.recipe.task in WITHOUT_ATTENTION:
+            answers[name] = [digest(torch.zeros(0)) for _ in examples]
+            continue
         try:
             found = getattr(task, method)(sources if name == "predictions" else examples)
             answers[name] = describe_answer(found)

@@ -7,7 +7,7 @@ from typing import Any
 from regard.core.config import from_dict
 from regard.core.files import read_json
 from regard.plots import figure as picture
-from regard.tasks.recipe import Recipe
+from regard.tasks.generation.recipe import Recipe
 
 from .parts import LEAST, Runs, making, samples, score, table
 from .rungs import draw

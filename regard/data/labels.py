@@ -48,14 +48,14 @@ class LabelField:
         """Return the label of a number."""
         return self.names[number]
 
-    def save(self, path: Path) -> None:
-        """Write the labels in their order."""
-        write_json(path, list(self.names))
+    def save(self, folder: Path, name: str) -> None:
+        """Write the labels in their order into a run folder."""
+        write_json(folder / f"{name}.json", list(self.names))
 
     @classmethod
-    def load(cls, path: Path) -> "LabelField":
+    def load(cls, folder: Path, name: str = "labels") -> "LabelField":
         """Read what `save` wrote."""
-        return cls(read_json(path))
+        return cls(read_json(folder / f"{name}.json"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,24 @@
 """What a run's encoder makes of sources: one vector each, or the states of every layer."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.core.config import within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.data.batch import Values, change_values
-from regard.data.batching import BatchConfig
 from regard.data.example import Example
-from regard.data.labels import LabelledBatches
-from regard.data.modality import SourceField
-from regard.data.text.field import TextField
-from regard.models.encoders import max_tokens
+from regard.data.text.field import as_text
 from regard.models.ensemble import EnsembleEncoder
 from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.models.interfaces import Encoder, Memory
-from regard.models.language_model import LanguageReader
 from regard.models.layer_states import layer_states
 from regard.models.pca import Pca
-from regard.tasks.base import Task
-from regard.tasks.classification.task import ClassificationTask, parse_source
-from regard.tasks.generation.evaluation import as_text
-from regard.tasks.generation.task import Predictor
-from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.base import Embeds, EncoderBatch, Task
 from regard.tasks.reading import drop_unreadable
 
 POOLINGS: dict[str, type[Pooling]] = {
@@ -43,94 +31,34 @@ POOLINGS: dict[str, type[Pooling]] = {
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True)
-class Read:
-    """Some sources as an encoder reads them."""
-
-    values: Values
-    """What the encoder takes, on the model's device."""
-    mask: Tensor
-    """(B, S), True = a real position; on the host."""
-    rows: tuple[int, ...]
-    """Which sources these are."""
-
-
 class Reader:
-    """Reads sources with the encoder of any run.
+    """Encodes sources with the encoder of a task.
 
     Args:
-        task: A run with an encoder; a language model is its own.
+        task: A task that embeds sources.
     """
 
     def __init__(self, task: Task[Any]) -> None:
         self.task = task
         self.encoder = encoder_of(task)
-        self.field: SourceField
-        if isinstance(task, LanguageTask):
-            self.field = TextField(task.field.tokenizer, has_start=False)
-        else:
-            self.field = getattr(task, "source", None) or getattr(task, "field")  # noqa: B009
+        assert isinstance(task, Embeds)
+        self.read = task.encoder_batches
+        self.items = task.encoder_items
 
     @property
     def reads_text(self) -> bool:
         """Whether sources are texts alone."""
-        return self.field.modality == "text"
-
-    def read(self, sources: Sequence[Any]) -> Iterator[Read]:
-        """Cut sources into batches of similar length; `rows` says which is which."""
-        if not sources:
-            return
-        config = getattr(self.task.recipe.data, "batch", BatchConfig())
-        items = self.items(sources)
-        batches = LabelledBatches(
-            items, [0] * len(items), config, field=self.field, is_shuffled=False
-        )
-        for batch in batches.epoch(0):
-            values = change_values(batch.source, lambda part: part.to(self.task.device))
-            yield Read(self.field.finish(values, is_training=False), batch.source_mask, batch.rows)
-
-    def items(self, sources: Sequence[Any]) -> list[Any]:
-        """Return what the field reads, shortened to what learned positions allow."""
-        if isinstance(self.task, LanguageTask):
-            line_end = self.task.field.line_end
-            items: list[Any] = [[line_end, *ids] for ids in self.task.field.read_all(sources)]
-            most = self.task.model.max_length
-        else:
-            items = self.field.read_all([self._parse(source) for source in sources])
-            most = max_tokens(getattr(self.task.recipe.model, "encoder", None))
-        num_long = sum(len(item) > most for item in items) if most else 0
-        if not num_long:
-            return items
-        logger.warning(
-            "shortened %s of %s texts to %d tokens, for which the encoder has learned positions",
-            f"{num_long:,}",
-            f"{len(items):,}",
-            most,
-        )
-        if isinstance(self.task, LanguageTask):
-            return [item[:most] for item in items]
-        return [self.field.shorten(item, most) for item in items]
-
-    def _parse(self, source: Any) -> Any:
-        """Return a source as its field reads it: in a line of text, tabs part columns."""
-        if isinstance(self.task, Predictor):
-            return self.task.split(source)
-        if isinstance(self.task, ClassificationTask):
-            return parse_source(source, self.task.recipe.data.source)
-        return source
+        return isinstance(self.task, Embeds) and self.task.reads_text
 
 
 def encoder_of(task: Task[Any]) -> Encoder:
-    """Return what a run reads with, or say that it has nothing to read with."""
-    if isinstance(task, LanguageTask):
-        return LanguageReader(task.model).eval()
-    encoder = getattr(task.model, "encoder", None)
-    if not isinstance(encoder, Encoder) or isinstance(encoder, EnsembleEncoder):
+    """Return the encoder of a task, or raise a `ConfigError` if it has none or several."""
+    if not isinstance(task, Embeds) or isinstance(task.encoder, EnsembleEncoder):
         raise ConfigError(
             f"Vectors need a run with one encoder, but this one, for the task "
             f"'{task.recipe.task}', has none or several. Name a single run folder."
         )
-    return encoder
+    return task.encoder
 
 
 def embed(
@@ -208,7 +136,7 @@ def _choose_pooling(reader: Reader, layer: int | None, pooling: str | None) -> P
     return kind(reader.encoder.memory_dim)
 
 
-def _memory(encoder: Encoder, batch: Read, layer: int | None) -> Memory:
+def _memory(encoder: Encoder, batch: EncoderBatch, layer: int | None) -> Memory:
     if layer is None:
         return encoder(batch.values, batch.mask)
     layers = layer_states(encoder, batch.values, batch.mask)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from regard.core.errors import DataError
+from regard.data.text.field import as_text
 from regard.interpret.embed import embed, keep_readable_sources
 from regard.metrics.representation.vectors import cosines, nearest
 from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import as_text
 
 CHUNK = 500
 """Queries that are compared with all lines at once; of all, there would be too many numbers."""

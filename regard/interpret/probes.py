@@ -13,12 +13,11 @@ import numpy as np
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.text.field import Text
+from regard.data.text.field import Text, as_text
 from regard.interpret.embed import Reader, Vectors
 from regard.metrics.representation.probes import LinearProbe, explained
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import as_text
 
 LENGTH, ORDER, PLACE = "length R²", "word order %", "position R²"
 MEASURES = (LENGTH, ORDER, PLACE)

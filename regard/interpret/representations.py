@@ -8,7 +8,7 @@ from typing import Any
 from regard.core.errors import RegardError
 from regard.core.files import write_text
 from regard.core.logging import logger
-from regard.data.text.field import Text
+from regard.data.text.field import Text, as_text
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe
 from regard.plots import curves
@@ -16,7 +16,6 @@ from regard.plots.figure import to_svg
 from regard.plots.html import Section, figure, join, paragraph, report, table
 from regard.plots.scatter import shaded
 from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import as_text
 
 MOST_POINTS = 500
 """Sentences on the map; more would hide each other."""

@@ -59,8 +59,7 @@ def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
     return Predictor(
         replace(lead.recipe, search=search, model=model),
         Ensemble([member.model for member in members.values()]),
-        source=lead.source,
-        target=lead.target,
+        lead.fields,
         device=lead.device,
     )
 

@@ -16,8 +16,8 @@ from regard.core.errors import CheckpointError
 from regard.core.files import read_json, write_json
 from regard.runs.ensemble import assemble, split_folders
 from regard.tasks.base import Task
-from regard.tasks.recipe import BaseRecipe, to_recipe
-from regard.tasks.table import TASKS
+from regard.tasks.recipe import BaseRecipe
+from regard.tasks.table import TASKS, to_recipe
 from regard.training.checkpoint import load_weights
 
 FORMAT = 2

@@ -39,6 +39,7 @@ def transcribe(
         search: How to search; the recipe's way if not given.
     """
     check_hears(task, seconds)
+    assert isinstance(task, Predictor)
     chunks = cut_at_pauses(path, seconds=seconds)
     while together := list(islice(chunks, NUM_TOGETHER)):
         found = task.predict([chunk.reference for chunk in together], search=search)

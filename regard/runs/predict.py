@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.tasks.base_recipe import BaseDataConfig
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading import drop_unreadable
+from regard.tasks.recipe import BaseDataConfig
 
 
 def answer_readable(

@@ -8,7 +8,7 @@ from typing import Any
 from regard.core.config import override, read_toml
 from regard.core.errors import ConfigError
 from regard.core.tables import near
-from regard.tasks.recipe import to_recipe
+from regard.tasks.table import to_recipe
 
 
 def recipe_names() -> list[str]:

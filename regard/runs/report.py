@@ -15,8 +15,8 @@ from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.inputs import check_image, fit
 from regard.runs import folder as runs
-from regard.tasks.generation.audio_alignment import listen_through
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.generation.attention import spectrogram_of
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import AttentionMap
 
@@ -138,7 +138,7 @@ def _maps(looked: Looked, note: str) -> list[Section]:
 
 
 def _draw(found: AttentionMap) -> Any:
-    heard = listen_through(found)
+    heard = spectrogram_of(found)
     if heard is not None:
         return to_svg(spectrogram.draw(heard))
     seen = look_through(found)

@@ -14,10 +14,11 @@ from regard.data.text.lines import STANDARD_INPUT
 from regard.runs import folder as runs
 from regard.runs.auto_recipe import choose
 from regard.runs.recipes import load_recipe
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs
-from regard.tasks.recipe import BaseRecipe, DataConfig, Recipe, to_recipe
-from regard.tasks.table import TASKS
+from regard.tasks.recipe import BaseRecipe
+from regard.tasks.table import TASKS, to_recipe
 from regard.training.checkpoint import find_training
 
 

@@ -12,10 +12,10 @@ from regard.data.example import Example
 from regard.data.modality import modality_of
 from regard.data.text.columns import split_columns
 from regard.data.text.dialogue import SPEAKERS
+from regard.data.text.field import as_text
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
-from regard.tasks.generation import forced as forcing
-from regard.tasks.generation.evaluation import as_text
+from regard.tasks.generation import forced_decoding as forcing
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 

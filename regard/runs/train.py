@@ -15,8 +15,7 @@ from regard.data.text.readers import write_examples
 from regard.runs import folder as runs
 from regard.runs.request import Request
 from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import Evaluation
-from regard.tasks.generation.rewards import find_objective
+from regard.tasks.evaluation import Evaluation
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import TASKS
 from regard.training.logs import Display
@@ -54,7 +53,7 @@ def train(request: Request, *, display: Display | None = None) -> Trained:
         recipe.train,
         request.out,
         batches=batches,
-        loss=find_objective(task, splits.train),
+        loss=task.training_loss(splits.train),
         validate=task.validation(splits.valid),
         display=display,
     )

@@ -11,6 +11,7 @@ from regard.plots.figure import check_path, save
 from regard.plots.grid import COLUMNS, Tile, sheet
 from regard.plots.inputs import check_image, fit
 from regard.tasks.autoencoding.task import AutoencodingTask
+from regard.tasks.base import search_with
 from regard.tasks.prediction import as_picture
 
 MOST_IMAGES = 500
@@ -26,7 +27,7 @@ def write_codes(task: Any, codes: Tensor, words: Sequence[str] = ()) -> list[str
         words: Changes of how texts are searched for, such as `search.temperature=0.8`.
     """
     # Of a task that does not search, this refuses words.
-    search = task.search_with(beams=None, words=words)
+    search = search_with(task, beams=None, words=words)
     if isinstance(task, AutoencodingTask):
         return task.decode(codes, search=search)
     images: Tensor = task.decode(codes)

@@ -1,22 +1,27 @@
-"""What every task can do: read, learn, answer, be measured, be kept."""
+"""`Task`, the base class of all tasks, and protocols for what only some tasks offer."""
 
+import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from regard.core.device import find_dtype
+from regard.core.device import find_dtype, seed_everything
 from regard.core.errors import ConfigError
+from regard.core.logging import logger
+from regard.data.batch import Values
 from regard.data.example import Example
 from regard.data.splits import Splits
+from regard.models.bottlenecks import restart_annealing
+from regard.models.interfaces import Encoder
 from regard.search.settings import SearchConfig, change_search
 from regard.tasks import reading
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Picture, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
@@ -24,29 +29,78 @@ from regard.training.losses import Loss
 
 AnyRecipe = TypeVar("AnyRecipe", bound=BaseRecipe)
 
+Fields = dict[str, Any]
+"""The fields of a task by name; each can be saved with `save(folder, name)`."""
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """What a task takes over from another run."""
+
+    recipe: Any
+    """The recipe, with the settings that come from the other run."""
+    fields: Fields
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """Initial weights by name; all others are initialised from the seed."""
+
 
 class Task(ABC, Generic[AnyRecipe]):
-    """A model with all that surrounds it: raw items in, answers out.
+    """A model with its fields: raw examples in, predictions out.
 
-    The commands, the server and the studies know a run by this class alone.
+    Args:
+        recipe: The settings.
+        model: The model.
+        fields: The fields by name; each becomes an attribute of that name.
+        device: The device of the model.
     """
 
     recipe: AnyRecipe
-    model: nn.Module
-    device: torch.device
+    model: Any
 
     read: ClassVar[Callable[..., Splits]] = staticmethod(reading.read_pairs)
     """Reads `(data, valid, test, *, config)` into training, validation and test data."""
     read_side: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_side)
-    """Reads `(paths, side, *, config)`: a file whole, or one side of a data set with a name."""
+    """Reads `(paths, side, *, config)`: a whole file, or one side of a built-in data set."""
 
-    def __init__(self, recipe: AnyRecipe, model: nn.Module, *, device: torch.device) -> None:
+    def __init__(
+        self, recipe: AnyRecipe, model: nn.Module, fields: Fields, *, device: torch.device
+    ) -> None:
         self.recipe = recipe
         self.model = model.to(device).eval()
+        self.fields = fields
         self.device = device
+        for name, one in fields.items():
+            setattr(self, name, one)
 
     @classmethod
     @abstractmethod
+    def fit_fields(cls, recipe: AnyRecipe, examples: Sequence[Example]) -> Fields:
+        """Fit vocabularies, labels and the like to training examples."""
+
+    @classmethod
+    @abstractmethod
+    def load_fields(cls, recipe: AnyRecipe, folder: Path) -> Fields:
+        """Load the fields that `save` wrote."""
+
+    @classmethod
+    @abstractmethod
+    def build_model(cls, recipe: AnyRecipe, fields: Fields) -> nn.Module:
+        """Build the model for these fields."""
+
+    @classmethod
+    @abstractmethod
+    def warm_start(
+        cls, recipe: AnyRecipe, init_from: "Task[Any]", examples: Sequence[Example]
+    ) -> WarmStart:
+        """Return what of another run this task starts from, or raise a `ConfigError`."""
+
+    @classmethod
+    def fresh(cls, recipe: AnyRecipe, fields: Fields, *, device: torch.device) -> Self:
+        """Build a task with initial weights, which depend on the recipe's seed alone."""
+        seed_everything(recipe.seed)
+        return cls(recipe, cls.build_model(recipe, fields), fields, device=device)
+
+    @classmethod
     def prepare(
         cls,
         recipe: AnyRecipe,
@@ -55,138 +109,96 @@ class Task(ABC, Generic[AnyRecipe]):
         device: torch.device,
         init_from: "Task[Any] | None" = None,
     ) -> Self:
-        """Learn from training examples what a model needs to be built, and build it.
+        """Fit the fields to training examples and build the model.
 
         Args:
-            recipe: The settings; fresh weights depend on its seed alone.
+            recipe: The settings.
             examples: The training data.
-            device: Where the model goes.
-            init_from: What to begin with: its vocabularies, sizes and weights are taken over
-                as far as this task has a use for them.
+            device: The device of the model.
+            init_from: A run whose fields, settings and weights to start from.
         """
+        if init_from is None:
+            return cls.fresh(recipe, cls.fit_fields(recipe, examples), device=device)
+        start = cls.warm_start(recipe, init_from, examples)
+        task = cls.fresh(start.recipe, start.fields, device=device)
+        own = task.model.state_dict()
+        task.model.load_state_dict({name: start.weights.get(name, own[name]) for name in own})
+        restart_annealing(task.model)
+        return task
 
     @classmethod
-    @abstractmethod
     def open(cls, recipe: AnyRecipe, folder: Path, *, device: torch.device) -> Self:
-        """Build the task from what `save` left in a folder, with fresh weights."""
+        """Build the task from the fields in a run folder, with initial weights."""
+        return cls.fresh(recipe, cls.load_fields(recipe, folder), device=device)
 
-    @abstractmethod
     def save(self, folder: Path) -> None:
-        """Write everything but settings and weights: vocabularies and the like."""
+        """Write the fields into a run folder."""
+        for name, one in self.fields.items():
+            one.save(folder, name)
 
     @abstractmethod
     def training_batches(self, examples: Sequence[Example]) -> Batches:
-        """Return the batches to learn from."""
+        """Return the training batches."""
 
     @abstractmethod
     def loss(self, batch: Any) -> Loss:
-        """Return what a batch costs; smoothing and noise only while the model trains."""
+        """Compute the loss of a batch; noise and label smoothing apply in training mode only."""
+
+    def training_loss(self, examples: Sequence[Example]) -> Callable[[Any], Loss]:
+        """Return the loss to train with; call it after `training_batches`.
+
+        Args:
+            examples: The training data.
+        """
+        return self.loss
 
     @abstractmethod
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to find out how good the model is now."""
+        """Return a function that validates the current weights."""
 
     @abstractmethod
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Measure the model on a test set.
 
         Args:
-            examples: What is asked, with the right answers.
-            search: How to search, where there is something to search for; the recipe's way if
-                not given.
-            num_bootstrap: Samples behind each confidence interval; 0 = none.
+            examples: Sources with their targets.
+            num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
         """
 
     @abstractmethod
-    def predict(
-        self,
-        sources: Sequence[Any],
-        *,
-        search: SearchConfig | None = None,
-        num_best: int = 1,
-        prefix: str = "",
-    ) -> list[list[Prediction]]:
-        """Answer every source with its best predictions, in the order given.
+    def predict(self, sources: Sequence[Any], *, num_best: int = 1) -> list[list[Prediction]]:
+        """Return the best predictions of each source, in the order given.
 
         Args:
-            sources: What is asked.
-            search: How to search, where there is something to search for; the recipe's way if
-                not given.
-            num_best: How many predictions a source.
-            prefix: What every answer must begin with, where answers are written.
+            sources: The raw sources.
+            num_best: Number of predictions per source.
         """
 
-    @abstractmethod
-    def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of what each example says, in the order given."""
-
-    @abstractmethod
-    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where the model looks, for each example; maps without layers where it cannot."""
+    def translate(self, sources: Sequence[Any]) -> list[str]:
+        """Return the text of the best prediction of each source."""
+        return [found[0].text for found in self.predict(sources)]
 
     @property
     def num_parameters(self) -> int:
         """Number of weights, shared ones counted once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
-    def search_with(
-        self, *, beams: int | None, num_best: int = 1, words: Sequence[str] = ()
-    ) -> SearchConfig | None:
-        """Return the recipe's search, changed; None where nothing is searched for.
+    @property
+    def smoothing(self) -> float:
+        """Label smoothing of the loss: that of the recipe in training mode, else 0."""
+        return self.recipe.train.label_smoothing if self.model.training else 0.0
 
-        Asking for more answers than the recipe has beams means asking for more beams.
-
-        Args:
-            beams: How many beams, if not as many as the recipe says.
-            num_best: How many answers will be asked for.
-            words: Changes such as `search.temperature=0.8`.
-        """
-        search: SearchConfig | None = getattr(self.recipe, "search", None)
-        if search is None:
-            if beams is not None or words:
-                raise ConfigError(
-                    f"`{'--beam' if beams is not None else words[0]}` is for models that search "
-                    f"for their answer, but the task of this run is '{self.recipe.task}'. "
-                    "Leave it out."
-                )
-            return None
-        search = change_search(search, words)
-        search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
-        search.warn_of_idle(is_beam_asked=beams is not None)
-        return search
-
-    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return what `regard show` draws, and what it says beside it.
-
-        Args:
-            source: What is asked.
-            target: An answer to look at instead of the task's own.
-        """
-        written = self.translate([source])[0] if target is None else target
-        return Example(source, written), written
-
-    def sheet(self, source: Any, target: str | None = None) -> list[Picture]:
-        """Return what `regard show` draws in the place of attention; nothing where it draws that.
-
-        Args:
-            source: What is asked.
-            target: What to compare the answer with, if not what the task knows to be right.
-        """
-        return []
+    def log_model(self, description: str) -> None:
+        """Log the number of parameters, and what the model reads and predicts."""
+        logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", description)
 
     def mean_nll(self, batches: Iterable[Any]) -> float:
-        """Return what a token costs on average over batches, in nats."""
+        """Return the mean negative log-likelihood per token of batches, in nats."""
         losses = [self.loss(batch) for batch in batches]
         return float(sum(found.nll for found in losses) / sum(found.count for found in losses))
 
-    def watch_loss(self, batches: Sequence[Any]) -> Callable[[], Validation]:
-        """Return how to find out what a token of these batches costs now."""
+    def loss_validation(self, batches: Sequence[Any]) -> Callable[[], Validation]:
+        """Return a function that measures the mean loss and the perplexity of batches."""
 
         def validate() -> Validation:
             nll = self.mean_nll(batches)
@@ -199,6 +211,140 @@ class Task(ABC, Generic[AnyRecipe]):
         dtype = find_dtype(self.recipe.train.precision, self.device)
         return torch.autocast(self.device.type, dtype, enabled=dtype != torch.float32)
 
+
+class Generates(Task[AnyRecipe]):
+    """A task that generates targets by search."""
+
+    @property
+    def search(self) -> SearchConfig:
+        """The search settings of the recipe."""
+        return cast(SearchConfig, cast(Any, self.recipe).search)
+
+    def with_search(self, search: SearchConfig) -> Self:
+        """Return the same task with other search settings."""
+        changed = copy.copy(self)
+        changed.recipe = replace(cast(Any, self.recipe), search=search)
+        return changed
+
+    @abstractmethod
+    def predict(
+        self,
+        sources: Sequence[Any],
+        *,
+        num_best: int = 1,
+        search: SearchConfig | None = None,
+        prefix: str = "",
+    ) -> list[list[Prediction]]:
+        """Return the best predictions of each source, in the order given.
+
+        Args:
+            sources: The raw sources.
+            num_best: Number of predictions per source.
+            search: The search settings; those of the recipe if not given.
+            prefix: Text that every target begins with.
+        """
+
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
-        """Answer every source with the text of its best prediction."""
+        """Return the text of the best prediction of each source."""
         return [found[0].text for found in self.predict(sources, search=search)]
+
+
+@runtime_checkable
+class GeneratesImages(Protocol):
+    """A task whose predictions are images."""
+
+    def image_grid(self, source: Any, target: str | None = None) -> list[Picture]:
+        """Return the images that `regard show` plots: the source, the prediction, the target."""
+
+
+@runtime_checkable
+class Scores(Protocol):
+    """A task that computes the log-probability of given targets."""
+
+    def score(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Return the log-probability of each example's target, in the order given."""
+
+
+@runtime_checkable
+class Attends(Protocol):
+    """A task with attention weights, or a saliency in their place."""
+
+    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
+        """Return the weights of each example; maps without layers if the model has none."""
+
+    def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the example that `regard show` plots, and the text beside it.
+
+        Args:
+            source: The raw source.
+            target: The target to show; the prediction if not given.
+        """
+
+
+@dataclass(frozen=True)
+class EncoderBatch:
+    """Sources as tensors that an encoder takes."""
+
+    values: Values
+    """Inputs of the encoder, on the model's device."""
+    mask: Tensor
+    """(B, S), True = a real position; on the host."""
+    rows: tuple[int, ...]
+    """The numbers of the sources."""
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """A task with an encoder that turns sources into vectors."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the model."""
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether sources are texts alone."""
+
+    def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
+        """Return sources as items of the source field, truncated to the encoder's limit."""
+
+    def encoder_batches(self, sources: Sequence[Any]) -> Iterator[EncoderBatch]:
+        """Yield sources as inputs of the encoder, in batches of similar length."""
+
+
+@runtime_checkable
+class Autoencodes(Protocol):
+    """A task that encodes sources as latent vectors and decodes latent vectors."""
+
+    def encode(self, sources: Sequence[Any]) -> Tensor:
+        """Return the latents of sources, (B, D), float32, on the host."""
+
+    def decode(self, latents: Tensor) -> list[str] | Tensor:
+        """Return texts, or images (B, C, Y, X) in 8 bits, from latents (B, D)."""
+
+
+def search_with(
+    task: Task[Any], *, beams: int | None, num_best: int = 1, words: Sequence[str] = ()
+) -> SearchConfig | None:
+    """Return the search settings of a task with changes; None if the task does not search.
+
+    More predictions than the recipe has beams need as many beams.
+
+    Args:
+        task: Any task.
+        beams: Number of beams, if not that of the recipe.
+        num_best: Number of predictions per source.
+        words: Overrides such as `search.temperature=0.8`.
+    """
+    if not isinstance(task, Generates):
+        if beams is not None or words:
+            raise ConfigError(
+                f"`{'--beam' if beams is not None else words[0]}` is for models that search "
+                f"for their answer, but the task of this run is '{task.recipe.task}'. "
+                "Leave it out."
+            )
+        return None
+    search = change_search(task.search, words)
+    search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
+    search.warn_of_idle(is_beam_asked=beams is not None)
+    return search

@@ -1,46 +1,70 @@
-"""Pre-training of an encoder–decoder: it writes what was taken out of a text."""
+"""Denoising: an encoder–decoder generates the spans that were taken out of a text."""
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from regard.core.errors import DataError
-from regard.core.logging import logger
+from regard.core.errors import ConfigError, DataError
 from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Sequences
 from regard.data.example import Example
-from regard.data.modality import SourceField
-from regard.data.text.corruption import CorruptedBatches, Corruption
-from regard.data.text.field import Text, TextField
+from regard.data.text.corruption import CorruptedBatches, Corruption, CorruptionConfig
+from regard.data.text.field import Text, as_text, tokenizer_file
 from regard.data.text.packing import cut_windows
+from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.result import Result
-from regard.models.seq2seq import EncoderDecoder
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import Evaluation, as_text
-from regard.tasks.generation.parts import Parts, learn_joint_parts, take_parts
+from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.evaluation import Evaluation, check_texts
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 from regard.tasks.masked_lm.gaps import (
     GapField,
     SpanField,
     check_gaps,
+    check_no_target,
     fill,
     fill_all,
     has_gaps,
-    refuse_target,
     shorten,
 )
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import DenoisingRecipe
-from regard.tasks.warm_start import as_run_of
+from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingDataConfig(DataConfig):
+    """How texts become pairs of what is left of them and what was taken out."""
+
+    is_joint: bool = True
+    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    corruption: CorruptionConfig = field(default_factory=CorruptionConfig)
+    """What is taken out."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.is_joint:
+            raise ConfigError("`is_joint` must be true where both sides are one text.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenoisingRecipe(Recipe):
+    """An encoder–decoder that writes what was taken out of a text."""
+
+    task: Literal["denoising"] = "denoising"  # type: ignore[assignment]
+    """What the model is for."""
+    data: DenoisingDataConfig = field(default_factory=DenoisingDataConfig)
+    """How texts become batches."""
 
 
 class DenoisingTask(Predictor):
@@ -53,44 +77,36 @@ class DenoisingTask(Predictor):
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
 
-    def __init__(
-        self,
-        recipe: DenoisingRecipe,
-        model: EncoderDecoder,
-        *,
-        source: SourceField,
-        target: TextField,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, source=source, target=target, device=device)
-        assert isinstance(source, TextField)
-        tokenizer, spellings = source.tokenizer, recipe.data.corruption.sentinels
-        self.source = GapField(tokenizer, [tokenizer.find(spelling) for spelling in spellings])
-        self.target = SpanField(target.tokenizer, spellings)
-
-    @staticmethod
-    def learn(recipe: Any, examples: Sequence[Example]) -> Parts:
-        """Learn one vocabulary with sentinels from training texts."""
+    @classmethod
+    def fit_fields(cls, recipe: Any, examples: Sequence[Example]) -> Fields:
+        """Fit one vocabulary with sentinels."""
         config = recipe.data.source
         extra = (*config.extra_tokens, *recipe.data.corruption.sentinels)
-        return learn_joint_parts(recipe, replace(config, extra_tokens=extra), examples)
+        texts = [example.source for example in examples]
+        tokenizer = train_tokenizer(replace(config, extra_tokens=extra), texts)
+        return _fields(recipe, tokenizer, tokenizer)
 
-    @staticmethod
-    def take(recipe: Any, init_from: Task[Any], examples: Sequence[Example]) -> Parts:
-        """Take over all of a run of the same kind: others know no sentinels."""
+    @classmethod
+    def load_fields(cls, recipe: Any, folder: Path) -> Fields:
+        """Load the vocabularies."""
+        sides = (Tokenizer.load(folder / tokenizer_file(side)) for side in ("source", "target"))
+        return _fields(recipe, *sides)
+
+    @classmethod
+    def warm_start(
+        cls, recipe: Any, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from all of another run of this task: others have no sentinels."""
         which = "that learned to write what was taken out of a text"
-        return take_parts(recipe, as_run_of(DenoisingTask, init_from, which=which), examples)
+        start = require_task(DenoisingTask, init_from, which=which)
+        return super().warm_start(recipe, start, examples)
 
     def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
-        """Return the batches to learn from, with other spans taken out in every epoch."""
+        """Return the training batches, with other spans taken out in every epoch."""
         windows = self._windows(examples)
         batches = self._corrupted(windows, seed=self.recipe.seed, is_shuffled=True)
-        logger.info(
-            "Model: %s parameters, %s tokens; %s batches an epoch.",
-            f"{self.num_parameters:,}",
-            f"{self.source.tokenizer.vocab_size:,}",
-            f"{batches.num_batches(0):,}",
-        )
+        vocab_size = self.source.tokenizer.vocab_size
+        self.log_model(f"{vocab_size:,} tokens; {batches.num_batches(0):,} batches an epoch")
         return batches
 
     def _corrupted(self, texts: Sequences, *, seed: int, is_shuffled: bool) -> CorruptedBatches:
@@ -130,28 +146,24 @@ class DenoisingTask(Predictor):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure the loss on what was taken out, always the same spans."""
-        return self.watch_loss(self.held_out_batches(examples))
+        return self.loss_validation(self.held_out_batches(examples))
 
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Take spans out of a test text, always the same ones, and measure how they are told."""
-        if not any(example.source.strip() for example in examples):
-            raise DataError("There is nothing to evaluate: the test set has no text.")
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Take spans out of a test text, always the same ones, and measure their prediction.
+
+        The measures are over all tokens and have no interval.
+        """
+        check_texts(examples)
         started = time.perf_counter()
         right = nll = count = 0.0
         samples: list[tuple[str, str, str]] = []
         for batch in self.held_out_batches(examples):
-            log_probs, guesses = self._force(batch)
+            log_probs, predicted = self._force(batch)
             labels, mask = batch.target[:, 1:], batch.target_mask[:, 1:]
-            right += float(((guesses == labels) & mask).sum())
+            right += float(((predicted == labels) & mask).sum())
             nll -= float(log_probs.where(mask, 0.0).double().sum())
             count += float(mask.sum())
-            samples += self._read_back(batch, guesses)
+            samples += self._write_texts(batch, predicted)
         sources, outputs, references = map(list, zip(*samples, strict=True))
         return Evaluation(
             results=self._measure(right, nll, count),
@@ -163,7 +175,7 @@ class DenoisingTask(Predictor):
         )
 
     def _force(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the log-probability of each true token and the likeliest one, (B, T - 1)."""
+        """Return the log-probability of each true token and the predicted one, (B, T - 1)."""
         on_device = batch.to(self.device)
         with torch.inference_mode():
             output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
@@ -171,14 +183,11 @@ class DenoisingTask(Predictor):
         true = log_probs.gather(2, on_device.target[:, 1:, None])[..., 0]
         return true.cpu(), log_probs.argmax(-1).cpu()
 
-    def _read_back(self, batch: Batch, guesses: Tensor) -> list[tuple[str, str, str]]:
-        """Write each text with its gaps, what was guessed token by token, and what is right."""
-        fields = (self.source, self.target, self.target)
-        texts = (batch.source, guesses, batch.target)
-        return [
-            (fields[0].write(rows[0]), fields[1].write(rows[1]), fields[2].write(rows[2]))
-            for rows in zip(*(text.tolist() for text in texts), strict=True)
-        ]
+    def _write_texts(self, batch: Batch, predicted: Tensor) -> Iterator[tuple[str, str, str]]:
+        """Yield each text with its gaps, the predicted spans and the true spans."""
+        texts = (batch.source, predicted, batch.target)
+        for source, own, target in zip(*(text.tolist() for text in texts), strict=True):
+            yield self.source.write(source), self.target.write(own), self.target.write(target)
 
     def _measure(self, right: float, nll: float, count: float) -> dict[str, Result]:
         config = self.recipe.data
@@ -197,17 +206,17 @@ class DenoisingTask(Predictor):
         self,
         sources: Sequence[Text],
         *,
-        search: SearchConfig | None = None,
         num_best: int = 1,
+        search: SearchConfig | None = None,
         prefix: str = "",
     ) -> list[list[Prediction]]:
-        """Fill the gaps of every line, `<mask>`, `[MASK]` or `___`, with any number of words.
+        """Fill the gaps of each line, `<mask>`, `[MASK]` or `___`, with any number of words.
 
         Args:
             sources: Lines with at least one gap each.
-            search: How to search; the recipe's way if not given.
-            num_best: How many fillings a line.
-            prefix: What the answer as the model writes it must begin with, such as `<x0> the`.
+            num_best: Number of fillings per line.
+            search: The search settings; those of the recipe if not given.
+            prefix: Beginning of the generated target, such as `<x0> the`.
         """
         lines = [as_text(source) for source in sources]
         check_gaps(lines)
@@ -218,19 +227,19 @@ class DenoisingTask(Predictor):
         ]
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
-        """Fill the gaps of every line; a line without any is its own answer."""
+        """Fill the gaps of each line; a line without gaps stays as it is."""
         return fill_all(sources, partial(self.predict, search=search))
 
-    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return the line and how its gaps are filled; no other filling can be looked at."""
-        refuse_target(target)
-        return super().answer(source)
+    def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the line that `regard show` plots, and the line with its gaps filled."""
+        check_no_target(target)
+        return super().example_to_show(source)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of what is missing in each line.
+        """Return the log-probability of the spans of each line.
 
-        Of a whole line these are spans that are taken out, always the same ones; of a line with
-        gaps it is the target, spelled as the model writes it: `<x0> cat <x1> away`.
+        Of a whole line, these are taken out, always the same ones; of a line with gaps, they are
+        the target, with sentinels: `<x0> cat <x1> away`.
         """
         for number, example in enumerate(examples, start=1):
             if has_gaps(example.source) and not example.target:
@@ -241,10 +250,19 @@ class DenoisingTask(Predictor):
         return super().score(examples)
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where the model looks while it writes what is missing in each line."""
-        return [self._attend(example.source) for example in examples]
+        """Return the attention weights of the generated spans of each line."""
+        maps = []
+        for example in examples:
+            line = example.source
+            text = super().predict([line])[0][0].text if has_gaps(line) else ""
+            maps += super().attend([Example(line, text)])
+        return maps
 
-    def _attend(self, line: str) -> AttentionMap:
-        written = super().predict([line])[0][0].text if has_gaps(line) else ""
-        (found,) = super().attend([Example(line, written)])
-        return found
+
+def _fields(recipe: Any, source: Tokenizer, target: Tokenizer) -> Fields:
+    """Return fields whose sentinels stand for the gaps."""
+    spellings = recipe.data.corruption.sentinels
+    return {
+        "source": GapField(source, [source.find(spelling) for spelling in spellings]),
+        "target": SpanField(target, spellings),
+    }

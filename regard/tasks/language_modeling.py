@@ -1,10 +1,10 @@
-"""Language models as a task: text in, what comes next out."""
+"""Language modelling: a text in, its continuation out."""
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from zlib import crc32
 
 import torch
@@ -12,98 +12,143 @@ from torch import Tensor
 
 from regard.attention.recording import record
 from regard.core.config import at_least
-from regard.core.device import seed_everything
 from regard.core.errors import ConfigError, DataError
-from regard.core.logging import logger
 from regard.data.example import Example
-from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.field import TextField, tokenizer_file
+from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text.windows import StreamField, WindowBatch, Windows, group_by_length
 from regard.metrics.text.perplexity import TextSize, perplexities
-from regard.models.language_model import LanguageModel, build_language_model, next_log_probs
+from regard.models.interfaces import Encoder
+from regard.models.language_model import (
+    LanguageModel,
+    LanguageModelConfig,
+    LanguageReader,
+    TransformerLanguageConfig,
+    build_language_model,
+    next_log_probs,
+)
 from regard.search.forced import describe_context, score_text
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.base import Fields, Generates, Task, WarmStart
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import LanguageRecipe
-from regard.tasks.warm_start import as_run_of
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe
+from regard.tasks.source_task import EncoderTask
+from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
-from regard.training.losses import Loss, cross_entropy
-
-TOKENIZER = "tokenizer.json"
+from regard.training.losses import Loss
 
 
-class LanguageTask(Task[LanguageRecipe]):
-    """Foretells texts: a tokenizer, a language model and a search."""
+@dataclass(frozen=True, kw_only=True)
+class LanguageDataConfig(BaseDataConfig):
+    """How a text becomes batches of windows."""
+
+    tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
+    """The tokeniser; 'byte' keeps the text to the letter."""
+    window: int = 256
+    """Tokens of a training example, and of the windows that a test text is read by."""
+    num_windows: int = 64
+    """Windows in a batch."""
+
+    def __post_init__(self) -> None:
+        at_least("window", self.window, 1)
+        at_least("num_windows", self.num_windows, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRecipe(BaseRecipe):
+    """An autoregressive language model."""
+
+    task: Literal["language_model"] = "language_model"
+    """What the model is for."""
+    data: LanguageDataConfig = field(default_factory=LanguageDataConfig)
+    """How a text becomes batches of windows."""
+    model: LanguageModelConfig = field(default_factory=TransformerLanguageConfig)
+    """The model."""
+    search: SearchConfig = field(
+        default_factory=lambda: SearchConfig(beams=1, max_ratio=1.0, max_extra=200, temperature=0.8)
+    )
+    """How texts are continued."""
+
+    def __post_init__(self) -> None:
+        model = self.model
+        if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
+            return
+        if model.max_length < self.data.window:
+            raise ConfigError(
+                f"`model.max_length` must be at least `data.window` ({self.data.window}) with "
+                f"learned positions, but is {model.max_length}."
+            )
+
+
+class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe]):
+    """Continues texts with an autoregressive language model."""
 
     model: LanguageModel
+    text: StreamField
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
 
-    def __init__(
-        self,
-        recipe: LanguageRecipe,
-        model: LanguageModel,
-        *,
-        tokenizer: Tokenizer,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, device=device)
-        self.field = StreamField(tokenizer, is_exact=recipe.data.tokenizer.kind == "byte")
+    @classmethod
+    def fit_fields(cls, recipe: LanguageRecipe, examples: Sequence[Example]) -> Fields:
+        """Fit the vocabulary."""
+        lines = [example.source for example in examples]
+        return _fields(recipe, train_tokenizer(recipe.data.tokenizer, lines))
 
     @classmethod
-    def fresh(
-        cls, recipe: LanguageRecipe, *, tokenizer: Tokenizer, device: torch.device
-    ) -> "LanguageTask":
-        """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
-        seed_everything(recipe.seed)
-        model = build_language_model(recipe.model, vocab_size=tokenizer.vocab_size)
-        return cls(recipe, model, tokenizer=tokenizer, device=device)
+    def load_fields(cls, recipe: LanguageRecipe, folder: Path) -> Fields:
+        """Load the vocabulary."""
+        return _fields(recipe, Tokenizer.load(folder / tokenizer_file("text")))
 
     @classmethod
-    def prepare(
-        cls,
-        recipe: LanguageRecipe,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        init_from: Task[Any] | None = None,
-    ) -> "LanguageTask":
-        """Learn a vocabulary from a training text, and build a model over it."""
-        if init_from is None:
-            lines = [example.source for example in examples]
-            tokenizer = train_tokenizer(recipe.data.tokenizer, lines)
-            return cls.fresh(recipe, tokenizer=tokenizer, device=device)
-        init_from = as_run_of(LanguageTask, init_from, which="of a language model")
-        data = replace(recipe.data, tokenizer=init_from.recipe.data.tokenizer)
-        recipe = replace(recipe, model=init_from.recipe.model, data=data)
-        begun = cls.fresh(recipe, tokenizer=init_from.field.tokenizer, device=device)
-        begun.model.load_state_dict(init_from.model.state_dict())
-        return begun
+    def build_model(cls, recipe: LanguageRecipe, fields: Fields) -> LanguageModel:
+        """Build the language model."""
+        return build_language_model(recipe.model, vocab_size=fields["text"].tokenizer.vocab_size)
 
     @classmethod
-    def open(cls, recipe: LanguageRecipe, folder: Path, *, device: torch.device) -> "LanguageTask":
-        """Build the task from what `save` left in a folder, with fresh weights."""
-        return cls.fresh(recipe, tokenizer=Tokenizer.load(folder / TOKENIZER), device=device)
+    def warm_start(
+        cls, recipe: LanguageRecipe, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from all of another language model."""
+        start = require_task(LanguageModelingTask, init_from, which="of a language model")
+        data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
+        recipe = replace(recipe, model=start.recipe.model, data=data)
+        return WarmStart(recipe, start.fields, start.model.state_dict())
 
-    def save(self, folder: Path) -> None:
-        """Write the vocabulary."""
-        self.field.tokenizer.save(folder / TOKENIZER)
+    @property
+    def source_field(self) -> TextField:
+        """The field of texts that are encoded one by one."""
+        return TextField(self.text.tokenizer, has_start=False)
+
+    @property
+    def encoder(self) -> Encoder:
+        """The language model as an encoder: the states of its last layer."""
+        return LanguageReader(self.model).eval()
+
+    @property
+    def max_source_length(self) -> int:
+        """Number of tokens that the model has positions for; 0 = no limit."""
+        return self.model.max_length
+
+    def read_sources(self, sources: Sequence[str]) -> list[Any]:
+        """Return the tokens of texts after a line end."""
+        return [[self.text.line_end, *ids] for ids in self.text.read_all(sources)]
+
+    def shorten_item(self, item: list[int], most: int) -> list[int]:
+        """Truncate a text to `most` tokens."""
+        return item[:most]
 
     def training_batches(self, examples: Sequence[Example]) -> Windows:
-        """Return windows of the text to learn from."""
-        ids = self.field.stream([example.source for example in examples])
-        logger.info(
-            "Model: %s parameters, %s tokens; the text has %s of them.",
-            f"{self.num_parameters:,}",
-            f"{self.field.tokenizer.vocab_size:,}",
-            f"{len(ids) - 1:,}",
-        )
+        """Return windows of the training text."""
+        ids = self.text.stream([example.source for example in examples])
+        vocab_size = self.text.tokenizer.vocab_size
+        self.log_model(f"{vocab_size:,} tokens; the text has {len(ids) - 1:,} of them")
         return Windows(
             ids,
             window=self.recipe.data.window,
@@ -113,16 +158,14 @@ class LanguageTask(Task[LanguageRecipe]):
         )
 
     def loss(self, batch: WindowBatch) -> Loss:
-        """Return the cross entropy of the next token."""
+        """Compute the cross entropy of the next token."""
         tokens = batch.to(self.device).tokens
         with self.autocast():
             logits = self.model(tokens[:, :-1]).logits
-        labels = tokens[:, 1:]
-        smoothing = self.recipe.train.label_smoothing if self.model.training else 0.0
-        return cross_entropy(logits, labels, torch.ones_like(labels).bool(), smoothing=smoothing)
+        return label_loss(logits, tokens[:, 1:], smoothing=self.smoothing)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure the loss on the validation text."""
+        """Return a function that measures the loss of the validation text."""
         tokens = self._stream(examples)
 
         def validate() -> Validation:
@@ -131,14 +174,8 @@ class LanguageTask(Task[LanguageRecipe]):
 
         return validate
 
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Measure how surprised the model is by a text.
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Measure the perplexity of a text, which is one sample and so has no interval.
 
         A recurrent model reads the text from end to end and carries its state on; another one
         reads it in windows that overlap by half.
@@ -149,7 +186,7 @@ class LanguageTask(Task[LanguageRecipe]):
         with torch.inference_mode():
             nll = -float(self._log_probs(tokens, is_quick=False).double().sum())
         seconds = time.perf_counter() - started
-        num_unknown = int((tokens == self.field.tokenizer.unk).sum())
+        num_unknown = int((tokens == self.text.tokenizer.unk).sum())
         size = TextSize.of(lines, num_tokens=len(tokens) - 1, num_unknown=num_unknown)
         context = describe_context(self.model, window=self.recipe.data.window)
         return Evaluation(
@@ -162,64 +199,61 @@ class LanguageTask(Task[LanguageRecipe]):
         self,
         sources: Sequence[str],
         *,
-        search: SearchConfig | None = None,
         num_best: int = 1,
+        search: SearchConfig | None = None,
         prefix: str = "",
     ) -> list[list[Prediction]]:
-        """Continue every text, in the order given; an answer begins with what it continues.
+        """Continue each text, in the order given; a prediction begins with the text.
 
-        An empty text is continued from the start of a line. What is drawn for a text depends on
-        it and the seed alone.
+        An empty text is continued from the start of a line. Samples depend on the text and the
+        seed alone.
 
         Args:
-            sources: What to continue.
-            search: How to search or draw; the recipe's way if not given.
-            num_best: How many continuations a text.
-            prefix: What every continuation must begin with.
+            sources: Texts to continue.
+            num_best: Number of continuations per text.
+            search: The search settings; those of the recipe if not given.
+            prefix: Text that every continuation begins with.
         """
         at_least("nbest", num_best, 1)
-        config = search or self.recipe.search
-        prompts = self.field.read_all([source + prefix for source in sources])
-        answers: list[list[Prediction]] = [[] for _ in sources]
+        config = search or self.search
+        prompts = self.text.read_all([source + prefix for source in sources])
+        found: dict[int, list[Prediction]] = {}
         for rows in group_by_length(prompts, self._max_tokens):
             numbers = [crc32(sources[row].encode()) for row in rows]
-            found = self._continue(
-                [prompts[row] for row in rows], config, num_best=num_best, numbers=numbers
-            )
-            for row, best in zip(rows, found, strict=True):
-                answers[row] = best
-        return answers
+            some = [prompts[row] for row in rows]
+            best = self._continue(some, config, num_best=num_best, numbers=numbers)
+            found.update(zip(rows, best, strict=True))
+        return [found[row] for row in range(len(sources))]
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, read from the start of a line on."""
-        texts = self.field.read_all([example.source for example in examples])
-        # A text of no tokens is certain.
-        scored = [Prediction(example.source, 0.0, (), ()) for example in examples]
+        texts = self.text.read_all([example.source for example in examples])
+        log_probs: dict[int, list[float]] = {}
         for rows in group_by_length(texts, self._max_tokens):
-            tokens = self.field.stack([texts[row] for row in rows]).to(self.device)
-            if tokens.shape[1] == 1:
-                continue
-            with torch.inference_mode():
-                logits = self.model(tokens[:, :-1]).logits
-                log_probs = next_log_probs(logits, tokens[:, 1:]).tolist()
-            for row, values in zip(rows, log_probs, strict=True):
-                said = tuple(values[: len(texts[row])])
-                pieces = self.field.tokenizer.tokens(texts[row])
-                scored[row] = Prediction(examples[row].source, sum(said), pieces, said)
-        return scored
+            tokens = self.text.stack([texts[row] for row in rows]).to(self.device)
+            # The log-probability of a text without tokens is 0.
+            if tokens.shape[1] > 1:
+                with torch.inference_mode():
+                    logits = self.model(tokens[:, :-1]).logits
+                    found = next_log_probs(logits, tokens[:, 1:]).tolist()
+                log_probs.update(zip(rows, found, strict=True))
+        pieces = self.text.tokenizer.tokens
+        return [
+            Prediction.of_tokens(example.source, pieces(ids), log_probs.get(row, [])[: len(ids)])
+            for row, (example, ids) in enumerate(zip(examples, texts, strict=True))
+        ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where each place of a line looks back; maps without layers where it cannot."""
+        """Return the self-attention weights of each line; maps without layers if it has none."""
         maps = []
-        for text in self.field.read_all([example.source for example in examples]):
-            tokens = [self.field.line_end, *text]
+        for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:
                 self.model(torch.tensor([tokens], device=self.device))
-            maps.append(AttentionMap.within(self.field.tokenizer.tokens(tokens), recorded))
+            maps.append(AttentionMap.within(self.text.tokenizer.tokens(tokens), recorded))
         return maps
 
-    def answer(self, source: str, target: str | None = None) -> tuple[Example, str]:
-        """Return the text itself, and the likeliest tokens after it with their probabilities."""
+    def example_to_show(self, source: str, target: str | None = None) -> tuple[Example, str]:
+        """Return the text, and the most probable next tokens with their probabilities."""
         if target is not None:
             raise ConfigError(
                 "`--target` is for models that answer a source, but a language model has only its "
@@ -229,13 +263,13 @@ class LanguageTask(Task[LanguageRecipe]):
         return Example(source), f"Next: {'  '.join(found)}"
 
     def next_tokens(self, prompt: str, num: int = 10) -> list[tuple[str, float]]:
-        """Return the likeliest tokens after a text with their probabilities, likeliest first."""
+        """Return the most probable next tokens of a text with their probabilities."""
         at_least("num", num, 1)
-        tokens = torch.tensor([[self.field.line_end, *self.field.read(prompt)]], device=self.device)
+        tokens = torch.tensor(self.read_sources([prompt]), device=self.device)
         with torch.inference_mode():
             log_probs = self.model(tokens).logits[0, -1].float().log_softmax(-1)
         found = log_probs.topk(min(num, len(log_probs)))
-        pieces = self.field.tokenizer.tokens(found.indices.tolist())
+        pieces = self.text.tokenizer.tokens(found.indices.tolist())
         return list(zip(pieces, found.values.exp().tolist(), strict=True))
 
     def _continue(
@@ -246,7 +280,7 @@ class LanguageTask(Task[LanguageRecipe]):
         num_best: int,
         numbers: Sequence[int],
     ) -> list[list[Prediction]]:
-        roles = self.field.tokenizer
+        roles = self.text.tokenizer
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         limits = (lengths * config.max_ratio).long().clamp(min=lengths) + config.max_extra
         if self.model.max_length:
@@ -254,7 +288,7 @@ class LanguageTask(Task[LanguageRecipe]):
         with torch.inference_mode():
             found = find_targets(
                 LanguageScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
-                start=self.field.line_end,
+                start=self.text.line_end,
                 end=roles.eos,
                 max_lengths=limits,
                 config=config,
@@ -266,14 +300,14 @@ class LanguageTask(Task[LanguageRecipe]):
 
     def _prediction(self, hypothesis: Hypothesis) -> Prediction:
         return Prediction(
-            text=self.field.write(hypothesis.tokens).removesuffix("\n"),
+            text=self.text.write(hypothesis.tokens).removesuffix("\n"),
             log_prob=hypothesis.log_prob,
-            tokens=self.field.tokenizer.tokens(hypothesis.tokens),
+            tokens=self.text.tokenizer.tokens(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
 
     def _stream(self, examples: Sequence[Example]) -> Tensor:
-        ids = self.field.stream([example.source for example in examples])
+        ids = self.text.stream([example.source for example in examples])
         if len(ids) < 2:
             raise DataError("There is nothing to measure: the text has no token.")
         return torch.from_numpy(ids).long().to(self.device)
@@ -288,3 +322,7 @@ class LanguageTask(Task[LanguageRecipe]):
     @property
     def _max_tokens(self) -> int:
         return self.recipe.data.window * self.recipe.data.num_windows
+
+
+def _fields(recipe: LanguageRecipe, tokenizer: Tokenizer) -> Fields:
+    return {"text": StreamField(tokenizer, is_exact=recipe.data.tokenizer.kind == "byte")}

@@ -1,6 +1,7 @@
 """What a model answers, and where it looked."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -30,6 +31,18 @@ class Prediction:
     """The log-probability of each piece."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
     """The answer as an image, (Y, X, 3), where it is one."""
+
+    @classmethod
+    def empty(cls) -> "Prediction":
+        """Return the prediction of an empty source."""
+        return cls("", 0.0, (), ())
+
+    @classmethod
+    def of_tokens(
+        cls, text: str, tokens: Sequence[str], log_probs: Sequence[float]
+    ) -> "Prediction":
+        """Return a prediction whose log-probability is the sum of its tokens' ones."""
+        return cls(text, sum(log_probs, 0.0), tuple(tokens), tuple(log_probs))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the image."""

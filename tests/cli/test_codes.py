@@ -10,7 +10,7 @@ from PIL import Image
 
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.tasks.latents import mix_codes
+from regard.tasks.latents import interpolate
 from regard.tasks.prediction import as_picture
 
 SMALL = (
@@ -187,7 +187,7 @@ def test_ends_of_a_strip_are_the_images_as_they_are_drawn(regard, pictures, tmp_
     assert found.code == 0
     task = pictures.predictor
     ends = [best[0].image for best in task.predict(names)]
-    between = task.decode(mix_codes(*task.encode(names), 4))
+    between = task.decode(interpolate(*task.encode(names), 4))
     assert len(read_images(path)) == len(between) == 4
     for place, end in zip((0, -1), ends, strict=True):
         assert np.array_equal(as_picture(between[place]), end)

@@ -2,7 +2,7 @@ import tomllib
 
 from regard.core.config import from_dict
 from regard.runs.recipes import load_recipe
-from regard.tasks.recipe import Recipe
+from regard.tasks.generation.recipe import Recipe
 
 
 def test_explained_recipe_can_be_used(regard, tmp_path):

@@ -58,7 +58,7 @@ def test_every_verb_works_on_a_masked_model(regard, run, text):
 
 
 def test_a_student_and_a_continued_run_begin_with_another(regard, run, text, tmp_path):
-    for name, word in (("student", "teacher"), ("domain", "start")):
+    for name, word in (("student", "teacher"), ("domain", "init_from")):
         out = tmp_path / name
         answer = regard(
             "train", text, "--recipe", "liu2019-laptop", "--out", out, *WORDS, f"{word}={run}"

@@ -100,9 +100,9 @@ def test_exported_tokenizer_reads_as_we_do(both, tmp_path):
     export_run(tmp_path / "run", tmp_path / "out")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
     for text in ["a b ab", "", "cab dad"]:
-        assert theirs(text)["input_ids"] == task.field.read(text)
+        assert theirs(text)["input_ids"] == task.text.read(text)
     read = theirs("a b", "ab c")
-    assert read["input_ids"] == task.field.read(("a b", "ab c"))
+    assert read["input_ids"] == task.text.read(("a b", "ab c"))
     assert theirs.mask_token_id == task.tokenizer.mask
     segments = segment(torch.tensor([read["input_ids"]]), task.tokenizer.eos)[0]
     has_segments = task.recipe.model.encoder.num_segments > 1
@@ -114,7 +114,7 @@ def test_old_vocabulary_files_read_as_theirs(tmp_path):
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     theirs = transformers.RobertaTokenizer.from_pretrained(tmp_path / "hf")
     for text in ("a b ab", "x ab", "é 你好!", ""):
-        assert task.field.read(text) == theirs(text)["input_ids"]
+        assert task.text.read(text) == theirs(text)["input_ids"]
 
 
 def test_list_of_wordpieces_reads_as_theirs(tmp_path):
@@ -126,7 +126,7 @@ def test_list_of_wordpieces_reads_as_theirs(tmp_path):
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     tokenizer = transformers.BertTokenizer.from_pretrained(tmp_path / "hf")
     for text in ("A b ab", "cáb, x", ""):
-        assert task.field.read(text) == tokenizer(text)["input_ids"]
+        assert task.text.read(text) == tokenizer(text)["input_ids"]
 
 
 def test_encoder_alone_gets_a_fresh_head(tmp_path):

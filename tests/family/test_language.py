@@ -14,7 +14,7 @@ from regard.models.language_model import (
     TransformerLanguageConfig,
     build_language_model,
 )
-from regard.tasks.recipe import LanguageDataConfig, LanguageRecipe
+from regard.tasks.language_modeling import LanguageDataConfig, LanguageRecipe
 from regard.training.checkpoint import load_weights, save_weights
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}

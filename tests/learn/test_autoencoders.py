@@ -7,7 +7,7 @@ import pytest
 from regard.data.datasets.labelled import opinions
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.tasks.latents import draw_codes
+from regard.tasks.latents import sample_latents
 
 pytestmark = pytest.mark.learn
 
@@ -46,7 +46,7 @@ def test_variational_autoencoder_uses_its_code_and_makes_up_sentences(learn_opin
     assert value(trained, "kl") >= 4
     assert value(trained, "active_units") >= 8
     assert value(trained, "bleu") >= 25
-    sentences = trained.predictor.decode(draw_codes(trained.predictor, 200))
+    sentences = trained.predictor.decode(sample_latents(trained.predictor, 200))
     well_formed = [bool(OPINION.fullmatch(sentence)) for sentence in sentences]
     assert sum(well_formed) >= 180
     # Neither the same few again and again, nor only what was learned by heart.

@@ -16,9 +16,9 @@ from regard.data.text.dialogue import TURNS, clean_turn, write_context
 if TYPE_CHECKING:
     from regard.runs.reranking import Answers
     from regard.search.settings import SearchConfig
+    from regard.tasks.generation.recipe import Recipe
     from regard.tasks.generation.task import Predictor
     from regard.tasks.prediction import Prediction
-    from regard.tasks.recipe import Recipe
 
 TEMPERATURE, TOP_P = 0.8, 0.9
 """How replies are drawn where the recipe would search: the likeliest reply is often the dullest."""

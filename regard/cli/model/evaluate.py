@@ -29,12 +29,16 @@ def evaluate(
 ) -> None:
     """Answer a test set and measure the answers; of a named data set, its test part."""
     from regard.runs.folder import describe_making, load
+    from regard.tasks.base import Generates, search_with
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
     recipe = task.recipe if columns is None else _with_columns(task.recipe, columns)
     examples = task.read_side(paths, "test", config=recipe.data)
-    evaluation = task.evaluate(examples, search=task.search_with(beams=beam), num_bootstrap=1000)
+    search = search_with(task, beams=beam)
+    if isinstance(task, Generates) and search is not None:
+        task = task.with_search(search)
+    evaluation = task.evaluate(examples, num_bootstrap=1000)
     if as_json:
         making = describe_making(task.device)
         print(json.dumps({**making, **evaluation.to_dict()}, ensure_ascii=False, indent=2))
@@ -63,7 +67,7 @@ def evaluate(
 def _with_columns(recipe: "BaseRecipe", columns: str) -> "BaseRecipe":
     """Change which columns are read; what was trained on two may be measured on more references."""
     from regard.core.errors import ConfigError
-    from regard.tasks.recipe import DataConfig
+    from regard.tasks.generation.recipe import DataConfig
 
     if not isinstance(recipe.data, DataConfig):
         raise ConfigError(

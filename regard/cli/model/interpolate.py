@@ -27,7 +27,7 @@ def interpolate(
     from regard.core.errors import ConfigError
     from regard.runs.folder import load_one
     from regard.studies.codes import check_picture, draw_sheet, write_codes
-    from regard.tasks.latents import check_autoencoder, mix_codes
+    from regard.tasks.latents import check_autoencoder, interpolate
 
     if not first.strip() or not last.strip():
         raise ConfigError("Both ends must have at least one word, but one is empty.")
@@ -35,7 +35,7 @@ def interpolate(
     check_autoencoder(task)
     check_picture(task, out, steps)
     ends = task.encode([first, last])
-    found = write_codes(task, mix_codes(ends[0], ends[1], steps), words or [])
+    found = write_codes(task, interpolate(ends[0], ends[1], steps), words or [])
     if isinstance(found, list):
         print(*found, sep="\n")
     else:

@@ -61,6 +61,7 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import answer_readable
     from regard.runs.reranking import answering
+    from regard.tasks.base import Generates, search_with
     from regard.tasks.reading import read_inputs
 
     (file,), settings = split_words(words or [], most_paths=1, default="-")
@@ -70,7 +71,7 @@ def predict(
         # Where beams say how many candidates are drawn, they are not idle.
         settings, beam = [*settings, f"search.beams={beam}"], None
     answer = answering(task, reverse, rerank_weight)
-    search = task.search_with(beams=beam, num_best=nbest, words=settings)
+    search = search_with(task, beams=beam, num_best=nbest, words=settings)
     if prefix and search is None:
         raise ConfigError(
             "`--prefix` is for models that write their answer, but the task of this run is "
@@ -86,7 +87,9 @@ def predict(
             )
         _print_transcripts(task, list(lines), seconds=chunk, search=search, as_json=as_json)
         return
-    reply = partial(answer, search=search, num_best=nbest, prefix=prefix)
+    reply = partial(answer, num_best=nbest)
+    if isinstance(task, Generates):
+        reply = partial(reply, search=search, prefix=prefix)
     number = 0
     while together := list(islice(lines, CHUNK)):
         answers = answer_readable(reply, together, config=task.recipe.data)
@@ -105,8 +108,9 @@ def predict(
 def _check_folder(task: "Task[Any]", out: Path | None) -> None:
     """Raise where images have no folder to go to, or a folder would stay empty."""
     from regard.core.errors import ConfigError
+    from regard.tasks.base import GeneratesImages
 
-    draws = task.recipe.task == "image_to_image"
+    draws = isinstance(task, GeneratesImages)
     if draws and out is None:
         raise ConfigError("The answers are images, which need a folder. Name one with `--out`.")
     if out is None:

@@ -19,10 +19,10 @@ def sample(
     """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
     from regard.runs.folder import load_one
     from regard.studies.codes import check_picture, draw_sheet, write_codes
-    from regard.tasks.latents import draw_codes
+    from regard.tasks.latents import sample_latents
 
     task = load_one(run, device)
-    codes = draw_codes(task, num, seed=seed)
+    codes = sample_latents(task, num, seed=seed)
     check_picture(task, out, num)
     found = write_codes(task, codes, words or [])
     if isinstance(found, list):

@@ -36,15 +36,16 @@ def show(
     from regard.interpret.attention_tiles import hang, look_through, num_columns
     from regard.plots import heatmap, spectrogram, terminal
     from regard.runs.folder import load
-    from regard.tasks.generation.audio_alignment import listen_through
+    from regard.tasks.base import GeneratesImages
+    from regard.tasks.generation.attention import spectrogram_of
 
     if not sentence.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     task = load(run, device)
-    if pictures := task.sheet(sentence, target):
-        _show_tiles(hang(pictures), out, title=sentence)
+    if isinstance(task, GeneratesImages):
+        _show_tiles(hang(task.image_grid(sentence, target)), out, title=sentence)
         return
-    example, written = task.answer(sentence, target)
+    example, written = task.example_to_show(sentence, target)
     (found,) = task.attend([example])
     if not found.weights.shape[0]:
         raise ConfigError(
@@ -55,7 +56,7 @@ def show(
     if found.kind != "attention":
         print(f"Shown: {found.kind}")
     seen = look_through(found)
-    heard = listen_through(found)
+    heard = spectrogram_of(found)
     words = found.words() if found.num_words and heard is None else None
     console = Console()
     if heard is not None and out is None:

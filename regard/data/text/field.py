@@ -40,7 +40,7 @@ class TextField:
     @classmethod
     def load(cls, folder: Path, side: str = "source") -> "TextField":
         """Read what `save` wrote."""
-        return cls(Tokenizer.load(folder / TOKENIZER.format(side)), has_start=False)
+        return cls(Tokenizer.load(folder / tokenizer_file(side)), has_start=False)
 
     def add_start(self) -> None:
         """Begin every sequence with the start token from now on."""
@@ -97,9 +97,9 @@ class TextField:
         """Return what an encoder reads of stacked values: of text, the ids themselves."""
         return values
 
-    def save(self, folder: Path, side: str) -> None:
-        """Write the vocabulary into a run folder as that of a side: `source` or `target`."""
-        self.tokenizer.save(folder / TOKENIZER.format(side))
+    def save(self, folder: Path, name: str) -> None:
+        """Write the vocabulary of the field of this name into a run folder."""
+        self.tokenizer.save(folder / tokenizer_file(name))
 
     def warn_of_unknown(self, texts: Sequence[Text], what: str) -> None:
         """Say how many texts hold something that the vocabulary has never seen, and name one.
@@ -135,6 +135,11 @@ class TextField:
         return [*self._start, *(token for part in parts for token in (*part, self.tokenizer.eos))]
 
 
+def tokenizer_file(name: str) -> str:
+    """Return the file of a field's tokenizer; the only text field of a task is called `text`."""
+    return "tokenizer.json" if name == "text" else TOKENIZER.format(name)
+
+
 def both_sides(joint: Tokenizer) -> dict[str, TextField]:
     """Return the fields of a source and a target that share one vocabulary, by their names."""
     return {
@@ -146,3 +151,8 @@ def both_sides(joint: Tokenizer) -> dict[str, TextField]:
 def texts_of(text: Text) -> tuple[str, ...]:
     """Return the texts of a source: one, or several."""
     return (text,) if isinstance(text, str) else text
+
+
+def as_text(source: Text) -> str:
+    """Return a source as one line: several texts are joined by tabs."""
+    return "\t".join(texts_of(source))

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
+from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, split_at
 
 Ids = np.ndarray[tuple[int], np.dtype[np.int32]]
@@ -62,6 +64,10 @@ class StreamField:
         return torch.tensor(
             [[self.line_end, *text, *[pad] * (longest - len(text))] for text in texts]
         )
+
+    def save(self, folder: Path, name: str) -> None:
+        """Write the vocabulary of the field of this name into a run folder."""
+        self.tokenizer.save(folder / tokenizer_file(name))
 
     def write(self, ids: Iterable[int]) -> str:
         """Turn token ids into text; an end token is a line end."""

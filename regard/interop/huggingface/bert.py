@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
+from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer
 from regard.interop.huggingface.layout import (
     Config,
@@ -19,7 +20,7 @@ from regard.interop.huggingface.layout import (
 from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import BertEncoderConfig, segment
 from regard.tasks.base import Task
-from regard.tasks.masked_lm.task import TOKENIZER, MaskedTask
+from regard.tasks.masked_lm.task import MaskedLmTask
 
 POSITIONS = "encoder.positions.embedding.weight"
 SEGMENTS = "encoder.segment_embedding.weight"
@@ -48,7 +49,7 @@ class BertLayout(Layout):
                 f"`pad_token_id` must be the vocabulary's padding token ({tokenizer.pad}), "
                 f"but is {config['pad_token_id']}."
             )
-        return {TOKENIZER: tokenizer}
+        return {tokenizer_file("text"): tokenizer}
 
     def to_recipe(self, config: Config, vocabularies: dict[str, Tokenizer]) -> dict[str, Any]:
         """Return our recipe of the model, as plain values."""
@@ -58,7 +59,7 @@ class BertLayout(Layout):
             **self.encoder_settings(config),
             "max_length": config["max_position_embeddings"] - self._num_skipped(config),
             "num_segments": self._num_segments(config),
-            "separator": vocabularies[TOKENIZER].eos,
+            "separator": vocabularies[tokenizer_file("text")].eos,
         }
         batch = {"max_length": encoder["max_length"]}
         return {"task": self.task, "data": {"batch": batch}, "model": {"encoder": encoder}}
@@ -145,5 +146,5 @@ class BertLayout(Layout):
 
 
 def _tokenizer(task: Task[Any]) -> Tokenizer:
-    assert isinstance(task, MaskedTask)
+    assert isinstance(task, MaskedLmTask)
     return task.tokenizer

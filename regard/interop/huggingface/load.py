@@ -16,7 +16,7 @@ from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import fill, read_tensors
 from regard.runs import folder as runs
-from regard.tasks.recipe import to_recipe
+from regard.tasks.table import to_recipe
 from regard.training.checkpoint import save_weights
 
 _KINDS = {"bert": BertLayout, "marian": MarianLayout, "vit": VitLayout}

@@ -15,7 +15,7 @@ from regard.data.labels import LabelField
 from regard.interop.huggingface.layout import Config, Layout, unsupported_settings
 from regard.models.encoders import VitEncoderConfig
 from regard.tasks.base import Task
-from regard.tasks.classification.task import LABELS, ClassificationTask
+from regard.tasks.classification.task import ClassificationTask
 
 PREPROCESSOR = "preprocessor_config.json"
 BICUBIC = 3
@@ -32,12 +32,12 @@ class VitLayout(Layout):
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Any]:
         """Read how images are brought into one form, and the labels."""
-        return {"source": _read_field(folder, config), LABELS: _read_labels(config)}
+        return {"source": _read_field(folder, config), "labels": _read_labels(config)}
 
     def save_vocabularies(self, vocabularies: dict[str, Any], folder: Path) -> None:
         """Write what `read_vocabularies` returned into a run folder."""
         vocabularies["source"].save(folder, "source")
-        vocabularies[LABELS].save(folder / LABELS)
+        vocabularies["labels"].save(folder, "labels")
 
     def to_recipe(self, config: Config, vocabularies: dict[str, Any]) -> dict[str, Any]:
         """Return our recipe of the model, as plain values."""

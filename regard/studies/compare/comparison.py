@@ -195,7 +195,7 @@ def _measure(contender: Contender, first: Contender, *, device: str, num_samples
 
 
 def _predicted_words(contender: Contender, device: str) -> list[Group]:
-    predicted = runs.load(contender.folder, device).foretell(contender.examples)
+    predicted = runs.load(contender.folder, device).correct_words(contender.examples)
     hits = [
         _without_punctuation(unicodedata.normalize("NFC", example.target), own)
         for example, own in zip(contender.examples, predicted, strict=True)

@@ -10,7 +10,7 @@ from regard.data.modality import detect_modality
 from regard.data.splits import Splits
 from regard.data.text.readers import read_examples
 from regard.tasks import reading
-from regard.tasks.recipe import AutoencodingDataConfig
+from regard.tasks.autoencoding.recipe import AutoencodingDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
 """What the names of files end in that hold pairs; of these the sources are read."""

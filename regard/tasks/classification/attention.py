@@ -1,70 +1,106 @@
-"""Where a classifier looks: its attention, or what stands in for it where there is none."""
+"""Attention of a classifier over texts and recordings, or a saliency if it has none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from regard.attention.attend import Attention
 from regard.attention.recording import record
+from regard.data.audio.field import AudioField
+from regard.data.example import Example
+from regard.data.labels import LabelledBatch
+from regard.data.text.field import TextField
 from regard.models.classifier import Classifier
 from regard.models.heads.pooling import AlignedPooling, FirstPooling
 from regard.models.interfaces import TokenEncoder
+from regard.tasks.batches import map_batches
+from regard.tasks.classification.image_attention import attend_images, has_attention, label_gradient
+from regard.tasks.prediction import AttentionMap, Recording
+
+if TYPE_CHECKING:
+    from regard.tasks.classification.task import ClassificationTask
 
 SALIENCY = "gradient x input"
-"""What stands in for attention: how much each word's vector moves the label's logit."""
+"""The kind of a map without attention: how much each input moves the logit of the label."""
 
 
-def look(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> tuple[Tensor, str]:
-    """Tell how much each position counts for the label of each text.
+def attend(task: "ClassificationTask", examples: Sequence[Example]) -> list[AttentionMap]:
+    """Return the weight of each token, cell or frame for the label of each example: one row."""
+    attend_batch: Callable[..., list[AttentionMap]] = _BY_MODALITY.get(
+        task.source.modality, attend_images
+    )
+    batches = task.batches(examples, task.read_targets(examples))
+    return map_batches(lambda batch: attend_batch(task, task.source, batch), batches)
 
-    With attention pooling these are its weights. With self-attention they are the weights of what
-    is pooled: of the first position, or the mean over all. Else, and where two texts are aligned,
-    it is the gradient.
+
+def _attend_texts(
+    task: "ClassificationTask", field: TextField, batch: LabelledBatch
+) -> list[AttentionMap]:
+    on_device = batch.to(task.device)
+    weights, kind = weigh_tokens(
+        task.model, on_device.source, batch.source_mask, labels=on_device.labels
+    )
+    aligned = None
+    if isinstance(task.model.pooling, AlignedPooling):
+        aligned = align(task.model, on_device.source, batch.source_mask).cpu().float()
+    maps = []
+    for row, label in enumerate(batch.labels.tolist()):
+        ids = batch.source[row, : int(batch.source_mask[row].sum())].tolist()
+        pieces = field.tokenizer.tokens(ids)
+        first = ids.index(field.tokenizer.eos) + 1
+        if aligned is not None and first < len(ids):
+            own = aligned[row, :, :, first : len(ids), :first]
+            maps.append(AttentionMap(source=pieces[:first], target=pieces[first:], weights=own))
+        else:
+            own = weights[row, ..., : len(ids)].cpu().float()
+            target = (task.labels.write(label),)
+            maps.append(AttentionMap(source=pieces, target=target, weights=own, kind=kind))
+    return maps
+
+
+def weigh_tokens(
+    model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor
+) -> tuple[Tensor, str]:
+    """Weigh the positions of each text for its label.
+
+    These are the weights of attention pooling; or the self-attention weights of what is pooled:
+    of the first position, or the mean over all; or, without attention and if two texts are
+    aligned, a saliency.
 
     Args:
         model: In evaluation mode.
         source: (B, S) token ids.
         mask: (B, S), True = a real position.
-        labels: (B,), the labels asked about.
+        labels: (B,), numbers of labels.
 
     Returns:
         Weights (B, N, H, 1, S), which sum to one over the positions, and what they are.
     """
-    if isinstance(model.pooling, AlignedPooling):
-        # Alignment is between two texts; what counts for the label is another question.
-        return _take_gradient(model, source, mask, labels=labels), SALIENCY
-    if _has_attention(model.pooling):
-        return _record_pooling(model, source, mask), "attention of the pooling"
-    if _has_attention(model.encoder):
-        return _record_encoder(model, source, mask), "self-attention"
-    return _take_gradient(model, source, mask, labels=labels), SALIENCY
+    # The alignment of two texts does not say what counts for the label.
+    is_aligned = isinstance(model.pooling, AlignedPooling)
+    if has_attention(model.pooling) and not is_aligned:
+        return align(model, source, mask), "attention of the pooling"
+    if has_attention(model.encoder) and not is_aligned:
+        return _self_attention(model, source, mask), "self-attention"
+    return _token_saliency(model, source, mask, labels=labels), SALIENCY
 
 
 def align(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
-    """Return where the words of two texts look in one another, (B, N, H, S, S).
+    """Return the attention weights of the pooling: (B, N, H, T, S).
 
     Args:
-        model: In evaluation mode; its pooling aligns.
+        model: In evaluation mode.
         source: (B, S) token ids.
         mask: (B, S), True = a real position.
     """
     with torch.inference_mode(), record(model.pooling) as maps:
         model(source, mask)
-    return maps.stack()  # (B, N, H, S, S)
+    return maps.stack()
 
 
-def _has_attention(module: torch.nn.Module) -> bool:
-    return any(isinstance(part, Attention) for part in module.modules())
-
-
-def _record_pooling(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
-    with torch.inference_mode(), record(model.pooling) as maps:
-        model(source, mask)
-    return maps.stack()  # (B, N, H, 1, S)
-
-
-def _record_encoder(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
+def _self_attention(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
     with torch.inference_mode(), record(model.encoder, is_self=True) as maps:
         model(source, mask)
     weights = maps.stack_self()  # (B, N, H, S, S)
@@ -75,38 +111,77 @@ def _record_encoder(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
     return total / rows.sum(3, keepdim=True).clamp(min=1)
 
 
-def _take_gradient(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
-    """Return |gradient · vector| of each word, as shares of their sum: (B, 1, 1, 1, S)."""
-    seen: list[Tensor] = []
+def _token_saliency(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
+    """Return |gradient · embedding| of each token, as shares of their sum: (B, 1, 1, 1, S)."""
     assert isinstance(model.encoder, TokenEncoder)
     # cuDNN has no gradient of a recurrent layer outside training.
     with (
         torch.enable_grad(),
         torch.backends.cudnn.flags(enabled=False),
-        _Replaced(model.encoder.embedding, seen.append),
+        _leaf_outputs(model.encoder.embedding) as embedded,
     ):
-        logits = model(source, mask)
-        asked = logits.gather(1, labels[:, None]).sum()
-        (gradient,) = torch.autograd.grad(asked, seen)
-    found = (gradient * seen[0]).sum(-1).abs() * mask.to(gradient.device)  # (B, S)
+        gradient = label_gradient(model(source, mask), labels, embedded[0])
+    found = (gradient * embedded[0]).sum(-1).abs() * mask.to(gradient.device)  # (B, S)
     shares = found / found.sum(-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
     return shares.detach()[:, None, None, None]  # (B, 1, 1, 1, S)
 
 
-class _Replaced:
-    """Makes of what an embedding returns a leaf that a gradient can be taken of."""
+@contextmanager
+def _leaf_outputs(module: torch.nn.Module) -> Iterator[list[Tensor]]:
+    """Replace the outputs of a module by leaves that a gradient can be taken of; collect them."""
+    leaves: list[Tensor] = []
 
-    def __init__(self, embedding: torch.nn.Module, keep: Callable[[Tensor], None]) -> None:
-        self._embedding = embedding
-        self._keep = keep
+    def replace(_module: torch.nn.Module, _inputs: object, output: Tensor) -> Tensor:
+        leaves.append(output.detach().requires_grad_())
+        return leaves[-1]
 
-    def __enter__(self) -> None:
-        def replace(_module: torch.nn.Module, _inputs: object, output: Tensor) -> Tensor:
-            leaf = output.detach().requires_grad_()
-            self._keep(leaf)
-            return leaf
+    handle = module.register_forward_hook(replace)
+    try:
+        yield leaves
+    finally:
+        handle.remove()
 
-        self._handle = self._embedding.register_forward_hook(replace)
 
-    def __exit__(self, *error: object) -> None:
-        self._handle.remove()
+def _attend_recordings(
+    task: "ClassificationTask", field: AudioField, batch: LabelledBatch
+) -> list[AttentionMap]:
+    hop = field.config.hop_ms / 1000
+    labels = batch.labels.to(task.device)
+    weights = _frame_saliency(task.model, task.inputs(batch), batch.source_mask, labels=labels)
+    maps = []
+    for row, own in enumerate(weights.cpu()):
+        real = batch.source_mask[row]
+        frames = batch.source[row][real].numpy()  # (F, M)
+        maps.append(
+            AttentionMap(
+                source=tuple(f"{number * hop:.2f} s" for number in range(len(frames))),
+                target=(task.labels.write(int(batch.labels[row])),),
+                weights=own[real][None, None, None],
+                kind=SALIENCY,
+                recording=Recording(frames, hop, num_joined=1),
+            )
+        )
+    return maps
+
+
+def _frame_saliency(model: Classifier, inputs: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
+    """Return |gradient · frame| of standardised frames (B, F, M), as shares of their sum: (B, F).
+
+    The mean of all recordings is zero and so counts nothing.
+    """
+    # cuDNN has gradients of recurrent layers only in training.
+    with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
+        frames = inputs.detach().float().requires_grad_()
+        gradient = label_gradient(model(frames, mask), labels, frames)
+    real = mask.to(frames.device)
+    counts = (gradient * frames.detach()).sum(-1).abs() * real  # (B, F)
+    # If nothing moves the logit, all frames count alike.
+    counts = torch.where(counts.sum(1, keepdim=True) > 0, counts, real.float())
+    return counts / counts.sum(1, keepdim=True)
+
+
+_BY_MODALITY: dict[str, Callable[[Any, Any, Any], list[AttentionMap]]] = {
+    "text": _attend_texts,
+    "audio": _attend_recordings,
+}
+"""How sources are weighed, by their modality; others as images."""

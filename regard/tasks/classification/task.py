@@ -1,6 +1,7 @@
-"""Classification: text, an image, a video or sound in; a label with its probability out."""
+"""Classification: text, an image, a video or audio in; a label with its probability out."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,132 +10,119 @@ import torch
 from torch import Tensor
 
 from regard.core.config import at_least
-from regard.core.device import seed_everything
-from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.audio.field import AudioField
-from regard.data.batch import Values, change_values
 from regard.data.batching import limit_lengths
 from regard.data.datasets.labelled import split_source
 from regard.data.example import Example
+from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
 from regard.data.modality import (
-    SourceConfig,
-    SourceField,
+    JoinedConfig,
+    JoinedField,
     fit_source,
     load_source,
     modality_of,
+    read_pair,
 )
 from regard.data.text.field import Text, TextField
+from regard.data.text.vocabulary import train_tokenizer
+from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
+from regard.metrics.grouping import by_length, by_tag
+from regard.metrics.text.accuracy import accuracy
 from regard.models.classifier import Classifier
-from regard.models.encoders import max_tokens
-from regard.models.heads.pooling import AlignedPooling
-from regard.search.settings import SearchConfig
+from regard.models.encoders import TextImageEncoderConfig
 from regard.tasks import reading
-from regard.tasks.base import Task
-from regard.tasks.classification.attention import align, look
-from regard.tasks.classification.audio_attention import look_at_sounds
-from regard.tasks.classification.image_attention import look_at_images
-from regard.tasks.classification.metrics import evaluate_labels
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.batches import predict_filled
+from regard.tasks.classification import attention
+from regard.tasks.classification.recipe import ClassificationRecipe
+from regard.tasks.evaluation import Evaluation, check_examples
+from regard.tasks.labelled import LabelledTask, label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import ClassificationRecipe
-from regard.tasks.warm_start import take_encoder
-from regard.training.loop import Validation
-from regard.training.losses import Loss, cross_entropy
+from regard.tasks.source_task import EncoderTask
+from regard.tasks.warm_start import (
+    encoder_weights,
+    find_encoder,
+    find_image_encoder,
+    find_tokenizer,
+    matching_image_field,
+)
+from regard.training.losses import Loss
 
-LABELS = "labels.json"
+MOST_CANDIDATES = 5
+"""The N of `accuracy@N`, which is measured if there are more labels."""
 
 
-class ClassificationTask(Task[ClassificationRecipe]):
-    """Tells which label a source has: a field, a classifier and the labels."""
+class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[ClassificationRecipe]):
+    """Predicts the label of a source."""
 
     model: Classifier
+    labels: LabelField
+    metrics = {"accuracy": accuracy}  # noqa: RUF012
     read = staticmethod(reading.read_labelled_texts)
     read_side = staticmethod(reading.read_labelled_side)
-
-    def __init__(
-        self,
-        recipe: ClassificationRecipe,
-        model: Classifier,
-        *,
-        source: SourceField,
-        labels: LabelField,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, device=device)
-        self.source = source
-        self.labels = labels
-        self._has_warned = False
+    _has_warned = False
 
     @classmethod
-    def fresh(
-        cls,
-        recipe: ClassificationRecipe,
-        *,
-        source: SourceField,
-        labels: LabelField,
-        device: torch.device,
-    ) -> "ClassificationTask":
-        """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
-        seed_everything(recipe.seed)
-        separator = source.tokenizer.eos if isinstance(source, TextField) else 0
-        model = Classifier(recipe.model, source.spec, len(labels.names), separator=separator)
-        return cls(recipe, model, source=source, labels=labels, device=device)
-
-    @classmethod
-    def prepare(
-        cls,
-        recipe: ClassificationRecipe,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        init_from: Task[Any] | None = None,
-    ) -> "ClassificationTask":
-        """Learn the labels and a vocabulary, and build a model; or begin with another's encoder."""
+    def fit_fields(cls, recipe: ClassificationRecipe, examples: Sequence[Example]) -> Fields:
+        """Fit the source field and the labels."""
+        config = recipe.data.source
+        sources = [modality_of(config).parse(example.source) for example in examples]
         labels = LabelField.fit(example.target for example in examples)
-        if init_from is None:
-            raws = [parse_source(example.source, recipe.data.source) for example in examples]
-            source = fit_source(recipe.data.source, raws, has_start=True)
-            return cls.fresh(recipe, source=source, labels=labels, device=device)
-        taken = take_encoder(recipe, init_from, examples)
-        begun = cls.fresh(taken.recipe, source=taken.source, labels=labels, device=device)
-        begun.model.load_state_dict(taken.weights, strict=False)
-        return begun
+        return {"source": fit_source(config, sources, has_start=True), "labels": labels}
 
     @classmethod
-    def open(
-        cls, recipe: ClassificationRecipe, folder: Path, *, device: torch.device
-    ) -> "ClassificationTask":
-        """Build the task from what `save` left in a folder, with fresh weights."""
+    def load_fields(cls, recipe: ClassificationRecipe, folder: Path) -> Fields:
+        """Load the source field and the labels."""
         source = load_source(recipe.data.source, folder, has_start=True)
-        labels = LabelField.load(folder / LABELS)
-        return cls.fresh(recipe, source=source, labels=labels, device=device)
+        return {"source": source, "labels": LabelField.load(folder)}
 
-    def save(self, folder: Path) -> None:
-        """Write what the source's field has learned, and the labels."""
-        self.source.save(folder, "source")
-        self.labels.save(folder / LABELS)
+    @classmethod
+    def build_model(cls, recipe: ClassificationRecipe, fields: Fields) -> Classifier:
+        """Build the classifier."""
+        source, labels = fields["source"], fields["labels"]
+        separator = source.tokenizer.eos if isinstance(source, TextField) else 0
+        return Classifier(recipe.model, source.spec, len(labels.names), separator=separator)
+
+    @classmethod
+    def warm_start(
+        cls, recipe: ClassificationRecipe, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from the encoder of another run; beside a text, from its image encoder."""
+        source: Any
+        config, settings = recipe.data.source, recipe.model.encoder
+        prefix = "encoder"
+        if isinstance(config, JoinedConfig) and isinstance(settings, TextImageEncoderConfig):
+            image, encoder = find_image_encoder(init_from)
+            settings, prefix = replace(settings, image=image), "encoder.image"
+            texts = [read_pair(example.source)[0] for example in examples]
+            text = TextField(train_tokenizer(config.text, texts), has_start=True)
+            source = JoinedField(text, matching_image_field(init_from, config.image))
+        elif isinstance(config, ImageConfig):
+            settings, encoder = find_image_encoder(init_from)
+            source = matching_image_field(init_from, config)
+        else:
+            settings, encoder = find_encoder(init_from)
+            source = TextField(find_tokenizer(init_from), has_start=True)
+        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
+        labels = LabelField.fit(example.target for example in examples)
+        fields = {"source": source, "labels": labels}
+        return WarmStart(recipe, fields, encoder_weights(encoder, prefix))
 
     @property
     def max_length(self) -> int:
-        """Tokens of a text at most: what the recipe says, or what learned positions allow."""
+        """Maximum number of tokens: that of the recipe, or that of the learned positions."""
         limit = self.recipe.data.batch.max_length
-        return min(limit, max_tokens(self.recipe.model.encoder) or limit)
+        return min(limit, self.max_source_length or limit)
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
-        """Return the batches to learn from, texts beyond the limit dropped or shortened."""
+        """Return the training batches; texts beyond the limit are dropped or truncated."""
         config = replace(self.recipe.data.batch, max_length=self.max_length)
-        labels = [[self.labels.read(example.target)] for example in examples]
+        sources = [example.source for example in examples]
         is_cut = config.too_long == "truncate"
-        items = self._read([example.source for example in examples], is_cut=is_cut)
-        items, labels, _ = limit_lengths(items, labels, config)
-        logger.info(
-            "Model: %s parameters, %s, %d labels.",
-            f"{self.num_parameters:,}",
-            self.source.spec,
-            len(self.labels.names),
-        )
+        items = self.read_items(sources) if is_cut else self.read_sources(sources)
+        items, labels, _ = limit_lengths(items, [[n] for n in self.read_targets(examples)], config)
+        self.log_model(f"{self.source.spec}, {len(self.labels.names)} labels")
         return LabelledBatches(
             items,
             [label for (label,) in labels],
@@ -144,174 +132,13 @@ class ClassificationTask(Task[ClassificationRecipe]):
             is_pinned=self.device.type == "cuda",
         )
 
-    def loss(self, batch: LabelledBatch) -> Loss:
-        """Return the cross entropy of the labels."""
-        inputs, labels = self.inputs(batch), batch.labels.to(self.device)
-        if self.model.training and self.recipe.data.mixup:
-            return self._mixed_loss(inputs, batch.source_mask, labels=labels)
-        with self.autocast():
-            logits = self.model(inputs, batch.source_mask)
-        smoothing = self.recipe.train.label_smoothing if self.model.training else 0.0
-        return _cost(logits, labels, smoothing=smoothing)
+    def parse_source(self, source: Any) -> Any:
+        """Return a source as its field reads it: a line of text is split at a tab."""
+        return modality_of(self.recipe.data.source).parse(source)
 
-    def _mixed_loss(self, inputs: Tensor, mask: Tensor, *, labels: Tensor) -> Loss:
-        """Return the cost of images laid over each other, for the labels of both."""
-        order = torch.randperm(len(labels), device=self.device)
-        mixup = torch.tensor(self.recipe.data.mixup)
-        share = float(torch.distributions.Beta(mixup, mixup).sample())
-        with self.autocast():
-            logits = self.model(share * inputs + (1 - share) * inputs[order], mask)
-        smoothing = self.recipe.train.label_smoothing
-        first = _cost(logits, labels, smoothing=smoothing)
-        second = _cost(logits, labels[order], smoothing=smoothing)
-        return replace(
-            first,
-            total=share * first.total + (1 - share) * second.total,
-            nll=share * first.nll + (1 - share) * second.nll,
-        )
-
-    def inputs(self, batch: LabelledBatch) -> Values:
-        """Return what the encoder reads of a batch, on the model's device."""
-        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
-        return self.source.finish(values, is_training=self.model.training)
-
-    def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure accuracy and loss."""
-        config = self.recipe.validation
-        batches = self.batches(examples, [self.labels.read(e.target) for e in examples])
-
-        def validate() -> Validation:
-            nll = num_right = 0.0
-            for batch in batches:
-                labels = batch.labels.to(self.device)
-                with self.autocast():
-                    logits = self.model(self.inputs(batch), batch.source_mask)
-                nll += float(_cost(logits, labels).nll)
-                num_right += float((logits.argmax(-1) == labels).sum())
-            loss, share = nll / len(examples), 100 * num_right / len(examples)
-            value = share if config.metric == "accuracy" else -loss
-            return Validation(value=value, numbers={"loss": loss, "accuracy": share})
-
-        return validate
-
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Label a test set and measure the labels; nothing is searched for."""
-        return evaluate_labels(self, examples, num_bootstrap=num_bootstrap)
-
-    def predict(
-        self,
-        sources: Sequence[Text],
-        *,
-        search: SearchConfig | None = None,
-        num_best: int = 1,
-        prefix: str = "",
-    ) -> list[list[Prediction]]:
-        """Tell the likeliest labels of every source, in the order given.
-
-        An empty text has one answer, the empty one. A tab parts the two texts of a pair.
-
-        Args:
-            sources: One text, one pair or one image's reference each.
-            search: Not used: every label is looked at.
-            num_best: How many labels a text, at most as many as there are.
-            prefix: Not used: labels are chosen, not written.
-        """
-        at_least("nbest", num_best, 1)
-        if prefix:
-            raise ConfigError(
-                f"`prefix` is for models that write their answer, but is '{prefix}' for one that "
-                "chooses a label. Leave it out."
-            )
-        answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        filled = [row for row, source in enumerate(sources) if _has_text(source)]
-        log_probs = self._log_probs([sources[row] for row in filled])
-        for row, values in zip(filled, log_probs, strict=True):
-            best = values.topk(min(num_best, len(values)))
-            answers[row] = [
-                self._prediction(number, value)
-                for value, number in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            ]
-        return answers
-
-    def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of every example's own label, as a prediction of it."""
-        numbers = [self.labels.read(example.target) for example in examples]
-        log_probs = self._log_probs([example.source for example in examples])
-        return [
-            self._prediction(number, float(values[number]))
-            for number, values in zip(numbers, log_probs, strict=True)
-        ]
-
-    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return how much each piece of a text counted for its label: one row, the label's.
-
-        A model that aligns two texts shows instead where the words of the second look in the
-        first. Of an image these are its cells, of a recording its moments.
-        """
-        if isinstance(self.source, AudioField):
-            return look_at_sounds(self, self.source, examples)
-        if not isinstance(self.source, TextField):
-            return look_at_images(self, examples)
-        maps: list[AttentionMap | None] = [None] * len(examples)
-        labels = [self.labels.read(example.target) for example in examples]
-        for batch in self.batches(examples, labels):
-            asked = batch.to(self.device)
-            weights, kind = look(self.model, asked.source, batch.source_mask, labels=asked.labels)
-            for place, row in enumerate(batch.rows):
-                length = int(batch.source_mask[place].sum())
-                maps[row] = AttentionMap(
-                    source=self.source.tokenizer.tokens(batch.source[place, :length].tolist()),
-                    target=(self.labels.write(labels[row]),),
-                    weights=weights[place, ..., :length].cpu().float(),
-                    kind=kind,
-                )
-            if isinstance(self.model.pooling, AlignedPooling):
-                self._put_alignments(maps, batch)
-        return [found for found in maps if found is not None]
-
-    def _put_alignments(self, maps: list[AttentionMap | None], batch: LabelledBatch) -> None:
-        """Put where the second text looks in the first in place of what counted, for pairs."""
-        assert isinstance(self.source, TextField)
-        weights = align(self.model, batch.source.to(self.device), batch.source_mask).cpu().float()
-        for place, row in enumerate(batch.rows):
-            ids = batch.source[place, : int(batch.source_mask[place].sum())].tolist()
-            first = ids.index(self.source.tokenizer.eos) + 1
-            if first < len(ids):
-                pieces = self.source.tokenizer.tokens(ids)
-                maps[row] = AttentionMap(
-                    source=pieces[:first],
-                    target=pieces[first:],
-                    weights=weights[place, :, :, first : len(ids), :first],
-                )
-
-    def batches(
-        self, examples: Sequence[Example], labels: Sequence[int] | None = None
-    ) -> list[LabelledBatch]:
-        """Cut examples into batches of similar length; without labels, all have the first."""
-        if not examples:
-            return []
-        batches = LabelledBatches(
-            self._read([example.source for example in examples]),
-            [0] * len(examples) if labels is None else labels,
-            self.recipe.data.batch,
-            field=self.source,
-            is_shuffled=False,
-        )
-        return list(batches.epoch(0))
-
-    def _read(self, sources: Sequence[Any], *, is_cut: bool = True) -> list[Any]:
-        """Return what the field reads, shortened to what the model can read; that is said once."""
-        config = self.recipe.data.source
-        items = self.source.read_all([parse_source(source, config) for source in sources])
-        if not is_cut:
-            return items
-        most = self.max_length
+    def read_items(self, sources: Sequence[Any]) -> list[Any]:
+        """Return sources as items of their field, truncated; the first time with a warning."""
+        items, most = self.read_sources(sources), self.max_length
         num_long = sum(len(item) > most for item in items)
         if num_long and not self._has_warned:
             self._has_warned = True
@@ -323,31 +150,114 @@ class ClassificationTask(Task[ClassificationRecipe]):
             )
         return [self.source.shorten(item, most) for item in items]
 
-    def _log_probs(self, sources: Sequence[Text]) -> list[Tensor]:
-        """Return the log-probabilities of all labels (V,) for each text."""
-        found: list[Tensor] = [torch.empty(0)] * len(sources)
-        for batch in self.batches([Example(source) for source in sources]):
-            with torch.inference_mode():
-                logits = self.model(self.inputs(batch), batch.source_mask)
-            for row, values in zip(batch.rows, logits.float().log_softmax(-1).cpu(), strict=True):
-                found[row] = values
-        return found
+    def read_targets(self, examples: Sequence[Example]) -> list[int]:
+        """Return the number of each example's label."""
+        return [self.labels.read(example.target) for example in examples]
+
+    def loss(self, batch: LabelledBatch) -> Loss:
+        """Compute the cross entropy of the labels, of mixed images if the recipe says so."""
+        if not (self.model.training and self.recipe.data.mixup):
+            return super().loss(batch)
+        inputs, labels = self.inputs(batch), batch.labels.to(self.device)
+        order = torch.randperm(len(labels), device=self.device)
+        mixup = torch.tensor(self.recipe.data.mixup)
+        share = float(torch.distributions.Beta(mixup, mixup).sample())
+        with self.autocast():
+            mixed = share * inputs + (1 - share) * inputs[order]
+            logits = self.model(mixed, batch.source_mask)
+        first, second = (self.output_loss(logits, one) for one in (labels, labels[order]))
+        return replace(
+            first,
+            total=share * first.total + (1 - share) * second.total,
+            nll=share * first.nll + (1 - share) * second.nll,
+        )
+
+    def output_loss(self, output: Tensor, targets: Tensor) -> Loss:
+        """Compute the cross entropy of labels (B,) from logits (B, V)."""
+        return label_loss(output, targets, smoothing=self.smoothing)
+
+    def split_output(self, output: Tensor) -> Iterable[Tensor]:
+        """Return the log-probabilities (V,) of each source."""
+        return output.float().log_softmax(-1).cpu()
+
+    def write_output(self, output: Tensor) -> str:
+        """Return the most probable label."""
+        return self.labels.write(int(output.argmax()))
+
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Label a test set: accuracy, F1 by bootstrap, and the confusion of labels."""
+        check_examples(examples)
+        right = [self.labels.write(number) for number in self.read_targets(examples)]
+        started = time.perf_counter()
+        found = self.predict([example.source for example in examples], num_best=MOST_CANDIDATES)
+        seconds = time.perf_counter() - started
+        candidates = [[prediction.text for prediction in best] for best in found]
+        outputs = [best[0] for best in candidates]
+        sources = ["\t".join(split_source(example.source)) for example in examples]
+        references = [[label] for label in right]
+        tags = [example.tags for example in examples]
+        results = {
+            "accuracy": label_accuracy(outputs, right),
+            "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
+        }
+        if len(self.labels.names) > MOST_CANDIDATES:
+            results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
+        return Evaluation(
+            results=results,
+            by_length=by_length(sources, outputs, references, measures=self.metrics)
+            if self.reads_text
+            else [],
+            by_tag=by_tag(tags, outputs, references, measures=self.metrics) if any(tags) else [],
+            sources=sources,
+            outputs=outputs,
+            references=right,
+            confusion=confusion(outputs, right),
+            num_tokens=len(outputs),
+            seconds=seconds,
+        )
+
+    def predict(self, sources: Sequence[Text], *, num_best: int = 1) -> list[list[Prediction]]:
+        """Return the most probable labels of each source, in the order given.
+
+        An empty text has one prediction, the empty one. A tab separates the two texts of a pair.
+
+        Args:
+            sources: One text, one pair or one image's reference each.
+            num_best: Number of labels per source, at most all of them.
+        """
+        at_least("nbest", num_best, 1)
+
+        def predict(filled: list[Text]) -> list[list[Prediction]]:
+            best = [values.topk(min(num_best, len(values))) for values in self.outputs(filled)]
+            return [
+                [
+                    self._prediction(number, value)
+                    for value, number in zip(one.values.tolist(), one.indices.tolist(), strict=True)
+                ]
+                for one in best
+            ]
+
+        return predict_filled(predict, sources, is_filled=_has_text)
+
+    def score(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Return the log-probability of each example's label, as a prediction of it."""
+        found = self.outputs([example.source for example in examples])
+        return [
+            self._prediction(number, float(values[number]))
+            for number, values in zip(self.read_targets(examples), found, strict=True)
+        ]
+
+    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
+        """Return the weight of each token, cell or frame for the label: one row.
+
+        A model that aligns two texts returns the attention of the second over the first.
+        """
+        return attention.attend(self, examples)
 
     def _prediction(self, number: int, log_prob: float) -> Prediction:
         label = self.labels.write(number)
         return Prediction(label, log_prob, (label,), (log_prob,))
 
 
-def parse_source(source: Any, config: SourceConfig) -> Any:
-    """Return a source as its field reads it: in a line of text, a tab parts two of them."""
-    return modality_of(config).parse(source)
-
-
 def _has_text(source: Text) -> bool:
     return any(part.strip() for part in split_source(source))
-
-
-def _cost(logits: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Loss:
-    """Return the cross entropy of one label (B,) a text, from its logits (B, V)."""
-    mask = torch.ones_like(labels, dtype=torch.bool)[:, None]  # (B, 1)
-    return cross_entropy(logits[:, None], labels[:, None], mask, smoothing=smoothing)

@@ -1,12 +1,10 @@
-"""A decoder and CTC together: one loss, one search, and which settings go together."""
+"""CTC beside a decoder: their joint loss and their joint search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from regard.core.errors import ConfigError
 from regard.data.batch import Batch
 from regard.data.text.tokenizers import Tokenizer
-from regard.models.build import ModelConfig
 from regard.models.heads.ctc import labelling_loss
 from regard.models.interfaces import Memory, Output
 from regard.models.seq2seq import EncoderDecoder
@@ -18,21 +16,7 @@ from regard.search.settings import SearchConfig
 from regard.training.losses import Loss
 
 
-def check_ctc(model: ModelConfig, search: SearchConfig) -> None:
-    """Raise if a search asks for what the states of a model do not say, or for nothing learned."""
-    if search.ctc_weight and model.ctc.kind == "none":
-        raise ConfigError(
-            "`search.ctc_weight` above 0 needs states that say tokens by themselves, but is "
-            f"{search.ctc_weight:g} where `model.ctc.kind` is 'none'. Set it to 0."
-        )
-    if model.ctc_weight == 1 and search.ctc_weight < 1:
-        raise ConfigError(
-            "`search.ctc_weight` must be 1 where `model.ctc.weight` is 1, since the decoder learns "
-            f"nothing, but is {search.ctc_weight:g}."
-        )
-
-
-def weigh(loss: Loss, output: Output, batch: Batch, *, weight: float) -> Loss:
+def add_ctc_loss(loss: Loss, output: Output, batch: Batch, *, weight: float) -> Loss:
     """Return (1 − w) · loss + w · CTC (Watanabe et al. 2017, eq. 12).
 
     Args:

@@ -1,23 +1,26 @@
-"""How good a run is: every score with its signature, by length and by phenomenon."""
+"""Evaluation of generated targets: metrics, by source length and by tag, alignment, pointing."""
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regard.core.errors import DataError
+from regard.data.datasets.synthetic.scenes import find_scene, word_regions
+from regard.data.datasets.synthetic.scenes.captions import caption
+from regard.data.datasets.synthetic.scenes.rendering import SIZE
 from regard.data.example import Example
-from regard.data.text.field import Text, TextField, texts_of
+from regard.data.image.builtin import split_reference
+from regard.data.text.field import Text, TextField, as_text
 from regard.metrics.grouping import Group, by_length, by_tag
 from regard.metrics.result import Result
 from regard.metrics.table import METRICS
 from regard.metrics.text.alignment import alignment_error_rate, links_from_weights, merge_to_words
-from regard.metrics.text.edits import Edit, by_unit, edits
+from regard.metrics.text.edits import by_unit, edits
 from regard.metrics.text.perplexity import perplexity
 from regard.metrics.text.units import Unit
+from regard.metrics.vision.pointing import Region, pointing_accuracy
 from regard.search.settings import SearchConfig
-from regard.tasks.generation import forced as forcing
-from regard.tasks.generation.pointing import measure_pointing
+from regard.tasks.evaluation import Evaluation, check_examples
+from regard.tasks.generation import forced_decoding
 from regard.tasks.metrics import PERPLEXITY, measure, num_candidates
 
 if TYPE_CHECKING:
@@ -29,51 +32,6 @@ UNITS: dict[str, Unit] = {"per": "word", "wer": "word", "cer": "character"}
 CHARACTER_EDGES = (4, 6, 8, 10, 12, 16, 20)
 """The most characters of each group of words."""
 
-MOST_EDITS = 50
-"""Kinds of errors that are written down."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What was measured on a test set."""
-
-    results: dict[str, Result]
-    """Each score by its name."""
-    by_length: list[Group] = field(default_factory=list)
-    """The first score by the length of the source, in words or, where it is a word, characters."""
-    by_tag: list[Group] = field(default_factory=list)
-    """The first score and exact matches by phenomenon, where the data carries tags."""
-    by_unit: list[Group] = field(default_factory=list)
-    """For exact answers: how often each phone, letter or word of the right ones is missed."""
-    edits: list[Edit] = field(default_factory=list)
-    """For exact answers: what was written in place of what, the most frequent first."""
-    sources: list[str] = field(default_factory=list)
-    """What was given."""
-    outputs: list[str] = field(default_factory=list)
-    """What was answered."""
-    references: list[str] = field(default_factory=list)
-    """What was right."""
-    confusion: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For labels: right label → predicted label → how often."""
-    num_tokens: int = 0
-    """Target tokens written."""
-    seconds: float = 0.0
-    """Time that answering took."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the sentences."""
-        return {
-            "scores": {name: result.to_dict() for name, result in self.results.items()},
-            "by_length": [_group(group) for group in self.by_length],
-            "by_tag": [_group(group) for group in self.by_tag],
-            **({"by_unit": [_group(group) for group in self.by_unit]} if self.by_unit else {}),
-            **({"edits": [vars(edit) for edit in self.edits[:MOST_EDITS]]} if self.edits else {}),
-            **({"confusion": self.confusion} if self.confusion else {}),
-            "num_examples": len(self.outputs),
-            "seconds": round(self.seconds, 3),
-            "tokens_per_second": round(self.num_tokens / self.seconds, 1) if self.seconds else 0.0,
-        }
-
 
 def evaluate(
     predictor: "Predictor",
@@ -82,16 +40,15 @@ def evaluate(
     search: SearchConfig | None = None,
     num_bootstrap: int = 0,
 ) -> Evaluation:
-    """Translate a test set and measure the answers.
+    """Generate the targets of a test set and measure them.
 
     Args:
-        predictor: What answers.
-        examples: What is asked, with the right answers.
-        search: How to search; the recipe's way if not given.
-        num_bootstrap: Samples behind each confidence interval; 0 = none.
+        predictor: The task.
+        examples: Sources with their targets.
+        search: The search settings; those of the recipe if not given.
+        num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
     """
-    if not examples:
-        raise DataError("There is nothing to evaluate: the test set has no example.")
+    check_examples(examples)
     predictor.target.warn_of_unknown([example.target for example in examples], "targets")
     names = predictor.recipe.metrics
     # There are no more candidates than beams; the name of the score tells how many there were.
@@ -108,20 +65,20 @@ def evaluate(
     if PERPLEXITY in names:
         results[PERPLEXITY] = measure_perplexity(predictor, examples, num_bootstrap=num_bootstrap)
     results = {name: results[name] for name in names}
-    error_rate = measure_alignment(predictor, examples)
-    if error_rate is not None:
-        results["aer"] = error_rate
-    pointing = measure_pointing(predictor, examples, num_bootstrap=num_bootstrap)
-    if pointing is not None:
-        results["pointing"] = pointing
+    optional = {
+        "aer": measure_alignment(predictor, examples),
+        "pointing": measure_pointing(predictor, examples, num_bootstrap=num_bootstrap),
+    }
+    results |= {name: result for name, result in optional.items() if result is not None}
     first = next((name for name in names if name in METRICS), "accuracy")
-    has_text = predictor.source.modality == "text"
     unit = next((UNITS[name] for name in names if name in UNITS), None)
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
         # Where a source is an image, it has no length.
-        by_length=_by_length(sources, outputs, references, metric=first) if has_text else [],
+        by_length=_by_length(sources, outputs, references, metric=first)
+        if predictor.reads_text
+        else [],
         by_tag=_by_tag(tags, outputs, references, metric=first) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
@@ -131,11 +88,6 @@ def evaluate(
         num_tokens=sum(len(best[0].tokens) for best in found),
         seconds=seconds,
     )
-
-
-def as_text(source: Text) -> str:
-    """Return a source as one line: several texts stand side by side, a tab between them."""
-    return "\t".join(texts_of(source))
 
 
 def _by_length(
@@ -167,17 +119,17 @@ def _by_tag(
 def measure_perplexity(
     predictor: "Predictor", examples: Sequence[Example], *, num_bootstrap: int = 0
 ) -> Result:
-    """Measure how surprised the model is by each token of the right targets, ends included.
+    """Measure the perplexity of the targets, end tokens included, by forced decoding.
 
-    Of several right answers only the first counts. Models can be compared by it where they cut
-    targets into the same tokens.
+    Of several references only the first counts. Models are comparable by it only if they share
+    a target vocabulary.
 
     Args:
-        predictor: What foretells the tokens, given the right ones before them.
+        predictor: The task.
         examples: Sources with their targets.
-        num_bootstrap: Samples behind the confidence interval; 0 = none.
+        num_bootstrap: Bootstrap samples of the confidence interval; 0 = no interval.
     """
-    forced = forcing.score(predictor, examples)
+    forced = forced_decoding.score(predictor, examples)
     tokenizer = predictor.target.tokenizer
     unknown = tokenizer.token(tokenizer.unk)
     num_unknown = sum(target.tokens.count(unknown) for target in forced)
@@ -191,10 +143,10 @@ def measure_perplexity(
 
 
 def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Result | None:
-    """Measure the attention against gold alignments, where there are both.
+    """Measure the attention against gold alignments; None without either.
 
-    Each word of the right target is linked to the source word that the model looks at most
-    while it writes it; where the source is several texts, to the text.
+    Each target word is linked to the source word with the largest weight; if the source is
+    several texts, to the text.
     """
     aligned = [example for example in examples if example.alignment is not None]
     if not aligned or not isinstance(predictor.source, TextField):
@@ -225,6 +177,42 @@ def _source_index(predictor: "Predictor", source: Text, *, num_columns: int) -> 
     return [text for text, ids in enumerate(pieces) for _ in (*ids, "its end")]
 
 
-def _group(group: Group) -> dict[str, Any]:
-    values = {name: round(result.value, 4) for name, result in group.results.items()}
-    return {"name": group.name, "count": group.count, **values}
+def measure_pointing(
+    predictor: "Predictor", examples: Sequence[Example], *, num_bootstrap: int = 0
+) -> Result | None:
+    """Measure whether the attention of words falls on the objects that they name.
+
+    Only the captions of rendered scenes tell where an object is. Each word points at the cell
+    with the largest weight. None without such examples or without attention over a grid.
+
+    Args:
+        predictor: The task.
+        examples: Images with their captions.
+        num_bootstrap: Bootstrap samples of the confidence interval; 0 = no interval.
+    """
+    known = [(example, regions) for example in examples if (regions := _regions(example))]
+    if not known:
+        return None
+    maps = predictor.attend([example for example, _ in known])
+    weights = []
+    for (example, _), found in zip(known, maps, strict=True):
+        if found.grid is None or not found.weights.shape[0]:
+            return None
+        rows, columns = found.grid
+        words = predictor.target.tokenizer.word_index(example.target)
+        # The end token belongs to no word; the cells come last, where there is text before them.
+        cells = found.mean()[: len(words), -rows * columns :].numpy()
+        by_word = merge_to_words(cells, words, range(rows * columns))
+        weights.append([own.reshape(rows, columns) for own in by_word])
+    return pointing_accuracy(
+        weights, [regions for _, regions in known], num_bootstrap=num_bootstrap
+    )
+
+
+def _regions(example: Example) -> list[Region | None]:
+    """Return what each word of an example's target names; nothing where that is not known."""
+    source = example.source
+    numbered = split_reference(source) if isinstance(source, str) else None
+    if numbered is None or numbered[0] != "scenes" or caption(find_scene(source)) != example.target:
+        return []
+    return word_regions(source, size=SIZE)

@@ -1,4 +1,4 @@
-"""How long texts may be: what training read, and what learned positions allow."""
+"""Limits of text lengths: those of training and of learned positions."""
 
 from collections.abc import Sequence
 

@@ -1,32 +1,38 @@
-"""A trained model with all that surrounds it: raw text in, predictions out."""
+"""Generation: a source in, a target of tokens out, by an encoder–decoder and a search."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 from zlib import crc32
 
 import torch
 from torch import Tensor
 
 from regard.core.config import at_least
-from regard.core.device import seed_everything
 from regard.core.errors import ConfigError
-from regard.core.logging import logger
-from regard.data.batch import Batch, Values, change_values
+from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
 from regard.data.example import Example
+from regard.data.image.field import ImageConfig
 from regard.data.modality import (
     JoinedField,
     SourceField,
+    fit_source,
     load_source,
 )
 from regard.data.text.columns import split_columns
-from regard.data.text.field import TOKENIZER, Text, TextField, texts_of
-from regard.data.text.tokenizers import Tokenizer
+from regard.data.text.field import (
+    Text,
+    TextField,
+    as_text,
+    both_sides,
+    texts_of,
+)
+from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import JOINED_COLUMNS
 from regard.metrics.text.perplexity import exp_or_infinity
-from regard.models.bottlenecks import restart_annealing
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
 from regard.models.seq2seq import EncoderDecoder
@@ -34,112 +40,102 @@ from regard.search.ctc import CtcScorer
 from regard.search.hypothesis import Hypothesis
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
-from regard.tasks.base import Task
-from regard.tasks.generation import ctc
-from regard.tasks.generation import forced as forcing
-from regard.tasks.generation.evaluation import Evaluation, as_text, evaluate
+from regard.tasks.base import Fields, Generates, Task, WarmStart
+from regard.tasks.batches import map_batches, predict_filled
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.generation import attention, ctc, forced_decoding
+from regard.tasks.generation.evaluation import evaluate
 from regard.tasks.generation.lengths import check_positions, limit_targets, warn_of_long
-from regard.tasks.generation.parts import Parts, learn_parts, take_parts
+from regard.tasks.generation.recipe import Recipe, check_ctc
+from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.metrics import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import Recipe
+from regard.tasks.source_task import EncoderTask
+from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.loop import Validation
 from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
 
 
-class Predictor(Task[Recipe]):
-    """Writes a target for a source: fields, an encoder–decoder and a search."""
+class Predictor(Generates[Recipe], EncoderTask[Recipe]):
+    """Generates a target for a source with an encoder–decoder."""
 
     model: EncoderDecoder
-    learn: ClassVar[Callable[..., Parts]] = staticmethod(learn_parts)
-    """Learns from `(recipe, examples)` what a task is built of."""
-    take: ClassVar[Callable[..., Parts]] = staticmethod(take_parts)
-    """Takes it from a run: `(recipe, init_from, examples)`."""
-
-    def __init__(
-        self,
-        recipe: Recipe,
-        model: EncoderDecoder,
-        *,
-        source: SourceField,
-        target: TextField,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, device=device)
-        self.source = source
-        self.target = target
-        self._has_warned = False
-        self.kept: list[int] = []  # the training examples that are not too long
+    target: TextField
+    kept: Sequence[int] = ()
+    """The training examples that are not too long."""
+    _has_warned = False
 
     @classmethod
-    def fresh(
-        cls, recipe: Recipe, *, source: SourceField, target: TextField, device: torch.device
-    ) -> Self:
-        """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
-        seed_everything(recipe.seed)
-        model = build_model(
-            recipe.model,
-            source=source.spec,
-            target_vocab_size=target.size,
-        )
-        return cls(recipe, model, source=source, target=target, device=device)
+    def fit_fields(cls, recipe: Recipe, examples: Sequence[Example]) -> Fields:
+        """Fit the fields of source and target, or one vocabulary for both."""
+        config, sources = recipe.data, [example.source for example in examples]
+        if config.is_joint:
+            assert isinstance(config.source, TokenizerConfig)
+            texts = [text for source in sources for text in texts_of(source)]
+            targets = [example.target for example in examples]
+            return {**both_sides(train_tokenizer(config.source, [*texts, *targets]))}
+        source = fit_source(config.source, sources)
+        return {"source": source, "target": _fit_target(recipe, examples)}
 
     @classmethod
-    def prepare(
-        cls,
-        recipe: Recipe,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        init_from: Task[Any] | None = None,
-    ) -> Self:
-        """Learn vocabularies from training pairs, or take over a run's, and build a model."""
-        if init_from is None:
-            return cls.build(cls.learn(recipe, examples), device=device)
-        return cls.build(cls.take(recipe, init_from, examples), device=device)
+    def load_fields(cls, recipe: Recipe, folder: Path) -> Fields:
+        """Load the fields of source and target."""
+        target = TextField.load(folder, "target")
+        target.add_start()
+        return {"source": load_source(recipe.data.source, folder), "target": target}
 
     @classmethod
-    def build(cls, parts: Parts, *, device: torch.device) -> Self:
-        """Put parts together; weights that they do not hold begin afresh."""
-        task = cls.fresh(parts.recipe, source=parts.source, target=parts.target, device=device)
-        task.model.load_state_dict({**task.model.state_dict(), **parts.weights})
-        restart_annealing(task.model)
-        return task
+    def build_model(cls, recipe: Recipe, fields: Fields) -> EncoderDecoder:
+        """Build the encoder–decoder."""
+        source, target = fields["source"], fields["target"]
+        return build_model(recipe.model, source=source.spec, target_vocab_size=target.size)
 
     @classmethod
-    def open(cls, recipe: Recipe, folder: Path, *, device: torch.device) -> Self:
-        """Build the task from what `save` left in a folder, with fresh weights."""
-        source = load_source(recipe.data.source, folder)
-        target = TextField(Tokenizer.load(folder / TOKENIZER.format("target")), has_start=True)
-        return cls.fresh(recipe, source=source, target=target, device=device)
-
-    def save(self, folder: Path) -> None:
-        """Write the vocabularies, and how images are brought into one form."""
-        self.source.save(folder, "source")
-        self.target.save(folder, "target")
+    def warm_start(
+        cls, recipe: Recipe, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from all of an encoder–decoder, or from the image encoder of another run."""
+        config = recipe.data.source
+        if isinstance(init_from, Predictor):
+            source = init_from.source
+            if isinstance(config, ImageConfig):
+                source = matching_image_field(init_from, config)
+            # The vocabularies are taken over, and whether there is one or two.
+            data = replace(recipe.data, is_joint=init_from.recipe.data.is_joint)
+            recipe = replace(recipe, model=init_from.recipe.model, data=data)
+            fields = {"source": source, "target": init_from.target}
+            return WarmStart(recipe, fields, init_from.model.state_dict())
+        if not isinstance(config, ImageConfig):
+            raise ConfigError(
+                "`init_from` must be a run of an encoder–decoder, but is one for the task "
+                f"'{init_from.recipe.task}'."
+            )
+        settings, encoder = find_image_encoder(init_from)
+        recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
+        fields = {
+            "source": matching_image_field(init_from, config),
+            "target": _fit_target(recipe, examples),
+        }
+        return WarmStart(recipe, fields, encoder_weights(encoder))
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
-        """Return the batches to learn from, pairs beyond the limit dropped or shortened."""
-        config = self.recipe.data.batch
+        """Return the training batches; pairs beyond the limit are dropped or truncated."""
         sources, targets, self.kept = limit_lengths(
             self.source.read_all([example.source for example in examples]),
             self.target.read_all([example.target for example in examples]),
-            config,
-            shorten=None if isinstance(self.source, TextField) else self.source.shorten,
+            self.recipe.data.batch,
+            shorten=None if self.reads_text else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
-        batches = self.pair(sources, targets)
-        logger.info(
-            "Model: %s parameters, %s and %s target tokens; %.0f %% of a batch is padding.",
-            f"{self.num_parameters:,}",
-            self.source.spec,
-            f"{self.target.size:,}",
-            100 * batches.padded_share(),
+        batches = self.pair_batches(sources, targets)
+        self.log_model(
+            f"{self.source.spec} and {self.target.size:,} target tokens; "
+            f"{100 * batches.padded_share():.0f} % of a batch is padding"
         )
         return batches
 
-    def pair(self, sources: Items, targets: Sequences) -> Batches:
-        """Return the batches of read sources and targets to learn from."""
+    def pair_batches(self, sources: Items, targets: Sequences) -> Batches:
+        """Return training batches of encoded sources and targets."""
         return Batches(
             sources,
             targets,
@@ -149,99 +145,108 @@ class Predictor(Task[Recipe]):
             is_pinned=self.device.type == "cuda",
         )
 
+    def batches(
+        self, examples: Sequence[Example], config: BatchConfig | None = None
+    ) -> list[Batch]:
+        """Return batches of similar length; `rows` are the numbers of the examples."""
+        if not examples:
+            return []
+        batches = Batches(
+            self.source.read_all([example.source for example in examples]),
+            self.target.read_all([example.target for example in examples]),
+            config or self.recipe.data.batch,
+            fields=(self.source, self.target),
+            is_shuffled=False,
+        )
+        return list(batches.epoch(0))
+
     def loss(self, batch: Batch) -> Loss:
-        """Return the cross entropy of the next token."""
-        config = self.recipe.train
+        """Compute the cross entropy of the next token, with the further terms of the model."""
         batch = batch.to(self.device)
+        forcing = self.recipe.train.teacher_forcing if self.model.training else 1.0
         with self.autocast():
             output = self.model(
                 self.inputs(batch),
                 batch.source_mask,
-                self.history(batch.target[:, :-1]),
-                teacher_forcing=config.teacher_forcing if self.model.training else 1.0,
+                self.decoder_inputs(batch.target[:, :-1]),
+                teacher_forcing=forcing,
             )
-        mask = batch.target_mask[:, 1:]
-        loss = cross_entropy(
-            output.logits,
-            batch.target[:, 1:],
-            mask,
-            smoothing=config.label_smoothing if self.model.training else 0.0,
-        )
+        labels, mask = batch.target[:, 1:], batch.target_mask[:, 1:]
+        loss = cross_entropy(output.logits, labels, mask, smoothing=self.smoothing)
         terms = list(output.losses.values())
         if output.reinforce is not None:
-            told = log_probs_of(output.logits.detach(), batch.target[:, 1:])
-            terms.append(output.reinforce(told, batch.target[:, 1:], mask))
+            log_probs = log_probs_of(output.logits.detach(), labels)
+            terms.append(output.reinforce(log_probs, labels, mask))
         for term in terms:
             loss = replace(loss, total=loss.total + sum_term(term, mask))
-        return ctc.weigh(loss, output, batch, weight=self.recipe.model.ctc_weight)
+        return ctc.add_ctc_loss(loss, output, batch, weight=self.recipe.model.ctc_weight)
 
-    def history(self, tokens: Tensor) -> Tensor:
-        """Return what the decoder reads of the right tokens (B, T) while it learns: all of them."""
+    def training_loss(self, examples: Sequence[Example]) -> Callable[[Batch], Loss]:
+        """Return the likelihood loss, or the reward loss if the recipe has a reward."""
+        if self.recipe.reward.metric == "none":
+            return self.loss
+        return RewardLoss(self, examples)
+
+    def decoder_inputs(self, tokens: Tensor) -> Tensor:
+        """Return the tokens that the decoder reads in training, from the true ones (B, T)."""
         return tokens
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure greedy answers and the loss."""
+        """Return a function that measures the loss and, by greedy search, the metric."""
         config = self.recipe.validation
         batches = self.batches(examples)
         # Evenly from the whole set, which may be sorted by length.
-        asked = examples[:: -(-len(examples) // config.max_examples)]
-        sources = [example.source for example in asked]
-        references = [[example.target, *example.references] for example in asked]
-        greedy = replace(self.recipe.search, beams=1, consensus=0)
+        some = examples[:: -(-len(examples) // config.max_examples)]
+        sources = [example.source for example in some]
+        references = [[example.target, *example.references] for example in some]
 
         def validate() -> Validation:
             numbers = {LOSS: self.mean_nll(batches)}
             if config.metric == PERPLEXITY:
                 numbers[PERPLEXITY] = exp_or_infinity(numbers[LOSS])
             elif config.metric != LOSS:
-                # Not `predict`, which would say of the same sources each time what is odd in them.
-                found = self._answer(sources, greedy)
-                answers = [[best[0].text] for best in found]
-                score = measure((config.metric,), answers, references)[config.metric]
+                # Not `predict`, which would repeat its warnings about the sources each time.
+                greedy = replace(self.recipe.search, beams=1, consensus=0)
+                outputs = [[best[0].text] for best in self._predict(sources, greedy)]
+                score = measure((config.metric,), outputs, references)[config.metric]
                 numbers[config.metric] = score.value
             return Validation(goodness(config.metric, numbers[config.metric]), numbers)
 
         return validate
 
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Translate a test set and measure the answers."""
-        return evaluate(self, examples, search=search, num_bootstrap=num_bootstrap)
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Generate the targets of a test set and measure them."""
+        return evaluate(self, examples, num_bootstrap=num_bootstrap)
 
     def predict(
         self,
         sources: Sequence[Text],
         *,
-        search: SearchConfig | None = None,
         num_best: int = 1,
+        search: SearchConfig | None = None,
         prefix: str = "",
     ) -> list[list[Prediction]]:
-        """Answer every source with its best predictions, in the order given.
+        """Return the best predictions of each source, in the order given.
 
-        An empty source has one answer, the empty one. Where answers are drawn, those of a source
-        depend on it and the seed alone: asked twice, it is answered twice the same.
+        An empty source has one prediction, the empty one. Samples depend on the source and the
+        seed alone.
 
         Args:
-            sources: One text each, or several that are read side by side; where the recipe names
-                several source columns, a line's tabs part them.
-            search: How to search; the recipe's way if not given.
-            num_best: How many predictions a source.
-            prefix: What every answer must begin with; its last token is whole, so that the model
-                goes on with the next one.
+            sources: One text each, or several; a line is split at tabs if the recipe names several
+                source columns.
+            num_best: Number of predictions per source.
+            search: The search settings; those of the recipe if not given.
+            prefix: Text that every target begins with; its last token is complete.
         """
         at_least("nbest", num_best, 1)
-        config = search or self.recipe.search
-        given = self._read_prefix(prefix)
-        asked = [self.split(source) for source in sources]
-        self._warn_of_odd(asked)
-        return self._answer(asked, config, num_best=num_best, prefix=given)
+        config = search or self.search
+        check_ctc(self.recipe.model, config)
+        tokens = self._read_prefix(prefix)
+        parsed = [self.parse_source(source) for source in sources]
+        self._warn_of_sources(parsed)
+        return self._predict(parsed, config, num_best=num_best, prefix=tokens)
 
-    def _answer(
+    def _predict(
         self,
         sources: Sequence[Text],
         config: SearchConfig,
@@ -249,74 +254,47 @@ class Predictor(Task[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
     ) -> list[list[Prediction]]:
-        answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
-        examples = [Example(sources[row]) for row in filled]
-        for batch in self.batches(examples):
-            numbers = [crc32(as_text(examples[row].source).encode()) for row in batch.rows]
-            found = self._search(batch, config, num_best=num_best, prefix=prefix, numbers=numbers)
-            for row, best in zip(batch.rows, found, strict=True):
-                answers[filled[row]] = [self._prediction(hypothesis) for hypothesis in best]
-        return answers
+        def predict(filled: list[Text]) -> list[list[Prediction]]:
+            @torch.inference_mode()
+            def predict_batch(batch: Batch) -> list[list[Prediction]]:
+                found = self.generate(
+                    self.encode_batch(batch),
+                    config,
+                    max_lengths=self.max_lengths(batch.source_mask, config),
+                    num_best=num_best,
+                    prefix=prefix,
+                    numbers=[crc32(as_text(filled[row]).encode()) for row in batch.rows],
+                )
+                return [[self._prediction(hypothesis) for hypothesis in best] for best in found]
 
-    def answer(self, source: Text, target: str | None = None) -> tuple[Example, str]:
-        """Return what `regard show` draws; a line's tabs part its columns, as in `predict`."""
-        return super().answer(self.split(source), target)
+            return map_batches(predict_batch, self.batches([Example(one) for one in filled]))
+
+        return predict_filled(predict, sources, is_filled=lambda source: as_text(source).strip())
+
+    def example_to_show(self, source: Text, target: str | None = None) -> tuple[Example, str]:
+        """Return the example that `regard show` plots, and its target."""
+        source = self.parse_source(source)
+        text = self.translate([source])[0] if target is None else target
+        return Example(source, text), text
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of every example's own target, as a prediction of it."""
+        """Return the log-probability of each example's target, as a prediction of it."""
         self.target.warn_of_unknown([example.target for example in examples], "targets")
-        return forcing.score(self, examples)
+        return forced_decoding.score(self, examples)
 
-    def foretell(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:
-        """Tell for each word of every example's own target whether the model foretells it."""
-        return forcing.foretell(self, examples)
+    def correct_words(self, examples: Sequence[Example]) -> list[tuple[bool, ...]]:
+        """Return for each word of each example's target whether the model predicts it."""
+        return forced_decoding.correct_words(self, examples)
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where the model looks while it writes each example's own target."""
-        return forcing.attend(self, examples)
-
-    def batches(
-        self, examples: Sequence[Example], config: BatchConfig | None = None
-    ) -> list[Batch]:
-        """Cut examples into batches of similar length; `rows` says which is which."""
-        if not examples:
-            return []
-        limits = config or self.recipe.data.batch
-        batches = Batches(
-            self.source.read_all([example.source for example in examples]),
-            self.target.read_all([example.target for example in examples]),
-            limits,
-            fields=(self.source, self.target),
-            is_shuffled=False,
-        )
-        return list(batches.epoch(0))
-
-    def _search(
-        self,
-        batch: Batch,
-        config: SearchConfig,
-        *,
-        num_best: int,
-        prefix: Sequence[int] = (),
-        numbers: Sequence[int] | None = None,
-    ) -> list[list[Hypothesis]]:
-        ctc.check_ctc(self.recipe.model, config)
-        with torch.inference_mode():
-            return self.find(
-                self.read_memory(batch),
-                config,
-                max_lengths=self.max_lengths(batch.source_mask, config),
-                num_best=num_best,
-                prefix=prefix,
-                numbers=numbers,
-            )
+        """Return the attention weights of each example's target over its source."""
+        return attention.attend(self, examples)
 
     def max_lengths(self, source_mask: Tensor, config: SearchConfig) -> Tensor:
-        """Return how many tokens the answer to each source (B, S) may have at most, (B,)."""
+        """Return the maximum number of target tokens of each source (B, S), (B,)."""
         return limit_targets(config.max_lengths(source_mask), self.recipe.model)
 
-    def find(
+    def generate(
         self,
         memory: Memory,
         config: SearchConfig,
@@ -326,15 +304,15 @@ class Predictor(Task[Recipe]):
         prefix: Sequence[int] = (),
         numbers: Sequence[int] | None = None,
     ) -> list[list[Hypothesis]]:
-        """Search for the best targets of what is remembered.
+        """Search for the best targets of encoded sources.
 
         Args:
-            memory: Of so many sources.
-            config: How to search.
-            max_lengths: (B,), how many tokens each may have.
-            num_best: How many a source.
-            prefix: Tokens that each begins with.
-            numbers: What tells the sources apart where targets are drawn.
+            memory: The encoded sources.
+            config: The search settings.
+            max_lengths: (B,), the maximum number of tokens of each target.
+            num_best: Number of hypotheses per source.
+            prefix: Tokens that each target begins with.
+            numbers: Keys of the sources' random numbers, for sampling.
         """
         roles = self.target.tokenizer
         with torch.inference_mode():
@@ -353,17 +331,19 @@ class Predictor(Task[Recipe]):
             )
             return ctc.own_log_probs(scorer, found, start=roles.sos)
 
-    def inputs(self, batch: Batch) -> Values:
-        """Return what the encoder reads of a batch, on the model's device."""
-        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
-        return self.source.finish(values, is_training=self.model.training)
-
-    def read_memory(self, batch: Batch) -> Memory:
-        """Read the sources of a batch."""
+    def encode_batch(self, batch: Batch) -> Memory:
+        """Encode the sources of a batch."""
         return self.model.encode(self.inputs(batch), batch.source_mask)
 
-    def _warn_of_odd(self, sources: Sequence[Text]) -> None:
-        """Say what of some texts the vocabulary does not hold, and how many are long."""
+    def parse_source(self, source: Text) -> Text:
+        """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
+        columns = self.recipe.data.columns
+        if isinstance(self.source, JoinedField):
+            columns = columns or JOINED_COLUMNS
+        return split_columns(source, columns) if isinstance(source, str) else source
+
+    def _warn_of_sources(self, sources: Sequence[Text]) -> None:
+        """Log how many texts hold unknown tokens, and how many are long."""
         field: SourceField = self.source
         if isinstance(field, JoinedField):
             field, sources = field.text, [texts_of(source)[0] for source in sources]
@@ -373,13 +353,6 @@ class Predictor(Task[Recipe]):
         if not self._has_warned:
             ids = field.read_all(sources)
             self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
-
-    def split(self, source: Text) -> Text:
-        """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
-        columns = self.recipe.data.columns
-        if isinstance(self.source, JoinedField):
-            columns = columns or JOINED_COLUMNS
-        return split_columns(source, columns) if isinstance(source, str) else source
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)
@@ -397,3 +370,8 @@ class Predictor(Task[Recipe]):
             tokens=self.target.tokenizer.tokens(hypothesis.tokens),
             token_log_probs=hypothesis.step_log_probs,
         )
+
+
+def _fit_target(recipe: Recipe, examples: Sequence[Example]) -> TextField:
+    tokenizer = train_tokenizer(recipe.data.target, [example.target for example in examples])
+    return TextField(tokenizer, has_start=True)

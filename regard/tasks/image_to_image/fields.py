@@ -11,11 +11,11 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.media import Array
 from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
-from regard.models.encoders import BottleneckEncoder, BottleneckEncoderConfig, ImageEncoderConfig
+from regard.models.encoders import BottleneckEncoderConfig, ImageEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.base import Task
 from regard.tasks.image_to_image.recipe import ImageToImageDataConfig, ImageToImageRecipe
-from regard.tasks.warm_start import find_image_encoder, see_as
+from regard.tasks.warm_start import find_image_encoder, matching_image_field
 
 if TYPE_CHECKING:
     from regard.tasks.image_to_image.task import ImageToImageTask
@@ -115,15 +115,9 @@ def take_eyes(
             f"but is one for the task '{init_from.recipe.task}'."
         )
     settings, encoder = find_image_encoder(init_from)
-    source = see_as(init_from, recipe.data.source)
+    source = matching_image_field(init_from, recipe.data.source)
     before = recipe.model.encoder
     after: ImageEncoderConfig | BottleneckEncoderConfig = settings
     if isinstance(before, BottleneckEncoderConfig):
         after = replace(before, encoder=settings)
     return replace(recipe, model=replace(recipe.model, encoder=after)), source, encoder
-
-
-def put_eyes(encoder: Encoder, eyes: Encoder) -> None:
-    """Give an encoder, or what is before its bottleneck, the weights of another."""
-    inner = encoder.encoder if isinstance(encoder, BottleneckEncoder) else encoder
-    inner.load_state_dict(eyes.state_dict())

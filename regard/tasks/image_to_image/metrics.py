@@ -1,10 +1,9 @@
-"""Drawn images: laid out beside the right ones, and measured beside what the source is worth."""
+"""Evaluation of generated images, with the source as a baseline."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -12,7 +11,7 @@ from regard.data.example import Example
 from regard.metrics.grouping import Group
 from regard.metrics.result import Result
 from regard.metrics.vision.images import decibels, mse, psnr, ssim
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture
 from regard.training.losses import log_constant
 
@@ -21,32 +20,32 @@ MOST_FRAMES = 3
 
 
 @dataclass(frozen=True)
-class Drawings:
-    """What was drawn for some sources, with all that it is compared with; on the host."""
+class GeneratedImages:
+    """Generated images with their sources and targets; on the host."""
 
     values: Tensor
-    """(B, C, Y, X), where black is 0 and white is 1; values may lie beyond."""
-    right: Tensor
-    """(B, C, Y, X), what should have been drawn, in 8 bits."""
-    seen: Tensor
-    """(B, C, Y, X), or (B, F, C, Y, X), the sources with their noise, in 8 bits."""
+    """(B, C, Y, X), generated; black is 0 and white is 1, but values may lie beyond."""
+    targets: Tensor
+    """(B, C, Y, X), in 8 bits."""
+    sources: Tensor
+    """(B, C, Y, X), or (B, F, C, Y, X), with noise, in 8 bits."""
     base: Tensor
     """(B, C, Y, X), the sources in the form of the target, in 8 bits."""
-    costs: Tensor
-    """(B,), what each memory costs."""
+    losses: Tensor
+    """(B,), further terms of the loss of each source."""
 
     @property
     def pixels(self) -> Tensor:
-        """(B, C, Y, X), what was drawn, in 8 bits."""
+        """(B, C, Y, X), generated, in 8 bits."""
         return to_bytes(self.values)
 
     def log_densities(self, deviation: float) -> Tensor:
         """Return the logarithm of the normal density of each right image: (B,)."""
-        return log_densities(self.values, self.right, deviation=deviation)
+        return log_densities(self.values, self.targets, deviation=deviation)
 
     def psnr(self) -> NDArray[np.float64]:
         """Return the peak signal-to-noise ratio of each image in dB."""
-        return decibels(self.pixels.numpy(), self.right.numpy())
+        return decibels(self.pixels.numpy(), self.targets.numpy())
 
 
 def to_bytes(values: Tensor) -> Tensor:
@@ -66,49 +65,39 @@ def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
     return -errors / (2 * deviation**2) - log_constant(deviation) * right[0].numel()
 
 
-def in_order(parts: Sequence[tuple[Sequence[int], Tensor]]) -> Tensor:
-    """Put together what was found batch by batch, in the order of the examples.
-
-    Args:
-        parts: Of each batch, which examples it holds and what was found, (B, ...).
-    """
-    rows = torch.tensor([row for batch_rows, _ in parts for row in batch_rows])
-    return torch.cat([part for _, part in parts])[rows.argsort()]
-
-
-def lay_out(found: Drawings) -> list[Picture]:
-    """Return the first source, what was drawn for it, and what is right."""
-    seen = found.seen[0] if found.seen.dim() == 5 else found.seen[:1]  # (F, C, Y, X)
-    names = [f"frame {number}" for number in range(1, len(seen) + 1)]
-    if len(seen) == 1:
+def image_tiles(found: GeneratedImages) -> list[Picture]:
+    """Return the first source, the image generated for it, and the target."""
+    source = found.sources[0] if found.sources.dim() == 5 else found.sources[:1]  # (F, C, Y, X)
+    names = [f"frame {number}" for number in range(1, len(source) + 1)]
+    if len(source) == 1:
         names = ["source"]
-    shown = [Picture(as_picture(one), name) for one, name in zip(seen, names, strict=True)]
-    drawn = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
-    return [*shown[-MOST_FRAMES:], drawn, Picture(as_picture(found.right[0]), "right")]
+    tiles = [Picture(as_picture(one), name) for one, name in zip(source, names, strict=True)]
+    generated = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
+    return [*tiles[-MOST_FRAMES:], generated, Picture(as_picture(found.targets[0]), "right")]
 
 
-def evaluate_pictures(
-    found: Drawings,
+def evaluate_images(
+    found: GeneratedImages,
     examples: Sequence[Example],
     *,
     change: str,
     seconds: float,
     num_bootstrap: int = 0,
 ) -> Evaluation:
-    """Measure what was drawn for a test set.
+    """Measure the images generated for a test set.
 
     Args:
-        found: What was drawn.
-        examples: What was asked.
-        change: What the sources lack; where they lack nothing, they are no baseline.
-        seconds: How long it took to draw.
-        num_bootstrap: Samples behind each confidence interval; 0 = none.
+        found: The images.
+        examples: The test set.
+        change: How sources differ from targets; if they do not, they are no baseline.
+        seconds: Time that generating took.
+        num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
     """
-    drawn, right = found.pixels.numpy(), found.right.numpy()
+    generated, right = found.pixels.numpy(), found.targets.numpy()
     results = {
-        "psnr": psnr(drawn, right, num_bootstrap=num_bootstrap),
-        "ssim": ssim(drawn, right, num_bootstrap=num_bootstrap),
-        "mse": mse(drawn, right, num_bootstrap=num_bootstrap),
+        "psnr": psnr(generated, right, num_bootstrap=num_bootstrap),
+        "ssim": ssim(generated, right, num_bootstrap=num_bootstrap),
+        "mse": mse(generated, right, num_bootstrap=num_bootstrap),
     }
     if change:
         base = found.base.numpy()

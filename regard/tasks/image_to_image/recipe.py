@@ -12,7 +12,7 @@ from regard.data.modality import modality_of
 from regard.data.video.field import VideoConfig
 from regard.models.encoders import check_reads
 from regard.models.image_to_image import ImageToImageConfig
-from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

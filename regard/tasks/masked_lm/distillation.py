@@ -1,4 +1,4 @@
-"""A small model learns from a large one (Hinton et al. 2015; Sanh et al. 2019)."""
+"""Knowledge distillation of masked language models (Hinton et al. 2015; Sanh et al. 2019)."""
 
 import re
 from dataclasses import replace
@@ -8,18 +8,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
+from regard.core.config import from_dict
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
 from regard.data.text.masked_batches import MaskedBatch
 from regard.data.text.tokenizers import Tokenizer
 from regard.models.masked_lm import MaskedModel
-from regard.tasks.recipe import DistillationConfig, MaskedRecipe, to_recipe
+from regard.tasks.masked_lm.recipe import DistillationConfig, MaskedRecipe
 from regard.training.checkpoint import load_weights
 from regard.training.losses import Loss
 
 
 class Teacher:
-    """A trained model that is asked, and does not learn."""
+    """A trained model whose predictions a student learns from; its weights are frozen."""
 
     def __init__(
         self, model: MaskedModel, tokenizer: Tokenizer, *, config: DistillationConfig
@@ -30,27 +31,28 @@ class Teacher:
 
     @classmethod
     def load(cls, folder: str, student: MaskedRecipe, *, device: torch.device) -> "Teacher":
-        """Open a run folder, and check that the student can learn from it."""
+        """Load a run folder and check that it fits the student."""
         path = Path(folder)
-        recipe = to_recipe(read_json(path / "config.json")["recipe"])
-        if not isinstance(recipe, MaskedRecipe):
+        values = read_json(path / "config.json")["recipe"]
+        if values["task"] != MaskedRecipe.task:
             raise ConfigError(
                 "`teacher` must be a run of a masked language model, but is one for the task "
-                f"'{recipe.task}'."
+                f"'{values['task']}'."
             )
+        recipe = from_dict(MaskedRecipe, values)
         tokenizer = Tokenizer.load(path / "tokenizer.json")
         model = MaskedModel(recipe.model, tokenizer.vocab_size)
         load_weights(model, path / "model.safetensors")
-        own, asked = recipe.model.encoder, student.model.encoder
-        if type(own) is not type(asked) or own.dim != asked.dim:
+        own, other = recipe.model.encoder, student.model.encoder
+        if type(own) is not type(other) or own.dim != other.dim:
             raise ConfigError(
                 "`model.encoder` must be of the teacher's kind and width "
-                f"('{own.kind}', {own.dim}), but is '{asked.kind}' and {asked.dim} wide."
+                f"('{own.kind}', {own.dim}), but is '{other.kind}' and {other.dim} wide."
             )
         return cls(model.to(device), tokenizer, config=student.distillation)
 
     def check_vocabulary(self, tokenizer: Tokenizer) -> None:
-        """Raise if a student speaks of other tokens than the teacher."""
+        """Raise a `ConfigError` if the student has another vocabulary."""
         if tokenizer.tokens_in_order() != self.tokenizer.tokens_in_order():
             raise ConfigError(
                 f"`teacher` must have the student's vocabulary ({tokenizer.vocab_size:,} tokens), "
@@ -58,8 +60,8 @@ class Teacher:
                 "or begin with a run that has it."
             )
 
-    def hand_down(self, student: MaskedModel) -> None:
-        """Let a student begin with the teacher's embeddings, head, and evenly chosen layers."""
+    def initialize(self, student: MaskedModel) -> None:
+        """Copy the teacher's embeddings, head, and evenly spaced layers to a student."""
         weights = self.model.state_dict()
         num_layers = {which: _count_blocks(which) for which in (self.model, student)}
         ratio = num_layers[self.model] / max(num_layers[student], 1)
@@ -76,14 +78,14 @@ class Teacher:
         }
         student.load_state_dict(known, strict=False)
 
-    def teach(self, loss: Loss, batch: MaskedBatch, *, states: Tensor, logits: Tensor) -> Loss:
-        """Add to the masked-token loss how far a student is from the teacher.
+    def add_loss(self, loss: Loss, batch: MaskedBatch, *, states: Tensor, logits: Tensor) -> Loss:
+        """Add the distance between student and teacher to the masked-token loss.
 
         Args:
-            loss: The student's own.
-            batch: What it was shown, on its device.
-            states: (B, S, D), its last states.
-            logits: (L, V), what it said of the hidden tokens.
+            loss: The student's masked-token loss.
+            batch: The batch, on its device.
+            states: (B, S, D), the student's last states.
+            logits: (L, V), the student's logits of the masked tokens.
         """
         config = self._config
         with torch.no_grad():
@@ -97,9 +99,9 @@ class Teacher:
         )
         # Soft targets have gradients smaller by the square (Hinton et al. 2015, section 2).
         distance = distance * config.temperature**2
-        alike = F.cosine_similarity(states.float(), true_states.float(), dim=-1)  # (B, S)
-        mask = batch.mask.to(alike.device, non_blocking=True)
-        angle = (1 - alike).where(mask, 0.0).sum() / mask.sum()
+        cosine = F.cosine_similarity(states.float(), true_states.float(), dim=-1)  # (B, S)
+        mask = batch.mask.to(cosine.device, non_blocking=True)
+        angle = (1 - cosine).where(mask, 0.0).sum() / mask.sum()
         total = config.truth * loss.total + config.teacher * distance
         return replace(loss, total=total + config.states * angle * loss.count)
 

@@ -32,7 +32,7 @@ class Gaps:
     """The line as it was given."""
     values: list[int]
     """Its token ids, ends included, with the mask in each gap."""
-    places: list[int]
+    positions: list[int]
     """Where the gaps are among them."""
 
 
@@ -69,16 +69,16 @@ def read_gaps(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> Gaps:
         stand_ins.append(len(text))
         text += _STAND_IN + (" " if after[:1].isalnum() else "") + after
     found: list[int] = [tokenizer.sos]
-    places: list[int] = []
+    positions: list[int] = []
     left = iter(marks)
     for token, span in zip(tokenizer.encode(text), tokenizer.spans(text), strict=True):
-        held = [place for place in stand_ins if span[0] <= place < span[1]]
+        held = [position for position in stand_ins if span[0] <= position < span[1]]
         if not held:
             found.append(token)
-        elif stand_ins.index(held[0]) == len(places):
-            places.append(len(found))
+        elif stand_ins.index(held[0]) == len(positions):
+            positions.append(len(found))
             found.append(next(left))
-    return Gaps(line, [*found, tokenizer.eos], places)
+    return Gaps(line, [*found, tokenizer.eos], positions)
 
 
 class GapField(TextField):
@@ -177,8 +177,8 @@ def fill_all(
     return [next(filled)[0].text if has_gaps(line) else line for line in lines]
 
 
-def refuse_target(target: str | None) -> None:
-    """Raise if an answer is given to a model whose answer is the line itself."""
+def check_no_target(target: str | None) -> None:
+    """Raise a `ConfigError` if a target is given to a task whose target is the line itself."""
     if target is not None:
         raise ConfigError(
             "`--target` is for models that answer a source, but this one fills gaps. "

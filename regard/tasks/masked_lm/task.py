@@ -1,10 +1,10 @@
-"""The masked language model with all that surrounds it: it fills gaps and judges texts."""
+"""Masked language modelling: fill gaps, and score texts by their pseudo-log-likelihood."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -12,8 +12,6 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.attention.recording import record
 from regard.core.config import at_least
-from regard.core.device import seed_everything
-from regard.core.logging import logger
 from regard.data.example import Example
 from regard.data.text.field import TextField
 from regard.data.text.masked_batches import MaskedBatch, MaskedBatches
@@ -22,64 +20,77 @@ from regard.data.text.packing import PACKINGS
 from regard.data.text.tokenizers import Tokenizer, with_mask
 from regard.data.text.vocabulary import train_tokenizer
 from regard.models.masked_lm import MaskedModel
-from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.labelled import label_loss
 from regard.tasks.masked_lm.distillation import Teacher
+from regard.tasks.masked_lm.evaluation import evaluate_masked
 from regard.tasks.masked_lm.gaps import (
     Gaps,
     check_gaps,
+    check_no_target,
     fill_all,
     rank_fillings,
     read_gaps,
-    refuse_target,
 )
-from regard.tasks.masked_lm.log_probs import Asked, tell
-from regard.tasks.masked_lm.metrics import evaluate_masked
+from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.recipe import MaskedRecipe
-from regard.tasks.warm_start import as_run_of
+from regard.tasks.source_task import EncoderTask
+from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
-from regard.training.losses import Loss, cross_entropy
+from regard.training.losses import Loss
 
-TOKENIZER = "tokenizer.json"
+Query = tuple[list[int], list[int]]
+"""Token ids of a text, ends included, and positions whose tokens are to be predicted."""
 
 
-class MaskedTask(Task[MaskedRecipe]):
-    """Tells tokens that are hidden from it."""
+class MaskedLmTask(EncoderTask[MaskedRecipe]):
+    """Predicts masked tokens."""
 
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
 
     model: MaskedModel
+    text: TextField
+    # Beside the model, not in it: a teacher is neither trained nor saved.
+    _teacher: Teacher | None = None
 
-    def __init__(
-        self,
-        recipe: MaskedRecipe,
-        model: MaskedModel,
-        *,
-        tokenizer: Tokenizer,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, device=device)
-        self.field = TextField(tokenizer, has_start=True)
-        # Beside the model, not in it: a teacher is neither trained nor saved.
-        self._teacher: Teacher | None = None
+    @property
+    def source_field(self) -> TextField:
+        """The field of the texts."""
+        return self.text
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What cuts text into tokens."""
-        return self.field.tokenizer
+        """The tokenizer of the texts."""
+        return self.text.tokenizer
 
     @classmethod
-    def fresh(
-        cls, recipe: MaskedRecipe, *, tokenizer: Tokenizer, device: torch.device
-    ) -> "MaskedTask":
-        """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
-        seed_everything(recipe.seed)
-        model = MaskedModel(recipe.model, tokenizer.vocab_size)
-        return cls(recipe, model, tokenizer=tokenizer, device=device)
+    def fit_fields(cls, recipe: MaskedRecipe, examples: Sequence[Example]) -> Fields:
+        """Fit the vocabulary."""
+        config = with_mask(recipe.data.tokenizer)
+        return text_fields(train_tokenizer(config, [example.source for example in examples]))
+
+    @classmethod
+    def load_fields(cls, recipe: MaskedRecipe, folder: Path) -> Fields:
+        """Load the vocabulary."""
+        return text_fields(TextField.load(folder, "text").tokenizer)
+
+    @classmethod
+    def build_model(cls, recipe: MaskedRecipe, fields: Fields) -> MaskedModel:
+        """Build the masked language model."""
+        return MaskedModel(recipe.model, fields["text"].size)
+
+    @classmethod
+    def warm_start(
+        cls, recipe: MaskedRecipe, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from the encoder and the heads of another run of this task."""
+        start = require_task(MaskedLmTask, init_from, which="of a masked language model")
+        model = replace(recipe.model, encoder=start.recipe.model.encoder)
+        recipe = replace(recipe, model=model)
+        return WarmStart(recipe, start.fields, start.model.state_dict())
 
     @classmethod
     def prepare(
@@ -89,59 +100,29 @@ class MaskedTask(Task[MaskedRecipe]):
         *,
         device: torch.device,
         init_from: Task[Any] | None = None,
-    ) -> "MaskedTask":
-        """Learn a vocabulary, or take over the teacher's or the start's, and build a model."""
-        if init_from is not None:
-            return cls._begin(recipe, init_from, device=device)
-        if recipe.teacher:
-            teacher = Teacher.load(recipe.teacher, recipe, device=device)
-            begun = cls.fresh(recipe, tokenizer=teacher.tokenizer, device=device)
-            teacher.hand_down(begun.model)
-            begun._teacher = teacher
-            return begun
-        config = with_mask(recipe.data.tokenizer)
-        tokenizer = train_tokenizer(config, [example.source for example in examples])
-        return cls.fresh(recipe, tokenizer=tokenizer, device=device)
-
-    @classmethod
-    def _begin(
-        cls, recipe: MaskedRecipe, init_from: Task[Any], *, device: torch.device
-    ) -> "MaskedTask":
-        """Go on with another run's encoder and head; further heads begin anew if it had none."""
-        before = as_run_of(MaskedTask, init_from, which="of a masked language model")
-        model = replace(recipe.model, encoder=before.recipe.model.encoder)
-        recipe = replace(recipe, model=model)
-        begun = cls.fresh(recipe, tokenizer=before.tokenizer, device=device)
-        own = begun.model.state_dict()
-        known = {name: value for name, value in before.model.state_dict().items() if name in own}
-        begun.model.load_state_dict(known, strict=False)
-        return begun
-
-    @classmethod
-    def open(cls, recipe: MaskedRecipe, folder: Path, *, device: torch.device) -> "MaskedTask":
-        """Build the task from what `save` left in a folder, with fresh weights."""
-        return cls.fresh(recipe, tokenizer=Tokenizer.load(folder / TOKENIZER), device=device)
-
-    def save(self, folder: Path) -> None:
-        """Write the vocabulary."""
-        self.tokenizer.save(folder / TOKENIZER)
+    ) -> Self:
+        """Fit the vocabulary and build the model; or start from the teacher's layers."""
+        if init_from is not None or not recipe.teacher:
+            return super().prepare(recipe, examples, device=device, init_from=init_from)
+        teacher = Teacher.load(recipe.teacher, recipe, device=device)
+        task = cls.fresh(recipe, text_fields(teacher.tokenizer), device=device)
+        teacher.initialize(task.model)
+        task._teacher = teacher
+        return task
 
     def training_batches(self, examples: Sequence[Example]) -> MaskedBatches:
-        """Return the batches to learn from; the teacher, if there is one, comes in."""
+        """Return the training batches; load the teacher if there is one."""
         if self.recipe.teacher and self._teacher is None:
             self._teacher = Teacher.load(self.recipe.teacher, self.recipe, device=self.device)
             self._teacher.check_vocabulary(self.tokenizer)
         batches = self._batches(examples, seed=self.recipe.seed, is_shuffled=True)
-        logger.info(
-            "Model: %s parameters, %s tokens; %s batches an epoch.",
-            f"{self.num_parameters:,}",
-            f"{self.tokenizer.vocab_size:,}",
-            f"{batches.num_batches(0):,}",
+        self.log_model(
+            f"{self.tokenizer.vocab_size:,} tokens; {batches.num_batches(0):,} batches an epoch"
         )
         return batches
 
     def held_out_batches(self, examples: Sequence[Example]) -> list[MaskedBatch]:
-        """Cut texts into batches with always the same tokens hidden, whatever the run's seed."""
+        """Return batches whose masked tokens do not depend on the run's seed."""
         batches = self._batches(examples, seed=self.recipe.data.seed, is_shuffled=False)
         return list(batches.epoch(0))
 
@@ -155,7 +136,7 @@ class MaskedTask(Task[MaskedRecipe]):
                 lines, config.batch.max_length, tokenizer=self.tokenizer, seed=seed
             ),
             config.batch,
-            field=self.field,
+            field=self.text,
             masking=MASKINGS[type(config.masking)](config.masking, self.tokenizer, seed=seed),
             seed=seed,
             is_shuffled=is_shuffled,
@@ -163,108 +144,111 @@ class MaskedTask(Task[MaskedRecipe]):
         )
 
     def loss(self, batch: MaskedBatch) -> Loss:
-        """Return what telling the hidden tokens costs, and what else the recipe asks for."""
+        """Compute the loss of the masked tokens, with the further terms of the recipe."""
         batch = batch.to(self.device)
         with self.autocast():
             states = self.model.encode(batch.values, batch.mask).states
             logits = self.model.tell(states, batch.hidden)
-            loss = token_loss(logits, batch.labels)
+            loss = label_loss(logits, batch.labels)
             if self.model.training and self._teacher is not None:
-                loss = self._teacher.teach(loss, batch, states=states, logits=logits)
-            return self._with_further_terms(loss, batch, states)
+                loss = self._teacher.add_loss(loss, batch, states=states, logits=logits)
+            return self._add_terms(loss, batch, states)
 
-    def _with_further_terms(self, loss: Loss, batch: MaskedBatch, states: Tensor) -> Loss:
+    def _add_terms(self, loss: Loss, batch: MaskedBatch, states: Tensor) -> Loss:
         total = loss.total
         if self.model.boundary is not None:
             logits = self.model.tell_from_boundaries(states, batch.hidden)
-            total = total + self.recipe.model.boundary * token_loss(logits, batch.labels).total
+            total = total + self.recipe.model.boundary * label_loss(logits, batch.labels).total
         if self.model.next_sentence is not None and batch.belongs is not None:
-            judged = self.model.next_sentence(states).float()
-            term = F.cross_entropy(judged, batch.belongs)
+            logits = self.model.next_sentence(states).float()
+            term = F.cross_entropy(logits, batch.belongs)
             total = total + self.recipe.model.next_sentence * term * loss.count
         return replace(loss, total=total)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure the loss on hidden tokens, always the same ones."""
-        return self.watch_loss(self.held_out_batches(examples))
+        """Return a function that measures the loss, always with the same masked tokens."""
+        return self.loss_validation(self.held_out_batches(examples))
 
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Hide tokens of a test set, always the same ones, and measure how well they are told."""
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Mask tokens of a test set, always the same ones, and measure the predictions."""
         return evaluate_masked(self, examples, num_bootstrap=num_bootstrap)
 
-    def predict(
-        self,
-        sources: Sequence[str],
-        *,
-        search: SearchConfig | None = None,
-        num_best: int = 1,
-        prefix: str = "",
-    ) -> list[list[Prediction]]:
-        """Fill the gaps of every line, `<mask>`, `[MASK]` or `___`; an empty line stays empty.
+    def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
+        """Fill the gaps of each line, `<mask>`, `[MASK]` or `___`; an empty line stays empty.
 
-        Each gap is one token. The tokens of several gaps are told independently; a prediction's
-        `tokens` are what fills them, one after the other.
+        Each gap is one token. The tokens of several gaps are predicted independently; the `tokens`
+        of a prediction are those of the gaps.
 
         Args:
             sources: Lines with at least one gap each.
-            search: Not used: nothing is searched for.
-            num_best: How many fillings a line, the likeliest first.
-            prefix: Not used: nothing is written.
+            num_best: Number of fillings per line.
         """
         at_least("nbest", num_best, 1)
         check_gaps(sources)
-        found = [self._read_gaps(line) for line in sources]
-        told = self.tell((gaps.values, gaps.places) for gaps in found if gaps.places)
+        lines = [self._read_gaps(line) for line in sources]
+        log_probs = self.log_probs(
+            (gaps.values, gaps.positions) for gaps in lines if gaps.positions
+        )
         return [
-            rank_fillings(gaps, next(told), self.tokenizer, num_best=num_best)
-            if gaps.places
-            else [Prediction("", 0.0, (), ())]
-            for gaps in found
+            rank_fillings(gaps, next(log_probs), self.tokenizer, num_best=num_best)
+            if gaps.positions
+            else [Prediction.empty()]
+            for gaps in lines
         ]
 
     def _read_gaps(self, line: str) -> Gaps:
         return read_gaps(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
 
-    def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
-        """Fill the gaps of every line; a line without any is its own answer."""
+    def translate(self, sources: Sequence[Any]) -> list[str]:
+        """Fill the gaps of each line; a line without gaps stays as it is."""
         return fill_all(sources, self.predict)
 
-    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return the line and how its gaps are filled; no other filling can be looked at."""
-        refuse_target(target)
-        return super().answer(source)
+    def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the line that `regard show` plots, and the line with its gaps filled."""
+        check_no_target(target)
+        (text,) = self.translate([source])
+        return Example(source, text), text
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the pseudo-log-likelihood of every line: each token is hidden in turn.
+        """Return the pseudo-log-likelihood of each line: each token is masked in turn.
 
         Salazar et al. 2020, eq. 1.
         """
-        rows = [self.field.read(example.source) for example in examples]
-        told = self.tell(
-            ([*ids[:place], self.tokenizer.mask, *ids[place + 1 :]], [place])
+        rows = [self.text.read(example.source) for example in examples]
+        log_probs = self.log_probs(
+            ([*ids[:position], self.tokenizer.mask, *ids[position + 1 :]], [position])
             for ids in rows
-            for place in range(1, len(ids) - 1)
+            for position in range(1, len(ids) - 1)
         )
         scored = []
         for example, ids in zip(examples, rows, strict=True):
-            said = tuple(float(next(told)[0, token]) for token in ids[1:-1])
+            own = [float(next(log_probs)[0, token]) for token in ids[1:-1]]
             pieces = self.tokenizer.tokens(ids[1:-1])
-            scored.append(Prediction(example.source.strip(), sum(said), pieces, said))
+            scored.append(Prediction.of_tokens(example.source.strip(), pieces, own))
         return scored
 
-    def tell(self, asked: Iterable[Asked]) -> Iterator[Tensor]:
-        """Yield how likely every token is at the asked places of each text, (L, V)."""
-        max_tokens = self.recipe.data.batch.max_tokens
-        return tell(self.model, asked, field=self.field, max_tokens=max_tokens)
+    def log_probs(self, queries: Iterable[Query]) -> Iterator[Tensor]:
+        """Yield the log-probabilities (L, V) at the positions of each query, on the host.
+
+        Args:
+            queries: Texts and positions; they are read as they are needed.
+        """
+        for chunk in _cut(queries, self.recipe.data.batch.max_tokens):
+            values, mask = self.text.stack([ids for ids, _ in chunk])
+            width = values.shape[1]
+            flat = [
+                row * width + position
+                for row, (_, positions) in enumerate(chunk)
+                for position in positions
+            ]
+            with torch.inference_mode():
+                states = self.model.encode(values.to(self.device), mask).states
+                logits = self.model.tell(states, torch.tensor(flat, device=self.device))
+                log_probs = logits.float().log_softmax(-1).cpu()
+            yield from log_probs.split_with_sizes([len(positions) for _, positions in chunk])
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return where each token of each line looks, layer by layer."""
+        """Return the self-attention weights of each line, layer by layer."""
         return [self._attend(example.source) for example in examples]
 
     def _attend(self, line: str) -> AttentionMap:
@@ -275,7 +259,20 @@ class MaskedTask(Task[MaskedRecipe]):
         return AttentionMap.within(self.tokenizer.tokens(ids), recorded)
 
 
-def token_loss(logits: Tensor, labels: Tensor) -> Loss:
-    """Return the cross entropy of hidden tokens: logits (L, V), labels (L,)."""
-    everywhere = torch.ones_like(labels, dtype=torch.bool)
-    return cross_entropy(logits[None], labels[None], everywhere[None])
+def text_fields(tokenizer: Tokenizer) -> Fields:
+    """Return the fields of a masked language model."""
+    return {"text": TextField(tokenizer, has_start=True)}
+
+
+def _cut(queries: Iterable[Query], max_tokens: int) -> Iterator[list[Query]]:
+    """Cut queries into batches of at most `max_tokens` positions, in order."""
+    chunk: list[Query] = []
+    longest = 0
+    for ids, positions in queries:
+        longest = max(longest, len(ids))
+        if chunk and longest * (len(chunk) + 1) > max_tokens:
+            yield chunk
+            chunk, longest = [], len(ids)
+        chunk.append((ids, positions))
+    if chunk:
+        yield chunk

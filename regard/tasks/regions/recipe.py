@@ -8,7 +8,7 @@ from regard.core.errors import ConfigError
 from regard.data.image.field import ImageConfig
 from regard.data.modality import JoinedConfig
 from regard.models.heads.regions import GrounderConfig, PatchLabellerConfig
-from regard.tasks.base_recipe import BaseDataConfig, BaseRecipe
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Segmentation: an image in; a label for each cell of its grid out, as rows of letters."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,105 +11,68 @@ import torch
 from torch import Tensor
 
 from regard.core.config import at_least
-from regard.core.device import seed_everything
 from regard.core.errors import DataError
-from regard.core.logging import logger
 from regard.data.datasets.labelled import read_labelled
 from regard.data.example import Example
 from regard.data.image.field import ImageField
-from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
+from regard.data.labels import LabelField, LabelledBatches
 from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
 from regard.models.heads.regions import PatchLabeller
-from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.base import Task
-from regard.tasks.generation.evaluation import Evaluation
+from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.batches import predict_filled
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.labelled import LabelledTask, label_loss
 from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
-from regard.tasks.recipe import SegmentationRecipe
-from regard.tasks.regions.metrics import evaluate_regions, validate_regions
-from regard.tasks.warm_start import find_image_encoder, find_image_field
-from regard.training.loop import Validation
-from regard.training.losses import Loss, cross_entropy
+from regard.tasks.regions.recipe import SegmentationRecipe
+from regard.tasks.source_task import EncoderTask
+from regard.tasks.warm_start import encoder_weights, find_image_encoder, find_image_field
+from regard.training.losses import Loss
 
-LABELS = "labels.json"
-MEASURES = {"iou": mean_iou, "accuracy": cell_accuracy}
 PROBABILITY = "probability of each label"
-"""What stands in for attention: how likely each cell has a label."""
+"""The kind of the maps: the probability of a label in each cell."""
 
 
-class SegmentationTask(Task[SegmentationRecipe]):
-    """Tells which label each cell of an image has."""
+class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[SegmentationRecipe]):
+    """Predicts a label for each cell of an image."""
 
     model: PatchLabeller
+    source: ImageField
+    labels: LabelField
+    metrics = {"iou": mean_iou, "accuracy": cell_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
     read_side = staticmethod(partial(reading.read_side, read=read_labelled))
 
-    def __init__(
-        self,
-        recipe: SegmentationRecipe,
-        model: PatchLabeller,
-        *,
-        source: ImageField,
-        labels: LabelField,
-        device: torch.device,
-    ) -> None:
-        super().__init__(recipe, model, device=device)
-        self.source = source
-        self.labels = labels
+    @classmethod
+    def fit_fields(cls, recipe: SegmentationRecipe, examples: Sequence[Example]) -> Fields:
+        """Fit the image field and the labels."""
+        source = ImageField.fit(recipe.data.source, [example.source for example in examples])
+        return {"source": source, "labels": _fit_labels(examples)}
 
     @classmethod
-    def fresh(
-        cls,
-        recipe: SegmentationRecipe,
-        *,
-        source: ImageField,
-        labels: LabelField,
-        device: torch.device,
-    ) -> "SegmentationTask":
-        """Build one whose model has yet to learn; its weights depend on the recipe's seed alone."""
-        seed_everything(recipe.seed)
-        model = PatchLabeller(recipe.model, source.spec, len(labels.names))
-        return cls(recipe, model, source=source, labels=labels, device=device)
+    def load_fields(cls, recipe: SegmentationRecipe, folder: Path) -> Fields:
+        """Load the image field and the labels."""
+        source = ImageField.load(folder)
+        return {"source": source, "labels": LabelField.load(folder)}
 
     @classmethod
-    def prepare(
-        cls,
-        recipe: SegmentationRecipe,
-        examples: Sequence[Example],
-        *,
-        device: torch.device,
-        init_from: Task[Any] | None = None,
-    ) -> "SegmentationTask":
-        """Learn the labels and the mean of the images; or begin with another's encoder."""
-        labels = LabelField.fit(
-            letter for e in examples for letter in set("".join(e.target.split()))
-        )
-        if init_from is None:
-            source = ImageField.fit(recipe.data.source, [e.source for e in examples])
-            return cls.fresh(recipe, source=source, labels=labels, device=device)
+    def build_model(cls, recipe: SegmentationRecipe, fields: Fields) -> PatchLabeller:
+        """Build the model."""
+        return PatchLabeller(recipe.model, fields["source"].spec, len(fields["labels"].names))
+
+    @classmethod
+    def warm_start(
+        cls, recipe: SegmentationRecipe, init_from: Task[Any], examples: Sequence[Example]
+    ) -> WarmStart:
+        """Start from the image encoder of another run."""
         settings, encoder = find_image_encoder(init_from)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        begun = cls.fresh(recipe, source=find_image_field(init_from), labels=labels, device=device)
-        begun.model.encoder.load_state_dict(encoder.state_dict())
-        return begun
-
-    @classmethod
-    def open(
-        cls, recipe: SegmentationRecipe, folder: Path, *, device: torch.device
-    ) -> "SegmentationTask":
-        """Build the task from what `save` left in a folder, with fresh weights."""
-        source = ImageField.load(folder)
-        labels = LabelField.load(folder / LABELS)
-        return cls.fresh(recipe, source=source, labels=labels, device=device)
-
-    def save(self, folder: Path) -> None:
-        """Write what the images' field has learned, and the labels."""
-        self.source.save(folder, "source")
-        self.labels.save(folder / LABELS)
+        fields = {"source": find_image_field(init_from), "labels": _fit_labels(examples)}
+        return WarmStart(recipe, fields, encoder_weights(encoder))
 
     @cached_property
     def grid(self) -> tuple[int, int]:
-        """Rows and columns of the cells that the model has labels for."""
+        """Rows and columns of the cells."""
         was_training = self.model.training
         self.model.eval()
         with torch.inference_mode():
@@ -119,150 +82,12 @@ class SegmentationTask(Task[SegmentationRecipe]):
         return logits.shape[1], logits.shape[2]
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
-        """Return the batches to learn from."""
-        logger.info(
-            "Model: %s parameters, %s, %d labels on %d x %d cells.",
-            f"{self.num_parameters:,}",
-            self.source.spec,
-            len(self.labels.names),
-            *self.grid,
-        )
-        return self._batches(examples, self._read_labels(examples), is_shuffled=True)
+        """Return the training batches."""
+        labels, (rows, columns) = len(self.labels.names), self.grid
+        self.log_model(f"{self.source.spec}, {labels} labels on {rows} x {columns} cells")
+        return self.labelled_batches(examples, self.read_targets(examples), is_shuffled=True)
 
-    def loss(self, batch: LabelledBatch) -> Loss:
-        """Return the cross entropy of the labels of all cells."""
-        with self.autocast():
-            logits = self._logits(batch)
-        smoothing = self.recipe.train.label_smoothing if self.model.training else 0.0
-        return _cost(logits, batch.labels.to(self.device), smoothing=smoothing)
-
-    def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure what found and right regions share, and the loss."""
-        batches = list(self._batches(examples, self._read_labels(examples)).epoch(0))
-
-        def validate() -> Validation:
-            outputs, nll, count = [""] * len(examples), 0.0, 0
-            for batch in batches:
-                with self.autocast():
-                    logits = self._logits(batch)
-                cost = _cost(logits, batch.labels.to(self.device))
-                nll, count = nll + float(cost.nll), count + int(cost.count)
-                for row, cells in zip(batch.rows, logits.argmax(-1).tolist(), strict=True):
-                    outputs[row] = self._write(cells)
-            return validate_regions(
-                outputs,
-                examples,
-                measures=MEASURES,
-                loss=nll / count,
-                metric=self.recipe.validation.metric,
-            )
-
-        return validate
-
-    def evaluate(
-        self,
-        examples: Sequence[Example],
-        *,
-        search: SearchConfig | None = None,
-        num_bootstrap: int = 0,
-    ) -> Evaluation:
-        """Label the cells of a test set and measure them; nothing is searched for."""
-        self._read_labels(examples)
-        return evaluate_regions(
-            self.predict, examples, measures=MEASURES, num_bootstrap=num_bootstrap
-        )
-
-    def predict(
-        self,
-        sources: Sequence[str],
-        *,
-        search: SearchConfig | None = None,
-        num_best: int = 1,
-        prefix: str = "",
-    ) -> list[list[Prediction]]:
-        """Label the cells of every image, in the order given: one answer each.
-
-        An empty line has one answer, the empty one.
-
-        Args:
-            sources: One image's reference each.
-            search: Not used: every label is looked at.
-            num_best: Not used: cells have one likeliest label each.
-            prefix: Not used: labels are chosen, not written.
-        """
-        at_least("nbest", num_best, 1)
-        answers = [[Prediction("", 0.0, (), ())] for _ in sources]
-        filled = [row for row, source in enumerate(sources) if source.strip()]
-        for row, log_probs in self._log_probs([sources[row].strip() for row in filled]):
-            best = log_probs.max(-1)
-            answers[filled[row]] = [self._prediction(best.indices, best.values)]
-        return answers
-
-    def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of every example's own labels, as a prediction of them."""
-        labels = torch.tensor(self._read_labels(examples))  # (B, Y, X)
-        found: dict[int, Prediction] = {}
-        for row, log_probs in self._log_probs([example.source for example in examples]):
-            values = log_probs.gather(-1, labels[row][..., None])[..., 0]
-            found[row] = self._prediction(labels[row], values)
-        return [found[row] for row in range(len(examples))]
-
-    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return how likely each cell has each label that the example's cells have.
-
-        A row a label; each sums to one over the cells, as attention does.
-        """
-        labels = self._read_labels(examples)
-        maps: dict[int, AttentionMap] = {}
-        pixels = self.source.read_all([example.source for example in examples])
-        for row, log_probs in self._log_probs([example.source for example in examples]):
-            asked = sorted({number for line in labels[row] for number in line})
-            likely = log_probs[..., asked].exp().flatten(0, 1).T  # (T, S)
-            maps[row] = AttentionMap(
-                source=cell_names(self.grid),
-                target=tuple(self.labels.write(number) for number in asked),
-                weights=(likely / likely.sum(-1, keepdim=True))[None, None],
-                kind=PROBABILITY,
-                grid=self.grid,
-                image=as_picture(self.source.stack([pixels[row]])[0][0]),
-            )
-        return [maps[row] for row in range(len(examples))]
-
-    def answer(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return what `regard show` draws, and how many cells have each label beside it."""
-        example, written = super().answer(source, target)
-        counts = Counter("".join(written.split()))
-        cells = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
-        return example, f"{cells} of {counts.total()} cells"
-
-    def _logits(self, batch: LabelledBatch) -> Tensor:
-        values = batch.source.to(self.device, non_blocking=True)
-        inputs = self.source.finish(values, is_training=self.model.training)
-        return self.model(inputs, batch.source_mask)
-
-    def _log_probs(self, sources: Sequence[str]) -> Iterator[tuple[int, Tensor]]:
-        """Yield the number of each source with the log-probabilities of its cells, (Y, X, V)."""
-        examples = [Example(source) for source in sources]
-        batches = self._batches(examples, [0] * len(examples)) if examples else None
-        for batch in batches.epoch(0) if batches else ():
-            with torch.inference_mode():
-                log_probs = self._logits(batch).float().log_softmax(-1).cpu()
-            yield from zip(batch.rows, log_probs, strict=True)
-
-    def _batches(
-        self, examples: Sequence[Example], labels: Sequence[Any], *, is_shuffled: bool = False
-    ) -> LabelledBatches:
-        return LabelledBatches(
-            self.source.read_all([example.source for example in examples]),
-            labels,
-            self.recipe.data.batch,
-            field=self.source,
-            seed=self.recipe.seed,
-            is_shuffled=is_shuffled,
-            is_pinned=self.device.type == "cuda",
-        )
-
-    def _read_labels(self, examples: Sequence[Example]) -> list[list[list[int]]]:
+    def read_targets(self, examples: Sequence[Example]) -> list[list[list[int]]]:
         """Return the numbers of the labels of each example's cells, row by row."""
         found = []
         for example in examples:
@@ -276,21 +101,87 @@ class SegmentationTask(Task[SegmentationRecipe]):
             found.append([[self.labels.read(letter) for letter in row] for row in cells.tolist()])
         return found
 
-    def _write(self, cells: list[list[int]]) -> str:
-        return " ".join("".join(map(self.labels.write, row)) for row in cells)
+    def output_loss(self, output: Tensor, targets: Tensor) -> Loss:
+        """Compute the cross entropy of all cells."""
+        return label_loss(output, targets, smoothing=self.smoothing)
+
+    def split_output(self, output: Tensor) -> Iterable[Tensor]:
+        """Return the log-probabilities (Y, X, V) of each image."""
+        return output.float().log_softmax(-1).cpu()
+
+    def write_output(self, output: Tensor) -> str:
+        """Return the most probable labels as rows of letters."""
+        return self._write(output.argmax(-1))
+
+    def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
+        """Label the cells of a test set and measure them."""
+        self.read_targets(examples)
+        return super().evaluate(examples, num_bootstrap=num_bootstrap)
+
+    def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
+        """Label the cells of each image: one prediction per image, in the order given."""
+        at_least("nbest", num_best, 1)
+
+        def predict(filled: list[str]) -> list[list[Prediction]]:
+            best = [found.max(-1) for found in self.outputs([one.strip() for one in filled])]
+            return [[self._prediction(one.indices, one.values)] for one in best]
+
+        return predict_filled(predict, sources)
+
+    def score(self, examples: Sequence[Example]) -> list[Prediction]:
+        """Return the log-probability of each example's labels, as a prediction of them."""
+        labels = torch.tensor(self.read_targets(examples))  # (B, Y, X)
+        found = self.outputs([example.source for example in examples])
+        return [
+            self._prediction(own, log_probs.gather(-1, own[..., None])[..., 0])
+            for own, log_probs in zip(labels, found, strict=True)
+        ]
+
+    def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
+        """Return the probability of each label of an example in each cell.
+
+        There is a row for each label; it sums to one over the cells, as attention weights do.
+        """
+        labels = self.read_targets(examples)
+        sources = [example.source for example in examples]
+        items = self.read_sources(sources)
+        maps = []
+        for own, log_probs, item in zip(labels, self.outputs(sources), items, strict=True):
+            numbers = sorted({number for row in own for number in row})
+            probs = log_probs[..., numbers].exp().flatten(0, 1).T  # (T, S)
+            maps.append(
+                AttentionMap(
+                    source=cell_names(self.grid),
+                    target=tuple(self.labels.write(number) for number in numbers),
+                    weights=(probs / probs.sum(-1, keepdim=True))[None, None],
+                    kind=PROBABILITY,
+                    grid=self.grid,
+                    image=as_picture(self.source.stack([item])[0][0]),
+                )
+            )
+        return maps
+
+    def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
+        """Return the example that `regard show` plots, and the number of cells of each label."""
+        example, text = super().example_to_show(source, target)
+        counts = Counter("".join(text.split()))
+        cells = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
+        return example, f"{cells} of {counts.total()} cells"
+
+    def _write(self, numbers: Tensor) -> str:
+        return " ".join("".join(map(self.labels.write, row)) for row in numbers.tolist())
 
     def _prediction(self, numbers: Tensor, values: Tensor) -> Prediction:
-        """Make an answer of the labels' numbers (Y, X) and their log-probabilities (Y, X)."""
+        """Return a prediction from labels (Y, X) and their log-probabilities (Y, X)."""
         return Prediction(
-            text=self._write(numbers.tolist()),
+            text=self._write(numbers),
             log_prob=float(values.sum()),
             tokens=tuple(self.labels.write(number) for number in numbers.flatten().tolist()),
             token_log_probs=tuple(values.flatten().tolist()),
         )
 
 
-def _cost(logits: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Loss:
-    """Return the cross entropy of one label a cell (B, Y, X), from its logits (B, Y, X, V)."""
-    by_cell = labels.flatten(1)  # (B, S)
-    mask = torch.ones_like(by_cell, dtype=torch.bool)
-    return cross_entropy(logits.flatten(1, 2), by_cell, mask, smoothing=smoothing)
+def _fit_labels(examples: Sequence[Example]) -> LabelField:
+    return LabelField.fit(
+        letter for example in examples for letter in set("".join(example.target.split()))
+    )

@@ -19,7 +19,8 @@ from regard.models.classifier import ClassifierConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import ENCODERS
 from regard.models.interfaces import Encoder, Memory, masked_mean
-from regard.tasks.recipe import ClassificationDataConfig, ClassificationRecipe, DataConfig, Recipe
+from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.training.settings import TrainConfig
 
 FILE = "source.vectors.json"

@@ -17,8 +17,8 @@ from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe
 from regard.tasks.autoencoding.task import AutoencodingTask
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.language_modeling import LanguageTask
-from regard.tasks.masked_lm.task import MaskedTask
+from regard.tasks.language_modeling import LanguageModelingTask
+from regard.tasks.masked_lm.task import MaskedLmTask
 from regard.tasks.regions.segmentation import SegmentationTask
 
 CPU = torch.device("cpu")
@@ -46,7 +46,7 @@ def masked_task():
         "liu2019-laptop", (*BLOCKS, *words, "model.encoder.positions=learned",
                            "data.tokenizer.vocab_size=60"),
     )  # fmt: skip
-    return MaskedTask.prepare(recipe, [Example(line) for line in LINES * 3], device=CPU)
+    return MaskedLmTask.prepare(recipe, [Example(line) for line in LINES * 3], device=CPU)
 
 
 def language_task(kind):
@@ -56,7 +56,7 @@ def language_task(kind):
     }
     words = (*sizes[kind], "model.dim=8", "data.window=16", "data.num_windows=4")
     recipe = load_recipe("gpt-laptop", ["model.init.rule=default", "train.precision=fp32", *words])
-    return LanguageTask.prepare(recipe, to_lines("\n".join(LINES) * 4), device=CPU)
+    return LanguageModelingTask.prepare(recipe, to_lines("\n".join(LINES) * 4), device=CPU)
 
 
 def classification_task():

@@ -14,7 +14,7 @@ from regard.runs.ensemble import assemble, split_folders
 from regard.runs.recipes import load_recipe
 from regard.runs.train import train
 from regard.search.settings import SearchConfig
-from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.language_modeling import LanguageModelingTask
 
 SOURCES = ["a b c", "e d", "b a c d"]
 PAIRS = [Example("a b c", "c b a"), Example("e d", "d e e"), Example("b", "b")]
@@ -66,7 +66,7 @@ def test_maps_are_those_of_all_members(ensemble, tiny_run, other_run):
 
 def test_what_is_written_greedily_is_foretold(ensemble):
     own = ensemble.translate(SOURCES, search=SearchConfig(beams=1))
-    told = ensemble.foretell([Example(*pair) for pair in zip(SOURCES, own, strict=True)])
+    told = ensemble.correct_words([Example(*pair) for pair in zip(SOURCES, own, strict=True)])
     assert told == [(True,) * len(text.split()) for text in own]
 
 
@@ -137,7 +137,7 @@ def test_runs_with_other_vocabularies_are_refused(
 def test_run_for_another_task_is_refused(tiny_run):
     words = ("model.dim=8", "model.num_heads=2", "model.feed_forward_dim=8", "data.window=16")
     recipe = load_recipe("gpt-laptop", words)
-    task = LanguageTask.prepare(recipe, to_lines("a b\n" * 9), device=torch.device("cpu"))
+    task = LanguageModelingTask.prepare(recipe, to_lines("a b\n" * 9), device=torch.device("cpu"))
     with pytest.raises(
         ConfigError,
         match=r"needs runs for the task 'generation', but lm is one for 'language_model'\. Leave",

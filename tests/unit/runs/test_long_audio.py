@@ -15,9 +15,9 @@ from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders import PyramidalLstmEncoderConfig
 from regard.runs.long_audio import Heard, join, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
-from regard.tasks.recipe import DataConfig, Recipe
 
 EXAMPLES = find_data("tones:30").train
 

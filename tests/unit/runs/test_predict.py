@@ -3,7 +3,8 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.image.field import ImageConfig
 from regard.runs.predict import answer_readable
-from regard.tasks.recipe import ClassificationDataConfig, DataConfig
+from regard.tasks.classification.recipe import ClassificationDataConfig
+from regard.tasks.generation.recipe import DataConfig
 
 
 def refuse(sources):

@@ -2,7 +2,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.runs.recipes import load_recipe
-from regard.tasks.recipe import Recipe
+from regard.tasks.generation.recipe import Recipe
 
 
 def test_words_change_a_recipe():

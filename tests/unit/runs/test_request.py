@@ -5,8 +5,8 @@ import pytest
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.runs.request import Request
+from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.reading import read_pairs, read_side
-from regard.tasks.recipe import DataConfig
 
 
 def write_pairs(path, names):

@@ -181,7 +181,7 @@ def test_changed_training_data_is_noticed(make, tmp_path):
 def test_videos_are_refused(monkeypatch):
     recipe = load_recipe("next-frame-laptop")
     source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
-    task = ImageToImageTask.fresh(recipe, source=source, device=torch.device("cpu"))
+    task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
     monkeypatch.setattr(runs, "load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
         Subject("some-run")

@@ -7,9 +7,8 @@ from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.tasks.denoising import DenoisingTask
+from regard.tasks.denoising import DenoisingDataConfig, DenoisingTask
 from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import DenoisingDataConfig
 
 SIZES = tuple(
     f"model.{side}.{setting}"
@@ -190,4 +189,4 @@ def test_no_other_filling_can_be_looked_at(task):
     with pytest.raises(
         ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
     ):
-        task.answer("the ___ runs .", "cat")
+        task.example_to_show("the ___ runs .", "cat")

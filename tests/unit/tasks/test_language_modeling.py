@@ -9,7 +9,7 @@ from regard.data.example import Example
 from regard.metrics.text.perplexity import TextSize
 from regard.runs.recipes import load_recipe
 from regard.search.settings import SearchConfig
-from regard.tasks.language_modeling import LanguageTask
+from regard.tasks.language_modeling import LanguageModelingTask
 from regard.tasks.reading import read_text_side, read_texts
 from regard.tasks.recipe import BaseDataConfig
 from regard.training.losses import cross_entropy
@@ -27,7 +27,7 @@ SMALL = ("data.window=16", "data.num_windows=4", "train.precision=fp32", "search
 def build(*words, kind="transformer", tokenizer="byte"):
     settings = (*SIZES[kind], *SMALL, f"data.tokenizer.kind={tokenizer}", *words)
     recipe = load_recipe("gpt-laptop", ["model.init.rule=default", *settings])
-    return LanguageTask.prepare(recipe, to_lines(TEXT), device=torch.device("cpu"))
+    return LanguageModelingTask.prepare(recipe, to_lines(TEXT), device=torch.device("cpu"))
 
 
 @pytest.fixture(params=["transformer", "rnn"])
@@ -37,7 +37,7 @@ def task(request):
 
 def forced(task, ids):
     """The negative log-likelihood of ids after a line end, in one pass."""
-    tokens = torch.tensor([[task.field.line_end, *ids]])
+    tokens = torch.tensor([[task.text.line_end, *ids]])
     logits = task.model(tokens[:, :-1]).logits
     labels = tokens[:, 1:]
     return float(cross_entropy(logits, labels, torch.ones_like(labels).bool()).nll)
@@ -47,7 +47,7 @@ def test_score_is_the_forced_log_probability_and_batched_equals_alone(task):
     lines = ["the cat\n", "", "on\n", "the dog sat on the mat and so on"]
     scored = task.score([Example(line) for line in lines])
     for line, found in zip(lines, scored, strict=True):
-        expected = -forced(task, task.field.read(line)) if line else 0.0
+        expected = -forced(task, task.text.read(line)) if line else 0.0
         assert found.log_prob == pytest.approx(expected, abs=1e-3)
         assert found.log_prob == pytest.approx(task.score([Example(line)])[0].log_prob, abs=1e-4)
         assert len(found.token_log_probs) == len(found.tokens) == len(line)
@@ -56,7 +56,7 @@ def test_score_is_the_forced_log_probability_and_batched_equals_alone(task):
 def test_evaluation_of_a_short_text_is_the_forced_one(task):
     lines = to_lines("the cat sat\n")
     results = task.evaluate(lines).results
-    nll = forced(task, task.field.read("the cat sat\n"))
+    nll = forced(task, task.text.read("the cat sat\n"))
     assert results["perplexity"].value == pytest.approx(math.exp(nll / 12), rel=1e-4)
     assert results["nats_per_character"].value == pytest.approx(nll / 12, rel=1e-4)
     assert results["word_perplexity"].value == pytest.approx(math.exp(nll / 4), rel=1e-4)
@@ -102,7 +102,7 @@ def test_continuations_begin_with_their_prompts_and_hang_on_them_alone(tokenizer
     together = task.predict(prompts, search=search)
     for prompt, (found,) in zip(prompts, together, strict=True):
         assert found.text.startswith(prompt)
-        assert len(found.tokens) > len(task.field.read(prompt))
+        assert len(found.tokens) > len(task.text.read(prompt))
         ((alone,),) = task.predict([prompt], search=search)
         assert alone.text == found.text
 
@@ -141,26 +141,26 @@ def test_recurrent_model_has_no_map():
 
 
 def test_answer_names_the_likeliest_tokens():
-    example, said = build().answer("the ca")
+    example, said = build().example_to_show("the ca")
     assert example == Example("the ca")
     assert said.startswith("Next: ") and len(said.split("  ")) == 10
 
 
 def test_answer_takes_no_target():
     with pytest.raises(ConfigError, match="`--target` is for models that answer a source"):
-        build().answer("the", "cat")
+        build().example_to_show("the", "cat")
 
 
 def test_saved_task_opens_to_the_same_vocabulary(task, tmp_path):
     task.save(tmp_path)
-    opened = LanguageTask.open(task.recipe, tmp_path, device=torch.device("cpu"))
-    assert opened.field.read("the cat\n") == task.field.read("the cat\n")
+    opened = LanguageModelingTask.open(task.recipe, tmp_path, device=torch.device("cpu"))
+    assert opened.text.read("the cat\n") == task.text.read("the cat\n")
     assert opened.num_parameters == task.num_parameters
 
 
 def test_run_can_begin_from_another(task):
     recipe = load_recipe("gpt-laptop", [*SMALL, "seed=9"])
-    begun = LanguageTask.prepare(recipe, to_lines(TEXT), device=task.device, init_from=task)
+    begun = LanguageModelingTask.prepare(recipe, to_lines(TEXT), device=task.device, init_from=task)
     assert begun.recipe.model == task.recipe.model
     weights = begun.model.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in task.model.state_dict().items())
@@ -168,7 +168,7 @@ def test_run_can_begin_from_another(task):
 
 def test_run_cannot_begin_from_another_task(tiny_run):
     with pytest.raises(ConfigError, match="`init_from` must be a run of a lang.*generation"):
-        LanguageTask.prepare(
+        LanguageModelingTask.prepare(
             load_recipe("gpt-laptop"),
             to_lines(TEXT),
             device=torch.device("cpu"),

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.tasks.latents import mix_codes, num_active
+from regard.tasks.latents import interpolate, num_active
 
 
 def test_numbers_that_never_change_are_not_in_use():
@@ -14,7 +14,7 @@ def test_numbers_that_never_change_are_not_in_use():
 def test_mixed_codes_begin_and_end_exactly_with_the_given_ones():
     torch.manual_seed(0)
     first, last = torch.randn(2, 9).unbind()
-    mixed = mix_codes(first, last, 5)
+    mixed = interpolate(first, last, 5)
     assert torch.equal(mixed[0], first) and torch.equal(mixed[-1], last)
     assert torch.allclose(mixed[2], (first + last) / 2, atol=1e-6)
     assert torch.allclose(mixed.diff(dim=0), ((last - first) / 4).expand(4, 9), atol=1e-6)
@@ -22,4 +22,4 @@ def test_mixed_codes_begin_and_end_exactly_with_the_given_ones():
 
 def test_a_line_has_two_ends():
     with pytest.raises(ConfigError, match="`steps` must be between 2 and 100000, but is 1"):
-        mix_codes(torch.zeros(3), torch.ones(3), 1)
+        interpolate(torch.zeros(3), torch.ones(3), 1)

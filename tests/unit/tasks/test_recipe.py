@@ -22,20 +22,15 @@ from regard.models.image_to_image import ImageToImage
 from regard.models.language_model import build_language_model
 from regard.models.masked_lm import MaskedModel
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
-from regard.tasks.recipe import (
-    RECIPES,
-    AutoencodingRecipe,
-    ClassificationRecipe,
-    DenoisingRecipe,
-    GroundingRecipe,
-    ImageToImageRecipe,
-    LanguageRecipe,
-    MaskedRecipe,
-    Recipe,
-    SegmentationRecipe,
-    to_recipe,
-)
-from regard.tasks.table import TASKS
+from regard.tasks.autoencoding.recipe import AutoencodingRecipe
+from regard.tasks.classification.recipe import ClassificationRecipe
+from regard.tasks.denoising import DenoisingRecipe
+from regard.tasks.generation.recipe import Recipe
+from regard.tasks.image_to_image.recipe import ImageToImageRecipe
+from regard.tasks.language_modeling import LanguageRecipe
+from regard.tasks.masked_lm.recipe import MaskedRecipe
+from regard.tasks.regions.recipe import GroundingRecipe, SegmentationRecipe
+from regard.tasks.table import RECIPES, TASKS, to_recipe
 
 PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 

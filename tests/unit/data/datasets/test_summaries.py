@@ -8,8 +8,8 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
+from regard.tasks.generation.recipe import DataConfig
 from regard.tasks.reading import read_pairs
-from regard.tasks.recipe import DataConfig
 
 DATA = os.environ.get("REGARD_DATA", "")
 

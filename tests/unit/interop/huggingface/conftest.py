@@ -13,8 +13,8 @@ from regard.interop.huggingface.load import LAYOUTS
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.encoders import BertEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
-from regard.tasks.masked_lm.task import MaskedTask
-from regard.tasks.recipe import MaskedDataConfig, MaskedRecipe
+from regard.tasks.masked_lm.recipe import MaskedDataConfig, MaskedRecipe
+from regard.tasks.masked_lm.task import MaskedLmTask, text_fields
 
 CPU = torch.device("cpu")
 
@@ -28,9 +28,9 @@ def masked_task():
         encoder = BertEncoderConfig(**{**sizes, "max_length": 9, **changes})
         data = MaskedDataConfig(batch=BatchConfig(max_length=encoder.max_length))
         config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
-        return MaskedTask.fresh(
+        return MaskedLmTask.fresh(
             MaskedRecipe(data=data, model=MaskedModelConfig(encoder=encoder)),
-            tokenizer=train_tokenizer(config, ["abc cab"]),
+            text_fields(train_tokenizer(config, ["abc cab"])),
             device=CPU,
         )
 

@@ -17,15 +17,11 @@ from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig
 from regard.models.heads.copying import PointerConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.runs.folder import save_start
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.masked_lm.task import MaskedTask
-from regard.tasks.recipe import (
-    DataConfig,
-    LanguageRecipe,
-    MaskedDataConfig,
-    MaskedRecipe,
-    Recipe,
-)
+from regard.tasks.language_modeling import LanguageRecipe
+from regard.tasks.masked_lm.recipe import MaskedDataConfig, MaskedRecipe
+from regard.tasks.masked_lm.task import MaskedLmTask, text_fields
 from regard.training.checkpoint import save_weights
 
 TINY = {"num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
@@ -77,7 +73,7 @@ def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transfor
     )
     config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
     tokenizer = train_tokenizer(config, ["abc"])
-    task = MaskedTask.fresh(recipe, tokenizer=tokenizer, device=torch.device("cpu"))
+    task = MaskedLmTask.fresh(recipe, text_fields(tokenizer), device=torch.device("cpu"))
     save_start(tmp_path / "run", task, {})
     save_weights(task.model, tmp_path / "run" / "model.safetensors")
     assert export_run(tmp_path / "run", tmp_path / "out").left_out == ("next_sentence",)
@@ -108,7 +104,7 @@ def test_all_misfits_are_told_at_once(save, tmp_path):
 def translator(**settings):
     tokenizer = train_tokenizer(TokenizerConfig(kind="char"), ["abc"])
     recipe = Recipe(model=ModelConfig(**settings), data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
+    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def test_recurrent_translator_does_not_fit():

@@ -12,8 +12,8 @@ from regard.interop.huggingface.load import LAYOUTS, import_folder
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import ResnetEncoderConfig, VitEncoderConfig
+from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.recipe import ClassificationDataConfig, ClassificationRecipe
 
 SIZES = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12, "patch": 4}
 
@@ -25,8 +25,10 @@ def build(encoder=None, fit="crop", **changes):
     )
     return ClassificationTask.fresh(
         ClassificationRecipe(model=model, data=ClassificationDataConfig(source=image)),
-        source=ImageField(image, (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)),
-        labels=LabelField(["ship", "tree"]),
+        {
+            "source": ImageField(image, (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)),
+            "labels": LabelField(["ship", "tree"]),
+        },
         device=torch.device("cpu"),
     )
 

@@ -5,7 +5,7 @@ from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.tasks import reading
 from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
-from regard.tasks.recipe import AutoencodingDataConfig
+from regard.tasks.autoencoding.recipe import AutoencodingDataConfig
 
 CONFIG = AutoencodingDataConfig()
 

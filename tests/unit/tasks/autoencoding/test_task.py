@@ -11,9 +11,10 @@ from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.search.settings import SearchConfig
+from regard.tasks.autoencoding.recipe import AutoencodingDataConfig, AutoencodingRecipe
 from regard.tasks.autoencoding.task import AutoencodingTask
-from regard.tasks.latents import Autoencoder, draw_codes
-from regard.tasks.recipe import AutoencodingDataConfig, AutoencodingRecipe
+from regard.tasks.base import Autoencodes
+from regard.tasks.latents import sample_latents
 
 WORDS = (
     "model.encoder.encoder.embedding_dim=12",
@@ -81,7 +82,7 @@ def plain(ask, tmp_path_factory):
 
 
 def test_a_run_is_opened_as_what_it_is(task):
-    assert isinstance(task, AutoencodingTask) and isinstance(task, Autoencoder)
+    assert isinstance(task, AutoencodingTask) and isinstance(task, Autoencodes)
     assert task.source.tokenizer.mask == task.target.tokenizer.mask
 
 
@@ -112,9 +113,9 @@ def test_every_epoch_spoils_otherwise(task):
 def test_decoder_forgets_words_only_while_it_learns(task):
     tokens = torch.full((50, 40), 9)
     tokens[:, 0] = task.target.tokenizer.sos
-    assert torch.equal(task.history(tokens), tokens)
+    assert torch.equal(task.decoder_inputs(tokens), tokens)
     task.model.train()
-    forgetful = task.history(tokens)
+    forgetful = task.decoder_inputs(tokens)
     task.model.eval()
     assert torch.equal(forgetful[:, 0], tokens[:, 0])
     is_lost = forgetful[:, 1:] == task.target.tokenizer.unk
@@ -137,7 +138,7 @@ def test_codes_of_one_text_hang_on_it_alone(task):
 
 
 def test_drawn_answers_hang_on_the_seed(task):
-    codes = draw_codes(task, 6)
+    codes = sample_latents(task, 6)
     drawn = SearchConfig(temperature=1.0)
     first = task.decode(codes, search=drawn)
     assert task.decode(codes, search=drawn) == first
@@ -145,8 +146,8 @@ def test_drawn_answers_hang_on_the_seed(task):
 
 
 def test_more_draws_leave_the_first_as_they_are(task):
-    assert torch.equal(draw_codes(task, 9, seed=3)[:4], draw_codes(task, 4, seed=3))
-    assert not torch.equal(draw_codes(task, 4, seed=4), draw_codes(task, 4, seed=3))
+    assert torch.equal(sample_latents(task, 9, seed=3)[:4], sample_latents(task, 4, seed=3))
+    assert not torch.equal(sample_latents(task, 4, seed=4), sample_latents(task, 4, seed=3))
 
 
 def test_loss_of_a_batch_is_the_bound_of_its_texts(task):
@@ -155,8 +156,8 @@ def test_loss_of_a_batch_is_the_bound_of_its_texts(task):
     (batch,) = task.batches(examples)
     with torch.no_grad():
         loss = task.loss(batch)
-        mean, log_variance = task.narrow.bottleneck.posterior(
-            task.narrow.encoder(batch.source, batch.source_mask).summary
+        mean, log_variance = task.bottleneck_encoder.bottleneck.posterior(
+            task.bottleneck_encoder.encoder(batch.source, batch.source_mask).summary
         )
     divergence = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0)).sum()
     expected = -sum(found.log_prob for found in task.score(examples)) + divergence
@@ -204,16 +205,16 @@ def test_plain_codes_have_no_bound(plain):
     results = plain.evaluate([Example(line, line) for line in LINES[:5]]).results
     assert set(results) == {"accuracy", "bleu", "token_accuracy"}
     with pytest.raises(ConfigError, match="this run has no variational code. Train one with"):
-        draw_codes(plain, 2)
+        sample_latents(plain, 2)
 
 
 def test_only_autoencoders_have_codes(tiny_run):
     with pytest.raises(ConfigError, match="needs a run of an autoencoder, but the task of this"):
-        draw_codes(tiny_run.predictor, 2)
+        sample_latents(tiny_run.predictor, 2)
 
 
 def test_codes_of_another_width_are_refused(task):
-    with pytest.raises(DataError, match=r"`codes` must have 5 numbers each, but has the shape"):
+    with pytest.raises(DataError, match=r"`latents` must have 5 numbers each, but has the shape"):
         task.decode(torch.zeros(2, 4))
 
 
@@ -224,9 +225,9 @@ def test_training_begins_with_another_autoencoder(ask, plain, task):
 
 
 def test_training_that_begins_with_another_anneals_from_nothing(task):
-    assert task.narrow.bottleneck.step > 0
+    assert task.bottleneck_encoder.bottleneck.step > 0
     begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, init_from=task)
-    assert begun.narrow.bottleneck.step == 0
+    assert begun.bottleneck_encoder.bottleneck.step == 0
     assert begun.translate(LINES[:5]) == task.translate(LINES[:5])
 
 

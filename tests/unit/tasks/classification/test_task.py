@@ -119,7 +119,7 @@ def test_tab_in_a_line_makes_a_pair():
     task = build(examples=PAIRS, name="sick-transformer")
     ((line,), (pair,)) = task.predict(["a dog runs\ta cat runs", ("a dog runs", "a cat runs")])
     assert line == pair
-    assert task._read(["a dog runs\ta cat runs"])[0].count(task.source.tokenizer.eos) == 2
+    assert task.read_items(["a dog runs\ta cat runs"])[0].count(task.source.tokenizer.eos) == 2
 
 
 def test_order_of_a_pair_matters():
@@ -131,7 +131,7 @@ def test_order_of_a_pair_matters():
 def test_long_text_is_shortened_and_that_is_said_once(caplog):
     task = build("data.batch.max_length=6")
     long = " ".join(["film"] * 50)
-    assert len(task._read([long])[0]) == 6
+    assert len(task.read_items([long])[0]) == 6
     task.predict([long])
     assert caplog.text.count("shortened 1 of 1 texts to 6 tokens") == 1
 
@@ -153,7 +153,7 @@ def test_long_texts_can_be_dropped_from_training():
 def test_longest_text_of_a_pair_gives_way():
     task = build("data.batch.max_length=8", examples=PAIRS, name="sick-transformer")
     roles = task.source.tokenizer
-    (ids,) = task._read([("a dog " * 9, "a cat")])
+    (ids,) = task.read_items([("a dog " * 9, "a cat")])
     assert len(ids) == 8
     assert ids[0] == roles.sos and ids[-3:] == [*roles.encode("a cat"), roles.eos]
 
@@ -171,11 +171,6 @@ def test_unknown_label_in_a_test_set_is_refused():
 def test_empty_test_set_is_refused():
     with pytest.raises(DataError, match="nothing to evaluate"):
         build().evaluate([])
-
-
-def test_prefix_is_for_models_that_write():
-    with pytest.raises(ConfigError, match="`prefix` is for models that write their answer"):
-        build().predict(["a"], prefix="po")
 
 
 def test_labels_asked_for_must_be_one_at_least():

@@ -7,10 +7,11 @@ from regard.core.config import from_dict
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
 from regard.interpret.attention_tiles import look_through, num_columns
+from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
+from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.task import Predictor
 from regard.tasks.reading import read_inputs, read_labelled_texts, read_pairs
-from regard.tasks.recipe import ClassificationRecipe, Recipe
 
 CPU = torch.device("cpu")
 SOURCE = {"kind": "video", "size": 8, "num_frames": 3}

@@ -15,10 +15,10 @@ from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.runs.ensemble import assemble
 from regard.search.forced import force
 from regard.search.settings import SearchConfig
-from regard.tasks.generation.audio_alignment import CTC, listen_through
+from regard.tasks.generation.attention import CTC, spectrogram_of
 from regard.tasks.generation.ctc import takes_best_path
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import DataConfig, Recipe
 from regard.training.settings import TrainConfig
 
 EXAMPLES = [
@@ -110,7 +110,7 @@ def test_alone_ctc_scores_with_its_own_log_probability(alone):
     for example, scored in zip(EXAMPLES, alone.score(EXAMPLES), strict=True):
         (batch,) = alone.batches([example])
         with torch.inference_mode():
-            emissions = alone.model.ctc(alone.read_memory(batch))
+            emissions = alone.model.ctc(alone.encode_batch(batch))
             loss = labelling_loss(emissions, batch.target[:, 1:-1], batch.target_mask.sum(1) - 2)
         assert scored.log_prob == pytest.approx(-float(loss), abs=1e-3)
 
@@ -122,7 +122,7 @@ def test_greedy_ctc_is_the_best_path(alone):
     for source, (best,) in zip(sources, alone.predict(sources, search=greedy), strict=True):
         (batch,) = alone.batches([Example(source)])
         with torch.inference_mode():
-            chosen = alone.model.ctc(alone.read_memory(batch)).log_probs[0]
+            chosen = alone.model.ctc(alone.encode_batch(batch)).log_probs[0]
         chosen = chosen.clone()
         chosen[:, [alone.target.tokenizer.pad, alone.target.tokenizer.sos]] = -torch.inf
         chosen[:, alone.target.tokenizer.eos] = -torch.inf
@@ -154,7 +154,7 @@ def test_maps_hold_the_recording_and_both_alignments(joint):
     assert recording.aligned[3].sum() == 0
     first, second, third = recording.aligned[:3].argmax(1).tolist()
     assert first < second < third
-    heard = listen_through(found)
+    heard = spectrogram_of(found)
     assert heard.words == ("low", "high", "low")
     assert list(heard.roads) == ["attention", CTC]
     assert heard.seconds == pytest.approx(len(recording.frames) / 100)
@@ -170,7 +170,7 @@ def test_without_a_decoder_the_map_is_the_alignment(alone):
     (found, *_) = alone.attend(EXAMPLES)
     assert found.kind == CTC
     assert torch.equal(found.mean(), found.recording.aligned)
-    assert list(listen_through(found).roads) == [CTC]
+    assert list(spectrogram_of(found).roads) == [CTC]
 
 
 def test_ctc_in_search_needs_a_head():

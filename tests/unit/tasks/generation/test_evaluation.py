@@ -8,18 +8,13 @@ import torch.nn.functional as F  # noqa: N812
 
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.data.text.field import TextField
+from regard.data.text.field import TextField, as_text
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.search.settings import SearchConfig
-from regard.tasks.generation.evaluation import (
-    as_text,
-    evaluate,
-    measure_alignment,
-    measure_perplexity,
-)
-from regard.tasks.generation.task import AttentionMap, Prediction
-from regard.tasks.recipe import Recipe
+from regard.tasks.generation.evaluation import evaluate, measure_alignment, measure_perplexity
+from regard.tasks.generation.recipe import Recipe
+from regard.tasks.prediction import AttentionMap, Prediction
 
 WORDS = "one two three four five six seven eight nine ten".split()
 FIELD = TextField(
@@ -42,6 +37,7 @@ class Copier:
     source: TextField = FIELD
     target: TextField = FIELD
     recipe: Recipe = Recipe()
+    reads_text = True
 
     def predict(self, sources, *, search=None, num_best=1):
         """The first answer is the source, the next ones are the source and a number."""

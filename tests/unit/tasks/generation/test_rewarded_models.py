@@ -9,8 +9,10 @@ from regard.core.config import from_dict
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.search.hypothesis import Hypothesis
-from regard.tasks.generation.rewards import Rewarded
-from regard.tasks.recipe import AutoencodingRecipe, DenoisingRecipe, Recipe
+from regard.tasks.autoencoding.recipe import AutoencodingRecipe
+from regard.tasks.denoising import DenoisingRecipe
+from regard.tasks.generation.recipe import Recipe
+from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.table import TASKS
 
 EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d"), Example("e", "e")]
@@ -67,7 +69,7 @@ def build(kind, examples, *, share=1.0, precision="fp32", **sections):
     recipe = from_dict(kind, {"reward": reward, "train": {"precision": precision}, **sections})
     task = TASKS[kind].prepare(recipe, examples, device=torch.device("cpu"))
     (batch,) = task.training_batches(examples).epoch(0)
-    return Rewarded(task, examples), task, batch
+    return RewardLoss(task, examples), task, batch
 
 
 def drawn(task, *texts):
@@ -87,14 +89,14 @@ def test_gradients_are_those_of_each_draw_alone(name, monkeypatch):
     model, data, examples = MODELS[name]
     objective, task, batch = build(Recipe, examples, model=model, data=data)
     found = [drawn(task, *TEXTS[row]) for row in batch.rows]
-    monkeypatch.setattr(task, "find", lambda *_, **__: found)
+    monkeypatch.setattr(task, "generate", lambda *_, **__: found)
     objective(batch).total.backward()
     together = gradients(task)
     task.model.zero_grad()
     # The other road: each draw alone, as if it were a target, by what the model tells of it.
     kept = [examples[row].source for row in task.kept]
     for row, several in zip(batch.rows, found, strict=True):
-        (better,) = objective.judge([several], [row])
+        (better,) = objective.advantages([several], [row])
         for text, weight in zip(TEXTS[row], better, strict=True):
             (pair,) = task.batches([Example(kept[row], text)])
             output = task.model(task.inputs(pair), pair.source_mask, pair.target[:, :-1])
@@ -111,8 +113,8 @@ def test_draws_have_the_log_probability_that_is_learned(name):
     model, data, examples = MODELS[name]
     objective, task, batch = build(Recipe, examples, model=model, data=data)
     found = []
-    find = task.find
-    task.find = lambda *words, **more: found.extend(find(*words, **more)) or found
+    generate = task.generate
+    task.generate = lambda *words, **more: found.extend(generate(*words, **more)) or found
     loss = objective(batch)
     log_probs = [one.log_prob for several in found for one in several]
     assert len(log_probs) == 3 * len(batch.rows)
@@ -123,8 +125,8 @@ def test_every_weight_learns_in_half_precision():
     model = {"encoder": RNN, "decoder": BAHDANAU}
     objective, task, batch = build(Recipe, EXAMPLES, model=model, precision="bf16")
     found = [drawn(task, *TEXTS[row]) for row in batch.rows]
-    find = task.find
-    task.find = lambda *words, **more: find(*words, **more) and found
+    generate = task.generate
+    task.generate = lambda *words, **more: generate(*words, **more) and found
     objective(batch).total.backward()
     assert [name for name, p in task.model.named_parameters() if p.grad is None] == []
 
@@ -151,7 +153,7 @@ def test_what_learns_from_a_loss_of_its_own_learns_beside_rewards(name):
     torch.manual_seed(0)
     objective, task, batch = build(kind, EXAMPLES, share=0.5, model=model)
     found = [drawn(task, *TEXTS[row]) for row in batch.rows]
-    task.find = lambda *_, **__: found
+    task.generate = lambda *_, **__: found
     objective(batch).total.backward()
     for key, gradient in gradients(task).items():
         assert gradient.isfinite().all(), key
@@ -173,7 +175,7 @@ def test_texts_can_be_written_anew_for_rewards():
     data = {"noise": {"drop": 0.3}}
     objective, task, batch = build(AutoencodingRecipe, texts, model=model, data=data)
     objective(batch).total.backward()
-    (better,) = objective.judge([drawn(task, "e d", "e", "b")], [1])
+    (better,) = objective.advantages([drawn(task, "e d", "e", "b")], [1])
     assert better[0] > better[1] > better[2]
 
 

@@ -10,7 +10,7 @@ from regard.data.example import Example
 from regard.runs import folder as runs
 from regard.runs.train import train
 from regard.search.hypothesis import Hypothesis
-from regard.tasks.generation.rewards import Rewarded, find_objective
+from regard.tasks.generation.rewards import RewardLoss
 from regard.training.checkpoint import read_weights
 
 EXAMPLES = [
@@ -29,7 +29,7 @@ def rewarded(reverse_files, tmp_path):
     recipe, splits = reverse_files.request(tmp_path, *REWARD, *EXACT).resolve()
     task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
     batches = task.training_batches(EXAMPLES)
-    return Rewarded(task, EXAMPLES), task, next(iter(batches.epoch(0)))
+    return RewardLoss(task, EXAMPLES), task, next(iter(batches.epoch(0)))
 
 
 def drawn(task, *texts):
@@ -39,7 +39,7 @@ def drawn(task, *texts):
 
 def test_a_draw_is_as_good_as_it_beats_the_mean_of_the_others(rewarded):
     objective, task, _ = rewarded
-    (better,) = objective.judge([drawn(task, "e d", "e", "b")], [1])
+    (better,) = objective.advantages([drawn(task, "e d", "e", "b")], [1])
     rewards = torch.tensor([objective._reward(text, ["e d"]) for text in ("e d", "e", "b")])
     others = [rewards[[1, 2]].mean(), rewards[[0, 2]].mean(), rewards[[0, 1]].mean()]
     torch.testing.assert_close(better, rewards - torch.stack(others))
@@ -49,14 +49,14 @@ def test_a_draw_is_as_good_as_it_beats_the_mean_of_the_others(rewarded):
 def test_all_targets_of_a_source_are_right(rewarded):
     objective, task, _ = rewarded
     for row in (0, 2):
-        (better,) = objective.judge([drawn(task, "c b a", "c b a d", "e")], [row])
+        (better,) = objective.advantages([drawn(task, "c b a", "c b a d", "e")], [row])
         assert better[0] == better[1] > better[2]
 
 
 def test_nothing_is_learned_where_all_draws_are_alike(rewarded, monkeypatch):
     objective, task, batch = rewarded
     monkeypatch.setattr(
-        task, "find", lambda *_, **__: [drawn(task, "c b", "c b", "c b") for _ in batch.rows]
+        task, "generate", lambda *_, **__: [drawn(task, "c b", "c b", "c b") for _ in batch.rows]
     )
     objective(batch).total.backward()
     assert all(not p.grad.any() for p in task.model.parameters() if p.grad is not None)
@@ -66,13 +66,13 @@ def test_gradients_are_those_of_each_draw_alone(rewarded, monkeypatch):
     objective, task, batch = rewarded
     texts = [("c b a", "a", "d e e"), ("e d", "d", "b"), ("c", "c b a d", ""), ("e", "a e", "d")]
     found = {row: drawn(task, *texts[row]) for row in range(4)}
-    monkeypatch.setattr(task, "find", lambda *_, **__: [found[row] for row in batch.rows])
+    monkeypatch.setattr(task, "generate", lambda *_, **__: [found[row] for row in batch.rows])
     objective(batch).total.backward()
     together = [p.grad.clone() for p in task.model.parameters()]
     task.model.zero_grad()
     # The other road: each pair of a source and a draw as if it were a training pair.
     for row, source in enumerate(example.source for example in EXAMPLES):
-        (better,) = objective.judge([found[row]], [row])
+        (better,) = objective.advantages([found[row]], [row])
         for text, weight in zip(texts[row], better, strict=True):
             (pair,) = task.batches([Example(source, text)])
             (weight * task.loss(pair).total).backward()
@@ -83,7 +83,7 @@ def test_gradients_are_those_of_each_draw_alone(rewarded, monkeypatch):
 def test_a_share_is_left_to_likelihood(rewarded, monkeypatch):
     objective, task, batch = rewarded
     found = [drawn(task, "c b", "a", "d") for _ in batch.rows]
-    monkeypatch.setattr(task, "find", lambda *_, **__: found)
+    monkeypatch.setattr(task, "generate", lambda *_, **__: found)
     whole = objective(batch)
     likely = task.loss(batch)
     monkeypatch.setattr(
@@ -108,7 +108,7 @@ def test_draws_leave_the_model_as_they_found_it(rewarded):
 def test_without_a_reward_likelihood_counts(reverse_files, tmp_path):
     recipe, splits = reverse_files.request(tmp_path).resolve()
     task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
-    assert find_objective(task, splits.train) == task.loss
+    assert task.training_loss(splits.train) == task.loss
 
 
 def test_an_interrupted_training_goes_on_with_the_same_draws(

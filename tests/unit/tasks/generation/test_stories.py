@@ -66,8 +66,7 @@ def test_an_ensemble_looks_at_whole_sentences(predictor):
     ensemble = Predictor(
         predictor.recipe,
         Ensemble([predictor.model, predictor.model]),
-        source=predictor.source,
-        target=predictor.target,
+        predictor.fields,
         device=predictor.device,
     )
     (one,), (two,) = predictor.attend(EXAMPLES[:1]), ensemble.attend(EXAMPLES[:1])

@@ -10,7 +10,7 @@ from regard.data.example import Example
 from regard.data.text.field import both_sides
 from regard.runs.recipes import load_recipe
 from regard.search.settings import SearchConfig
-from regard.tasks.base import Task
+from regard.tasks.base import search_with
 from regard.tasks.generation.task import Predictor
 from regard.tasks.recipe import BaseRecipe
 
@@ -60,7 +60,9 @@ def test_one_beam_equals_greedy(predictor):
     sources = [source for source in SOURCES if source.strip()]
     greedy = predictor.predict(sources, search=SearchConfig(beams=1))
     (batch,) = predictor.batches([Example(source) for source in sources])
-    beam = predictor._search(batch, SearchConfig(beams=1), num_best=1)
+    config = SearchConfig(beams=1)
+    lengths = predictor.max_lengths(batch.source_mask, config)
+    beam = predictor.generate(predictor.encode_batch(batch), config, max_lengths=lengths)
     for row, found in zip(batch.rows, beam, strict=True):
         assert predictor.target.write(found[0].tokens) == greedy[row][0].text
 
@@ -108,7 +110,7 @@ def test_words_about_the_search_need_a_search():
         match=r"^`search\.beams=2` is for models that search for their answer, but the task of "
         r"this run is 'sorting'\. Leave it out\.$",
     ):
-        Task.search_with(Sorter(), beams=None, words=["search.beams=2"])
+        search_with(Sorter(), beams=None, words=["search.beams=2"])
 
 
 def test_more_answers_than_beams_are_refused(predictor):
@@ -154,7 +156,7 @@ def test_word_is_foretold_if_it_is_the_likeliest_after_the_right_ones(predictor)
     (found,) = predictor.predict(["a b c d"], search=SearchConfig(beams=1))[0]
     words = found.text.split()
     wrong = ["e" if words[1] != "e" else "d", *words[2:]]
-    told, changed = predictor.foretell(
+    told, changed = predictor.correct_words(
         [Example("a b c d", found.text), Example("a b c d", " ".join([words[0], *wrong]))]
     )
     assert told == (True,) * len(words)
@@ -162,13 +164,13 @@ def test_word_is_foretold_if_it_is_the_likeliest_after_the_right_ones(predictor)
 
 
 def test_unknown_word_is_never_foretold(predictor):
-    (told,) = predictor.foretell([Example("a b", "qqq")])
+    (told,) = predictor.correct_words([Example("a b", "qqq")])
     assert told == (False,)
 
 
 def test_words_are_told_in_the_order_of_the_examples(predictor):
     pairs = [Example("a b", "b a"), Example("a b c d e", "e d c b a"), Example("c", "")]
-    assert [len(told) for told in predictor.foretell(pairs)] == [2, 5, 0]
+    assert [len(told) for told in predictor.correct_words(pairs)] == [2, 5, 0]
 
 
 def test_attention_has_a_row_for_each_target_piece_and_a_column_for_each_source_piece(predictor):
@@ -204,7 +206,7 @@ def test_shared_weights_count_once(predictor, tiny_settings):
     recipe = load_recipe(
         "bahdanau2015-laptop", [*tiny_settings, "data.is_joint=true", "model.ties=all"]
     )
-    tied = Predictor.fresh(recipe, **sides, device=predictor.device)
+    tied = Predictor.fresh(recipe, {**sides}, device=predictor.device)
     with_names = sum(weight.numel() for weight in tied.model.state_dict().values())
     assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()
 

@@ -7,9 +7,10 @@ from regard.core.config import from_dict
 from regard.core.errors import DataError
 from regard.data.example import Example
 from regard.interpret.attention_tiles import look_through
+from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
+from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import ClassificationRecipe, Recipe
 
 CPU = torch.device("cpu")
 SOURCE = {

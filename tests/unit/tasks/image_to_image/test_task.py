@@ -15,10 +15,10 @@ from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
+from regard.tasks.base import Attends, Autoencodes, GeneratesImages
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.image_to_image.reading import read_pictures
 from regard.tasks.image_to_image.task import ImageToImageTask
-from regard.tasks.latents import Autoencoder
 
 CPU = torch.device("cpu")
 NAMES = [f"shapes/0/{number}" for number in range(10)]
@@ -100,7 +100,7 @@ def test_answers_are_images_of_the_target_and_batched_as_alone(task, examples):
 def test_loss_is_the_negative_score_with_what_codes_cost(task, examples):
     found = task.validation(examples)()
     scored = -sum(one.log_prob for one in task.score(examples))
-    codes = sum(float(cost) for cost in task._draw(examples, has_noise=True).costs)
+    codes = sum(float(cost) for cost in task.generate(examples, has_noise=True).losses)
     num = len(examples) * math.prod(task.target.spec.shape)
     assert found.numbers["loss"] == pytest.approx((scored + codes) / num, rel=1e-4)
     assert found.value == found.numbers[task.recipe.validation.metric] * (
@@ -113,7 +113,7 @@ def test_training_loss_is_that_of_validation_where_nothing_is_drawn(task, exampl
     if task.recipe.data.noise.is_any:
         pytest.skip("noise is drawn anew in training")
     with torch.no_grad():
-        losses = [task.loss(batch) for batch in task._batches(examples).epoch(0)]
+        losses = [task.loss(batch) for batch in task.batches(examples)]
     mean = sum(one.total for one in losses) / sum(one.count for one in losses)
     found = task.validation(examples)().numbers["loss"]
     assert float(mean) == pytest.approx(found, rel=1e-4)
@@ -121,14 +121,14 @@ def test_training_loss_is_that_of_validation_where_nothing_is_drawn(task, exampl
 
 def test_evaluation_measures_the_answers(task, examples):
     found = task.evaluate(examples, num_bootstrap=20)
-    drawn = task._draw(examples, has_noise=True)
+    drawn = task.generate(examples, has_noise=True)
     assert found.results["psnr"].value == pytest.approx(drawn.psnr().mean())
     watched = task.validation(examples)().numbers["psnr"]
     assert found.results["psnr"].value == pytest.approx(watched)
     for key in ("source_psnr", "source_mse"):
         assert (key in found.results) == bool(task.recipe.data.change)
     assert found.results["mse"].value == pytest.approx(
-        ((drawn.pixels.double() - drawn.right.double()) / 255).square().mean().item()
+        ((drawn.pixels.double() - drawn.targets.double()) / 255).square().mean().item()
     )
     assert len(found.outputs) == len(examples)
 
@@ -170,8 +170,8 @@ def test_baseline_of_the_next_frame_is_the_last_one():
 def test_what_is_asked_is_not_spoilt_but_what_is_measured_is():
     task = build("vincent2008-laptop")
     ((answer,),) = task.predict(NAMES[:1])
-    (clean,) = task._draw(EXAMPLES[:1]).pixels
-    (spoilt,) = task._draw(EXAMPLES[:1], has_noise=True).pixels
+    (clean,) = task.generate(EXAMPLES[:1]).pixels
+    (spoilt,) = task.generate(EXAMPLES[:1], has_noise=True).pixels
     assert np.array_equal(answer.image.transpose(2, 0, 1), clean.numpy())
     assert not torch.equal(clean, spoilt)
 
@@ -190,7 +190,7 @@ def test_noise_is_drawn_anew_in_training():
 @pytest.mark.parametrize("of", ["summary", "states"])
 def test_decoded_codes_are_the_answers(of):
     task = build("hinton2006-laptop", f"model.encoder.of={of}")
-    assert isinstance(task, Autoencoder)
+    assert isinstance(task, Autoencodes)
     codes = task.encode(NAMES)
     assert codes.shape == (10, task.model.num_cells * 3) and codes.dtype == torch.float32
     drawn = task.decode(codes)
@@ -205,7 +205,7 @@ def test_no_codes_are_no_images(narrow):
 
 
 def test_wrong_codes_are_refused(narrow):
-    with pytest.raises(DataError, match=r"`codes` must have \d+ numbers each.*\(2, 99\)"):
+    with pytest.raises(DataError, match=r"`latents` must have \d+ numbers each.*\(2, 99\)"):
         narrow.decode(torch.zeros(2, 99))
 
 
@@ -219,7 +219,8 @@ def test_bound_is_below_the_density_at_its_best_by_the_divergence(narrow):
     found = narrow.evaluate(EXAMPLES).results
     detail = found["elbo"].detail
     assert found["elbo"].value == pytest.approx(detail["reconstruction"] - found["kl"].value)
-    assert found["kl"].value == pytest.approx(float(narrow._draw(EXAMPLES).costs.mean()), rel=1e-4)
+    losses = narrow.generate(EXAMPLES).losses
+    assert found["kl"].value == pytest.approx(float(losses.mean()), rel=1e-4)
     assert 0 <= found["active_units"].value <= narrow.encode(NAMES).shape[1]
 
 
@@ -242,7 +243,7 @@ def test_others_have_no_bound():
 
 
 def test_sheet_shows_source_answer_and_target(task, examples):
-    found = task.sheet(examples[0].source)
+    found = task.image_grid(examples[0].source)
     *sources, drawn, right = found
     assert [one.caption for one in (drawn, right)] == ["drawn", "right"]
     assert drawn.note.endswith(" dB") and drawn.image.shape == right.image.shape == (12, 12, 3)
@@ -258,9 +259,9 @@ def test_empty_line_has_an_answer_without_image(narrow):
     assert narrow.predict([]) == [] and narrow.score([]) == []
 
 
-def test_maps_have_no_layers(narrow):
-    (found,) = narrow.attend(EXAMPLES[:1])
-    assert not found.weights.shape[0]
+def test_images_are_generated_without_attention(narrow):
+    assert isinstance(narrow, GeneratesImages)
+    assert not isinstance(narrow, Attends)
 
 
 def test_empty_test_set_is_refused(narrow):

@@ -33,8 +33,10 @@ def test_all_but_the_gaps_is_cut_as_ever(line, whole, tokenizer):
     plain = tokenizer.encode(whole)
     assert gaps.values[0] == tokenizer.sos
     assert gaps.values[-1] == tokenizer.eos
-    assert [gaps.values[place] for place in gaps.places] == [tokenizer.mask] * len(gaps.places)
-    before, after = gaps.values[1 : gaps.places[0]], gaps.values[gaps.places[-1] + 1 : -1]
+    assert [gaps.values[place] for place in gaps.positions] == [tokenizer.mask] * len(
+        gaps.positions
+    )
+    before, after = gaps.values[1 : gaps.positions[0]], gaps.values[gaps.positions[-1] + 1 : -1]
     # With bytes a blank is a token of its own, which the gap does not take along.
     assert plain[: len(before)] == before
     assert plain[len(plain) - len(after) :] == after
@@ -42,7 +44,7 @@ def test_all_but_the_gaps_is_cut_as_ever(line, whole, tokenizer):
 
 def test_every_gap_has_the_next_mark(tokenizer):
     gaps = read_gaps("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
-    assert [gaps.values[place] for place in gaps.places] == [7, 8, 9]
+    assert [gaps.values[place] for place in gaps.positions] == [7, 8, 9]
 
 
 def test_a_line_without_gaps_is_read_whole(tokenizer):
@@ -51,7 +53,7 @@ def test_a_line_without_gaps_is_read_whole(tokenizer):
 
 def test_an_x_of_the_text_is_no_gap(tokenizer):
     gaps = read("x six ___ x", tokenizer)
-    assert len(gaps.places) == 1
+    assert len(gaps.positions) == 1
 
 
 def test_gaps_have_three_spellings():

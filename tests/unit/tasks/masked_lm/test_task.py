@@ -15,8 +15,8 @@ from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.tasks.masked_lm.distillation import Teacher
-from regard.tasks.masked_lm.task import MaskedTask
-from regard.tasks.recipe import MaskedRecipe
+from regard.tasks.masked_lm.recipe import MaskedRecipe
+from regard.tasks.masked_lm.task import MaskedLmTask
 
 WORDS = (
     "data.tokenizer.vocab_size=80",
@@ -82,12 +82,12 @@ def recipe_with(*words, recipe="liu2019-laptop"):
 def prepare(*words, recipe="liu2019-laptop", init_from=None):
     examples = [Example(line) for line in write_lines(60)]
     settings = recipe_with(*words, recipe=recipe)
-    task = MaskedTask.prepare(settings, examples, device=torch.device("cpu"), init_from=init_from)
+    task = MaskedLmTask.prepare(settings, examples, device=torch.device("cpu"), init_from=init_from)
     return task, examples
 
 
 def test_a_run_is_opened_with_what_it_learned(run, task):
-    assert isinstance(task, MaskedTask)
+    assert isinstance(task, MaskedLmTask)
     examples = [Example(line) for line in write_lines(20, seed=1)]
     found, expected = (one.evaluate(examples).results for one in (task, run.predictor))
     assert {name: r.value for name, r in found.items()} == {
@@ -220,7 +220,7 @@ def test_a_line_without_a_gap_is_its_own_translation(task):
 
 def test_a_score_hides_each_token_in_turn(task):
     (scored,) = task.score([Example("two dogs run")])
-    ids = task.field.read("two dogs run")
+    ids = task.text.read("two dogs run")
     for place, found in enumerate(scored.token_log_probs, start=1):
         values = torch.tensor([ids])
         values[0, place] = task.tokenizer.mask
@@ -253,7 +253,7 @@ def test_attention_of_a_shared_block_has_every_layer_too():
 def test_a_model_without_attention_has_maps_without_layers(task):
     encoder = RnnEncoderConfig(dim=8, embedding_dim=8)
     recipe = replace(task.recipe, model=MaskedModelConfig(encoder=encoder))
-    blind = MaskedTask.fresh(recipe, tokenizer=task.tokenizer, device=torch.device("cpu"))
+    blind = MaskedLmTask.fresh(recipe, task.fields, device=torch.device("cpu"))
     (found,) = blind.attend([Example("two dogs run")])
     assert found.weights.shape[0] == 0
 
@@ -274,7 +274,7 @@ def test_another_run_is_gone_on_with(task):
     begun, _ = prepare("model.boundary=1.0", init_from=task)
     assert begun.tokenizer is task.tokenizer
     assert begun.model.boundary is not None
-    values = torch.tensor([task.field.read("two dogs run")])
+    values = torch.tensor([task.text.read("two dogs run")])
     mask = torch.ones_like(values, dtype=torch.bool)
     assert torch.equal(begun.model(values, mask), task.model(values, mask))
 
@@ -393,10 +393,10 @@ def test_a_single_text_has_no_interval(task):
 
 
 def test_no_other_filling_can_be_looked_at(task):
-    example, written = task.answer("a ___ runs in the sun .")
+    example, written = task.example_to_show("a ___ runs in the sun .")
     assert example.source == "a ___ runs in the sun ."
     assert written == task.translate([example.source])[0]
     with pytest.raises(
         ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
     ):
-        task.answer("a ___ runs .", "cat")
+        task.example_to_show("a ___ runs .", "cat")

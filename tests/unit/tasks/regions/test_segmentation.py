@@ -139,7 +139,7 @@ def test_empty_line_has_the_empty_answer(task):
 
 
 def test_what_is_said_beside_a_picture_counts_the_cells(task):
-    example, written = task.answer("scenes/0/3")
+    example, written = task.example_to_show("scenes/0/3")
     counts = Counter("".join(example.target.split()))
     assert written == f"{', '.join(f'{k} {counts[k]}' for k in sorted(counts))} of 256 cells"
 

@@ -12,8 +12,8 @@ from regard.models.decoders import TransformerDecoderConfig
 from regard.models.encoders import TransformerEncoderConfig
 from regard.models.ensemble import Ensemble
 from regard.models.heads.copying import PointerConfig
+from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import DataConfig, Recipe
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 5}
 EXAMPLES = [Example("a b b a", "b a a"), Example("c a b", "c")]
@@ -29,7 +29,7 @@ def predictor():
         copying=PointerConfig(dim=4, coverage=1.0),
     )
     recipe = Recipe(model=model, data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
+    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def open_gate(predictor, value):

@@ -9,8 +9,8 @@ from regard.models.build import ModelConfig
 from regard.models.decoders import HardXuDecoderConfig, SoftXuDecoderConfig
 from regard.models.encoders import RnnEncoderConfig
 from regard.runs.train import train
+from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.recipe import Recipe
 from regard.training.checkpoint import read_weights
 
 SIZES = {"embedding_dim": 6, "dim": 8, "attention_dim": 4}
@@ -21,7 +21,7 @@ def build(decoder):
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     encoder = RnnEncoderConfig(embedding_dim=6, dim=8)
     recipe = Recipe(model=ModelConfig(encoder=encoder, decoder=decoder))
-    return Predictor.fresh(recipe, **both_sides(tokenizer), device=torch.device("cpu"))
+    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def cost(predictor):

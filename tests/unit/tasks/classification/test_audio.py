@@ -5,8 +5,8 @@ from regard.data.audio.field import AudioConfig
 from regard.data.datasets.catalog import find_data
 from regard.models.classifier import ClassifierConfig
 from regard.models.encoders import PyramidalLstmEncoderConfig
+from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.recipe import ClassificationDataConfig, ClassificationRecipe
 
 EXAMPLES = find_data("tones:single,20").train
 

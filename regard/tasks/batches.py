@@ -1,0 +1,40 @@
+"""Results of batches, in the order of the examples."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from regard.tasks.prediction import Prediction
+
+Result = TypeVar("Result")
+
+
+def map_batches(compute: Callable[[Any], Iterable[Result]], batches: Iterable[Any]) -> list[Result]:
+    """Compute results batch by batch and return them in the order of the examples.
+
+    Args:
+        compute: Returns one result per example of a batch.
+        batches: Batches that together hold each example once; `rows` are their numbers.
+    """
+    found: dict[int, Result] = {}
+    for batch in batches:
+        found.update(zip(batch.rows, compute(batch), strict=True))
+    return [found[row] for row in sorted(found)]
+
+
+def predict_filled(
+    predict: Callable[[list[Any]], Sequence[list[Prediction]]],
+    sources: Sequence[Any],
+    *,
+    is_filled: Callable[[Any], object] = str.strip,
+) -> list[list[Prediction]]:
+    """Predict for the sources that are not empty; an empty source has one empty prediction.
+
+    Args:
+        predict: Returns the predictions of sources, in the order given.
+        sources: The raw sources.
+        is_filled: Whether a source is not empty.
+    """
+    has_content = [bool(is_filled(source)) for source in sources]
+    filled = [source for source, is_kept in zip(sources, has_content, strict=True) if is_kept]
+    found = iter(predict(filled) if filled else ())
+    return [next(found) if is_kept else [Prediction.empty()] for is_kept in has_content]

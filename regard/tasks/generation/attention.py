@@ -1,0 +1,214 @@
+"""Attention weights of an encoder–decoder under forced decoding, with CTC alignment for audio."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.recording import record
+from regard.data.audio.field import AudioField
+from regard.data.batch import Batch
+from regard.data.example import Example
+from regard.data.modality import JoinedField
+from regard.data.text.field import TextField
+from regard.models.heads import ctc
+from regard.models.heads.copying import CopyAttention
+from regard.models.interfaces import Memory
+from regard.plots.spectrogram import Hearing
+from regard.tasks.batches import map_batches
+from regard.tasks.prediction import (
+    COPYING,
+    AttentionMap,
+    Recording,
+    as_picture,
+    cell_names,
+)
+
+if TYPE_CHECKING:
+    from regard.tasks.generation.task import Predictor
+
+CTC = "CTC alignment"
+"""The kind of a map whose weights are CTC's, because the decoder is not trained."""
+
+
+def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]:
+    """Return the attention weights of each example's target over its source.
+
+    A model without attention gives maps without layers. The map of a model that copies holds the
+    copying probabilities alone. A source may be a line, as for `predict`.
+    """
+    pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
+    recorded_part: nn.Module = nn.ModuleList(pointers) if pointers else task.model
+    kind = COPYING if pointers else "attention"
+
+    def attend_batch(batch: Batch) -> list[AttentionMap]:
+        on_device = batch.to(task.device)
+        with torch.inference_mode(), record(recorded_part) as recorded:
+            task.model(task.inputs(batch), batch.source_mask, on_device.target[:, :-1])
+        stacked = recorded.stack() if recorded.num_layers else None
+        return [
+            _map(task, batch, position, source=source, weights=stacked, kind=kind)
+            for position, source in enumerate(describe_sources(task, batch))
+        ]
+
+    parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
+    return map_batches(attend_batch, task.batches(parsed))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What the memory positions of one source stand for."""
+
+    labels: tuple[str, ...]
+    columns: slice | Tensor
+    """The memory position of each label."""
+    grid: tuple[int, ...] | None = None
+    image: Any = None
+    recording: Recording | None = None
+
+
+def _map(
+    task: "Predictor",
+    batch: Batch,
+    row: int,
+    *,
+    source: _Source,
+    weights: Tensor | None,
+    kind: str,
+) -> AttentionMap:
+    """Return the map of one row of a batch; `weights` (B, N, H, T, S) are those of the batch."""
+    num_target = int(batch.target_mask[row].sum()) - 1
+    own = torch.zeros(0, 1, num_target, len(source.labels))
+    if weights is not None:
+        own = weights[row, :, :, :num_target].cpu().float()[..., source.columns]
+    recording = source.recording
+    if recording and recording.aligned is not None and task.recipe.model.ctc_weight == 1:
+        # The decoder is not trained, so its weights mean nothing.
+        own, kind = recording.aligned[None, None], CTC
+    return AttentionMap(
+        source=source.labels,
+        target=task.target.tokenizer.tokens(batch.target[row, 1 : num_target + 1].tolist()),
+        weights=own,
+        kind=kind,
+        grid=source.grid,
+        image=source.image,
+        recording=recording,
+    )
+
+
+def describe_sources(task: "Predictor", batch: Batch) -> list[_Source]:
+    """Return what the memory positions of each source of a batch stand for."""
+    describe: Callable[..., list[_Source]] = _BY_MODALITY.get(
+        task.source.modality, _describe_images
+    )
+    return describe(task, task.source, batch)
+
+
+def _describe_texts(task: "Predictor", field: TextField, batch: Batch) -> list[_Source]:
+    """Return the tokens of texts, or the texts that the encoder made one position each of."""
+    tokenizer = field.tokenizer
+    sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
+    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    if groups is None:
+        labels = [tokenizer.tokens(ids.tolist()) for ids in sources]
+    else:
+        labels = [
+            tuple(
+                tokenizer.decode(ids[own[: len(ids)] == number].tolist())
+                for number in range(int(own[: len(ids)].max()) + 1)
+            )
+            for ids, own in zip(sources, groups, strict=True)
+        ]
+    return [_Source(found, slice(len(found))) for found in labels]
+
+
+def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> list[_Source]:
+    """Return the times of memory positions, the frames, and the CTC alignment of the targets."""
+    memory = _encode(task, batch)
+    hop = field.config.hop_ms / 1000
+    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    num_joined = 1 if groups is None else int((groups[0] == 0).sum())
+    found = []
+    for row, aligned in enumerate(align_ctc(task, batch, memory)):
+        frames = batch.source[row][batch.source_mask[row]].cpu().numpy()
+        num_positions = int(memory.mask[row].sum())
+        times = tuple(f"{number * num_joined * hop:.2f} s" for number in range(num_positions))
+        recording = Recording(frames, hop, num_joined, aligned)
+        found.append(_Source(times, slice(num_positions), recording=recording))
+    return found
+
+
+def _describe_images(task: "Predictor", field: Any, batch: Batch) -> list[_Source]:
+    """Return the cells of images or videos; before them, the tokens of a text beside an image."""
+    memory = _encode(task, batch)
+    assert memory.layout is not None
+    cells = cell_names(memory.layout)
+    found = []
+    for row in range(len(batch.rows)):
+        pieces: tuple[str, ...] = ()
+        images = batch.source
+        if isinstance(field, JoinedField):
+            ids, images = batch.source
+            real = ids[row][batch.source_mask[row]].tolist()
+            pieces = field.text.tokenizer.tokens(real)
+        # In the memory, cells come before tokens; in the map, after them.
+        columns = memory.mask[row].cpu().nonzero()[:, 0].roll(-len(cells))
+        found.append(_Source((*pieces, *cells), columns, memory.layout, as_picture(images[row])))
+    return found
+
+
+_BY_MODALITY: dict[str, Callable[..., list[_Source]]] = {
+    "text": _describe_texts,
+    "audio": _describe_recordings,
+}
+"""How memory positions are described, by the modality of the source; others as images."""
+
+
+def _encode(task: "Predictor", batch: Batch) -> Memory:
+    with torch.inference_mode():
+        return task.encode_batch(batch)
+
+
+def align_ctc(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | None]:
+    """Return the CTC alignment of each target, (T, S), without the end token; None without CTC."""
+    if task.model.ctc is None:
+        return [None] * len(batch.rows)
+    with torch.inference_mode():
+        emissions = task.model.ctc(memory)
+    found: list[Tensor | None] = []
+    for row in range(len(batch.rows)):
+        num_target = int(batch.target_mask[row].sum()) - 1
+        labels = batch.target[row, 1:num_target].tolist()
+        log_probs = emissions.log_probs[row, : int(emissions.lengths[row])]
+        weights = torch.zeros(num_target, len(log_probs))
+        # A target that is too long for its recording has no alignment.
+        is_possible = ctc.num_needed(labels) <= len(log_probs)
+        for position, number in enumerate(ctc.align(log_probs, labels) if is_possible else []):
+            if number >= 0:
+                weights[number, position] = 1.0
+        found.append(weights)
+    return found
+
+
+def spectrogram_of(found: AttentionMap) -> Hearing | None:
+    """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
+
+    The end token is left out, as it has no time. A label is the only row of its map and stays.
+    """
+    recording = found.recording
+    if recording is None:
+        return None
+    words, _ = found.labels
+    num = max(1, len(words) - 1)
+    weights = {found.kind: found.mean()} if found.weights.shape[0] else {}
+    if recording.aligned is not None:
+        weights[CTC] = recording.aligned
+    return Hearing(
+        frames=recording.frames,
+        seconds=len(recording.frames) * recording.hop,
+        words=tuple(words[:num]),
+        roads={name: own[:num].numpy() for name, own in weights.items()},
+        step=recording.num_joined * recording.hop,
+    )

@@ -1,0 +1,70 @@
+"""Forced decoding: log-probabilities and predicted tokens of given targets."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from regard.data.batch import Batch
+from regard.data.example import Example
+from regard.search.forced import force, walk_along
+from regard.tasks.batches import map_batches
+from regard.tasks.generation.ctc import build_scorer
+from regard.tasks.prediction import Prediction
+
+if TYPE_CHECKING:
+    from regard.tasks.generation.task import Predictor
+
+
+def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
+    """Return the log-probability of each example's target, as a prediction of it.
+
+    It is CTC's if the decoder is not trained.
+    """
+
+    def score_batch(batch: Batch) -> list[Prediction]:
+        target = batch.target.to(task.device)
+        with torch.inference_mode():
+            if task.recipe.model.ctc_weight == 1:
+                roles, memory = task.target.tokenizer, task.encode_batch(batch)
+                scorer = build_scorer(task.model, memory, roles, weight=1.0)
+                log_probs = walk_along(scorer, target).cpu()
+            else:
+                inputs = task.inputs(batch)
+                log_probs = force(task.model, inputs, batch.source_mask, targets=target).cpu()
+        scored = []
+        for position, row in enumerate(batch.rows):
+            length = int(batch.target_mask[position].sum()) - 1
+            tokens = task.target.tokenizer.tokens(batch.target[position, 1 : length + 1].tolist())
+            own = log_probs[position, :length].tolist()
+            scored.append(Prediction.of_tokens(examples[row].target, tokens, own))
+        return scored
+
+    return map_batches(score_batch, task.batches(examples))
+
+
+def correct_words(task: "Predictor", examples: Sequence[Example]) -> list[tuple[bool, ...]]:
+    """Return for each word of each example's target whether the model predicts it.
+
+    A word is predicted if each of its tokens is the most probable one after the true tokens
+    before it. A word that the vocabulary does not hold is never predicted.
+    """
+    roles = task.target.tokenizer
+
+    def check_batch(batch: Batch) -> list[tuple[bool, ...]]:
+        target = batch.target.to(task.device)
+        labels = target[:, 1:]  # (B, T - 1)
+        with torch.inference_mode():
+            output = task.model(task.inputs(batch), batch.source_mask, target[:, :-1])
+        hits = (output.logits.argmax(-1) == labels) & (labels != roles.unk)
+        found = []
+        for row, own in zip(batch.rows, hits.tolist(), strict=True):
+            words = roles.word_index(examples[row].target)
+            right = [True] * (max(words, default=-1) + 1)
+            # The end token and padding belong to no word.
+            for word, is_hit in zip(words, own, strict=False):
+                right[word] &= is_hit
+            found.append(tuple(right))
+        return found
+
+    return map_batches(check_batch, task.batches(examples))

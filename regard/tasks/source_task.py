@@ -1,0 +1,87 @@
+"""Base classes of tasks that read sources with one field and, most of them, one encoder."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from regard.core.logging import logger
+from regard.data.batch import Values, change_values
+from regard.data.labels import LabelledBatches
+from regard.data.modality import SourceField
+from regard.models.encoders import max_tokens
+from regard.models.interfaces import Encoder
+from regard.tasks.base import AnyRecipe, EncoderBatch, Task
+
+
+class SourceTask(Task[AnyRecipe]):
+    """A task that reads sources with one field."""
+
+    source: SourceField
+
+    @property
+    def source_field(self) -> SourceField:
+        """The field of the sources."""
+        return self.source
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether sources are texts alone."""
+        return self.source_field.modality == "text"
+
+    def parse_source(self, source: Any) -> Any:
+        """Return a source as its field reads it: a line of several columns becomes a tuple."""
+        return source
+
+    def read_sources(self, sources: Sequence[Any]) -> list[Any]:
+        """Return sources as items of their field."""
+        return self.source_field.read_all([self.parse_source(source) for source in sources])
+
+    def inputs(self, batch: Any) -> Values:
+        """Return the model inputs of a batch, on the model's device."""
+        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
+        return self.source_field.finish(values, is_training=self.model.training)
+
+
+class EncoderTask(SourceTask[AnyRecipe]):
+    """A task whose model has one encoder; it offers what `Embeds` names."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of the model."""
+        return cast(Encoder, self.model.encoder)
+
+    @property
+    def max_source_length(self) -> int:
+        """Number of tokens that the encoder has positions for; 0 = no limit."""
+        return max_tokens(cast(Any, self.recipe).model.encoder)
+
+    def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
+        """Return sources as items of the source field, truncated to the encoder's limit."""
+        items, most = self.read_sources(sources), self.max_source_length
+        num_long = sum(len(item) > most for item in items) if most else 0
+        if not num_long:
+            return items
+        logger.warning(
+            "shortened %s of %s texts to %d tokens, for which the encoder has learned positions",
+            f"{num_long:,}",
+            f"{len(items):,}",
+            most,
+        )
+        return [self.shorten_item(item, most) for item in items]
+
+    def shorten_item(self, item: Any, most: int) -> Any:
+        """Truncate an item to `most` positions."""
+        return self.source_field.shorten(item, most)
+
+    def encoder_batches(self, sources: Sequence[Any]) -> Iterator[EncoderBatch]:
+        """Yield sources as inputs of the encoder, in batches of similar length."""
+        if not sources:
+            return
+        batches = LabelledBatches(
+            self.encoder_items(sources),
+            [0] * len(sources),
+            self.recipe.data.batch,
+            field=self.source_field,
+            is_shuffled=False,
+        )
+        for batch in batches.epoch(0):
+            yield EncoderBatch(self.inputs(batch), batch.source_mask, batch.rows)
