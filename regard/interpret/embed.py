@@ -48,11 +48,7 @@ def as_embedder(task: Task[Any]) -> Embeds:
 
 
 def embed(
-    task: Task[Any],
-    sources: Sequence[Any],
-    *,
-    layer: int | None = None,
-    pooling: str | None = None,
+    task: Task[Any], sources: Sequence[Any], *, layer: int | None = None, pooling: str | None = None
 ) -> Vectors:
     """Return one vector a source, in the order given.
 

@@ -27,6 +27,10 @@ LABEL_WORDS = 3
 """What is said of images or recordings in so few words, and of two of them alike, is a label."""
 
 
+FEW_STEPS = {"train.max_epochs": 0, "train.max_steps": 2_000, "train.validate_every": 200}
+"""How long a model is trained on small data."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """A recipe, the settings that the data changes in it, and why."""
@@ -70,12 +74,7 @@ def choose(
     judge = metric or pieces.metrics[0]
     reasons.append(f"judged by {judge} ({'less' if judge in ERROR_RATES else 'more'} is better)")
     if len(examples) < SMALL_DATA:
-        settings |= {
-            "data.batch.max_sentences": 32,
-            "train.max_epochs": 0,
-            "train.max_steps": 2_000,
-            "train.validate_every": 200,
-        }
+        settings |= {"data.batch.max_sentences": 32, **FEW_STEPS}
         reasons.append(f"2,000 steps of 32 pairs (only {len(examples):,} pairs)")
     return Choice(recipe, settings, tuple(reasons))
 
@@ -128,20 +127,11 @@ def _num_labels(examples: Sequence[Example]) -> int:
 
 
 def _with_steps(
-    examples: Sequence[Example],
-    recipe: str,
-    settings: dict[str, Any],
-    *,
-    is_large: bool,
-    what: str,
+    examples: Sequence[Example], recipe: str, settings: dict[str, Any], *, is_large: bool, what: str
 ) -> Choice:
     reasons = ["there is a GPU" if is_large else "there is no GPU", what]
     if len(examples) < SMALL_DATA:
-        settings = settings | {
-            "train.max_epochs": 0,
-            "train.max_steps": 2_000,
-            "train.validate_every": 200,
-        }
+        settings = settings | FEW_STEPS
         reasons.append(f"2,000 steps (only {len(examples):,} examples)")
     return Choice(recipe, settings, tuple(reasons))
 

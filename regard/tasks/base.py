@@ -316,6 +316,10 @@ class Embeds(Protocol):
 class Autoencodes(Protocol):
     """A task that encodes sources as latent vectors and decodes latent vectors."""
 
+    @property
+    def latent_dim(self) -> int:
+        """Number of values of a latent vector."""
+
     def encode(self, sources: Sequence[Any]) -> Tensor:
         """Return the latents of sources, (B, D), float32, on the host."""
 

@@ -1,7 +1,6 @@
 """Denoising: an encoder–decoder generates the spans that were taken out of a text."""
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,7 +23,7 @@ from regard.metrics.result import Result
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Task, WarmStart
-from regard.tasks.evaluation import Evaluation, check_texts
+from regard.tasks.evaluation import Evaluation, check_texts, evaluate_tokens
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 from regard.tasks.masked_lm.gaps import (
@@ -154,34 +153,23 @@ class DenoisingTask(Predictor):
         The measures are over all tokens and have no interval.
         """
         check_texts(examples)
-        started = time.perf_counter()
-        right = nll = count = 0.0
-        samples: list[tuple[str, str, str]] = []
-        for batch in self.held_out_batches(examples):
-            log_probs, predicted = self._force(batch)
-            labels, mask = batch.target[:, 1:], batch.target_mask[:, 1:]
-            right += float(((predicted == labels) & mask).sum())
-            nll -= float(log_probs.where(mask, 0.0).double().sum())
-            count += float(mask.sum())
-            samples += self._write_texts(batch, predicted)
-        sources, outputs, references = map(list, zip(*samples, strict=True))
-        return Evaluation(
-            results=self._measure(right, nll, count),
-            sources=sources,
-            outputs=outputs,
-            references=references,
-            num_tokens=int(count),
-            seconds=time.perf_counter() - started,
+        return evaluate_tokens(
+            (self._predict_spans(batch) for batch in self.held_out_batches(examples)),
+            self._measure,
         )
 
-    def _force(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Return the log-probability of each true token and the predicted one, (B, T - 1)."""
+    def _predict_spans(self, batch: Batch) -> tuple[Tensor, Iterator[tuple[str, str, str]]]:
+        """Return for each text its right tokens, loss and number of tokens, and the texts."""
         on_device = batch.to(self.device)
         with torch.inference_mode():
             output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
         log_probs = output.logits.log_softmax(-1)
-        true = log_probs.gather(2, on_device.target[:, 1:, None])[..., 0]
-        return true.cpu(), log_probs.argmax(-1).cpu()
+        predicted = log_probs.argmax(-1).cpu()
+        labels, mask = batch.target[:, 1:], batch.target_mask[:, 1:]
+        losses = -log_probs.gather(2, on_device.target[:, 1:, None])[..., 0].cpu()
+        columns = [(predicted == labels) & mask, losses.where(mask, 0.0), mask]
+        sums = torch.stack([column.double().sum(1) for column in columns], 1)  # (B, 3)
+        return sums, self._write_texts(batch, predicted)
 
     def _write_texts(self, batch: Batch, predicted: Tensor) -> Iterator[tuple[str, str, str]]:
         """Yield each text with its gaps, the predicted spans and the true spans."""
@@ -189,7 +177,8 @@ class DenoisingTask(Predictor):
         for source, own, target in zip(*(text.tolist() for text in texts), strict=True):
             yield self.source.write(source), self.target.write(own), self.target.write(target)
 
-    def _measure(self, right: float, nll: float, count: float) -> dict[str, Result]:
+    def _measure(self, sums: Tensor) -> dict[str, Result]:
+        right, nll, count = sums.sum(0).tolist()
         config = self.recipe.data
         how = (
             f"taken out:{config.corruption.share:g},spans of {config.corruption.mean_length:g}|"

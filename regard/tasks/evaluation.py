@@ -1,8 +1,12 @@
 """`Evaluation`: the results of a task on a test set."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from regard.core.errors import DataError
 from regard.data.example import Example
@@ -54,6 +58,35 @@ class Evaluation:
             "seconds": round(self.seconds, 3),
             "tokens_per_second": round(self.num_tokens / self.seconds, 1) if self.seconds else 0.0,
         }
+
+
+def evaluate_tokens(
+    found: Iterable[tuple[Tensor, Iterable[tuple[str, str, str]]]],
+    measure: Callable[[Tensor], dict[str, Result]],
+) -> Evaluation:
+    """Measure the predicted tokens of texts.
+
+    Args:
+        found: For each batch the sums of each text, (B, C): right tokens, loss, number of tokens
+            and others; and each text as given, with the predicted tokens, and with the true ones.
+        measure: Computes the results from the sums of all texts, (B, C), in double precision.
+    """
+    started = time.perf_counter()
+    parts: list[Tensor] = []
+    samples: list[tuple[str, str, str]] = []
+    for sums, texts in found:
+        parts.append(sums)
+        samples += texts
+    whole = torch.cat(parts).double()
+    sources, outputs, references = map(list, zip(*samples, strict=True))
+    return Evaluation(
+        results=measure(whole),
+        sources=sources,
+        outputs=outputs,
+        references=references,
+        num_tokens=int(whole[:, 2].sum()),
+        seconds=time.perf_counter() - started,
+    )
 
 
 def check_examples(examples: Sequence[Example]) -> None:

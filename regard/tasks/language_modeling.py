@@ -29,7 +29,6 @@ from regard.models.language_model import (
     next_log_probs,
 )
 from regard.search.forced import describe_context, score_text
-from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import LanguageScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
@@ -296,15 +295,13 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
                 prefixes=prompts,
                 numbers=numbers,
             )
-        return [[self._prediction(hypothesis) for hypothesis in best] for best in found]
-
-    def _prediction(self, hypothesis: Hypothesis) -> Prediction:
-        return Prediction(
-            text=self.text.write(hypothesis.tokens).removesuffix("\n"),
-            log_prob=hypothesis.log_prob,
-            tokens=self.text.tokenizer.tokens(hypothesis.tokens),
-            token_log_probs=hypothesis.step_log_probs,
-        )
+        return [
+            [
+                Prediction.of_hypothesis(self.text.write(one.tokens).removesuffix("\n"), one, roles)
+                for one in best
+            ]
+            for best in found
+        ]
 
     def _stream(self, examples: Sequence[Example]) -> Tensor:
         ids = self.text.stream([example.source for example in examples])

@@ -1,6 +1,6 @@
 """Latent vectors of autoencoders: sample them, interpolate them, and measure their use."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -8,10 +8,10 @@ from torch import Tensor
 
 from regard.core.config import within
 from regard.core.errors import ConfigError, DataError
+from regard.data.example import Example
 from regard.metrics.bootstrap import ratio
 from regard.metrics.result import Result
-from regard.models.bottlenecks import VariationalBottleneck
-from regard.models.encoders.bottleneck import BottleneckEncoder
+from regard.models.bottlenecks import VariationalBottleneck, divergence_from_prior, draw_code
 from regard.tasks.base import Autoencodes
 from regard.tasks.batches import map_batches
 
@@ -31,27 +31,52 @@ def num_active(means: Tensor) -> int:
     return int((means.var(0, correction=0) > ACTIVE).sum())
 
 
+def find_variational(task: Any) -> VariationalBottleneck | None:
+    """Return the bottleneck of a variational autoencoder; None for any other model."""
+    bottleneck = getattr(task.model.encoder, "bottleneck", None)
+    return bottleneck if isinstance(bottleneck, VariationalBottleneck) else None
+
+
 def measure_bound(
-    compute: Callable[[Any], Iterable[tuple[Tensor, Tensor, Tensor]]],
-    batches: Iterable[Any],
+    task: Any,
+    examples: Sequence[Example],
     *,
+    split: Callable[[Any], tuple[Tensor, Callable[[Tensor], Tensor]]],
     how: str,
-    seed: int,
     per: dict[str, float],
     num_bootstrap: int,
 ) -> dict[str, Result]:
     """Measure the evidence lower bound, its divergence, and the number of active units.
 
+    The reconstruction is that of one sample per source, always the same one. The bound is that of
+    the model itself: neither weight nor free bits change it. Without a variational bottleneck,
+    there is none.
+
     Args:
-        compute: Returns for each source of a batch its log-probability given one sample of its
-            posterior, the divergence of the posterior from the prior, and the posterior's mean.
-        batches: Batches of all sources.
+        task: The autoencoder.
+        examples: The test set.
+        split: Returns the states of a batch before the bottleneck, and a function that computes
+            the log-probability (B,) of its targets from latents of the form of these states.
         how: What was measured, for the signature.
-        seed: Of the samples.
         per: Numbers by which the bound is also divided, by the names of the quotients.
         num_bootstrap: Bootstrap samples of the confidence intervals; 0 = no intervals.
     """
-    found = map_batches(compute, batches)
+    bottleneck, seed = find_variational(task), task.recipe.data.seed
+    if bottleneck is None:
+        return {}
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(len(examples), task.latent_dim, generator=generator)  # (B, D)
+
+    @torch.inference_mode()
+    def measure(batch: Any) -> Iterable[tuple[Tensor, Tensor, Tensor]]:
+        states, compute_log_probs = split(batch)
+        mean, log_variance = bottleneck.posterior(states)
+        own = noise[list(batch.rows)].view(mean.shape)
+        log_probs = compute_log_probs(draw_code(mean, log_variance, own))
+        divergence = divergence_from_prior(mean, log_variance).flatten(1).sum(1).cpu()
+        return zip(log_probs, divergence, mean.flatten(1).cpu(), strict=True)
+
+    found = map_batches(measure, task.batches(examples))
     log_probs, divergence, means = map(torch.stack, zip(*found, strict=True))
     bound, ones = log_probs - divergence, [1.0] * len(log_probs)
     quotients = {name: float(bound.sum()) / number for name, number in per.items()}
@@ -69,9 +94,7 @@ def measure_bound(
             "KL", divergence.tolist(), ones, signature=how, num_bootstrap=num_bootstrap, scale=1
         ),
         "active_units": Result(
-            "active units",
-            num_active(means),
-            f"variance of means>{ACTIVE:g}|of:{means.shape[1]}",
+            "active units", num_active(means), f"variance of means>{ACTIVE:g}|of:{means.shape[1]}"
         ),
     }
 
@@ -104,19 +127,14 @@ def sample_latents(task: Any, num: int, *, seed: int = 0) -> Tensor:
     check_autoencoder(task)
     within("num", num, low=1, high=MOST_LATENTS)
     within("seed", seed, low=0, high=2**63 - 1)
-    encoder = task.model.encoder
-    if not isinstance(encoder, BottleneckEncoder) or not isinstance(
-        encoder.bottleneck, VariationalBottleneck
-    ):
+    if find_variational(task) is None:
         raise ConfigError(
             "Codes can be drawn only where training made them follow a known distribution, but "
             "this run has no variational code. Train one with `model.encoder.bottleneck.kind` "
             f"'variational', {EXAMPLES}."
         )
-    # The latents of an image may have several cells.
-    width = getattr(task.model, "num_cells", 1) * encoder.memory_dim
     generator = torch.Generator().manual_seed(seed)
-    return torch.stack([torch.randn(width, generator=generator) for _ in range(num)])  # (B, D)
+    return torch.stack([torch.randn(task.latent_dim, generator=generator) for _ in range(num)])
 
 
 def interpolate(first: Tensor, last: Tensor, num: int) -> Tensor:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.attention.recording import Maps
+from regard.data.text.tokenizers import Tokenizer
+from regard.search.hypothesis import Hypothesis
 
 COPYING = "copying"
 """What a map's weights are where tokens are copied: a row sums to the chance that its own is."""
@@ -43,6 +45,11 @@ class Prediction:
     ) -> "Prediction":
         """Return a prediction whose log-probability is the sum of its tokens' ones."""
         return cls(text, sum(log_probs, 0.0), tuple(tokens), tuple(log_probs))
+
+    @classmethod
+    def of_hypothesis(cls, text: str, found: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
+        """Return what a search found as a prediction."""
+        return cls(text, found.log_prob, tokenizer.tokens(found.tokens), found.step_log_probs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the image."""

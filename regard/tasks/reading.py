@@ -13,14 +13,17 @@ from regard.data.modality import MODALITIES, Modality, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
+Paths: TypeAlias = tuple[str, ...]
+"""A data set's name, a file, or two line-aligned files."""
+
 SideReader: TypeAlias = Callable[..., list[Example]]
 """Reads `(paths, side, *, config)`, as `read_side` does."""
 
 
 def read_pairs(
-    data: tuple[str, ...],
-    valid: tuple[str, ...],
-    test: tuple[str, ...],
+    data: Paths,
+    valid: Paths,
+    test: Paths,
     *,
     config: BaseDataConfig,
     read: Reader | None = None,
@@ -65,7 +68,7 @@ def read_pairs(
 
 
 def read_side(
-    paths: tuple[str, ...], side: str, *, config: BaseDataConfig, read: Reader | None = None
+    paths: Paths, side: str, *, config: BaseDataConfig, read: Reader | None = None
 ) -> list[Example]:
     """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
@@ -126,13 +129,7 @@ def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list
     return list(read_inputs(data, recipe))
 
 
-def read_texts(
-    data: tuple[str, ...],
-    valid: tuple[str, ...],
-    test: tuple[str, ...],
-    *,
-    config: BaseDataConfig,
-) -> Splits:
+def read_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
     """Read texts, line by line; what is not given is split off the end of the training text.
 
     Args:
@@ -152,7 +149,7 @@ def read_texts(
     return Splits(found.train, valid_side or found.valid, test_side or found.test, found.note)
 
 
-def read_text_side(paths: tuple[str, ...], side: str, *, config: BaseDataConfig) -> list[Example]:
+def read_text_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
     """Read a text file whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
         return []
@@ -163,7 +160,7 @@ def read_text_side(paths: tuple[str, ...], side: str, *, config: BaseDataConfig)
     return found
 
 
-def _find_text(paths: tuple[str, ...], what: str, *, seed: int) -> Splits | list[Example]:
+def _find_text(paths: Paths, what: str, *, seed: int) -> Splits | list[Example]:
     if len(paths) > 1:
         raise ConfigError(
             f"A text must be one file, but `{what}` has {len(paths)}: {', '.join(paths)}."
@@ -178,11 +175,7 @@ def _find_text(paths: tuple[str, ...], what: str, *, seed: int) -> Splits | list
 
 
 def read_labelled_texts(
-    data: tuple[str, ...],
-    valid: tuple[str, ...],
-    test: tuple[str, ...],
-    *,
-    config: BaseDataConfig,
+    data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
 ) -> Splits:
     """Read texts, pairs of texts or images with their labels, otherwise as `read_pairs`."""
     splits = read_pairs(data, valid, test, config=config, read=find_modality(config).read_labelled)
@@ -197,8 +190,6 @@ def read_labelled_texts(
     return splits
 
 
-def read_labelled_side(
-    paths: tuple[str, ...], side: str, *, config: BaseDataConfig
-) -> list[Example]:
+def read_labelled_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
     """Read one side of labelled data, otherwise as `read_side`."""
     return read_side(paths, side, config=config, read=find_modality(config).read_labelled)

@@ -47,9 +47,7 @@ def show(
 
 
 @app.command("get")
-def get(
-    name: Annotated[str, typer.Argument(help="A data set's name, such as multi30k.")],
-) -> None:
+def get(name: Annotated[str, typer.Argument(help="A data set's name, such as multi30k.")]) -> None:
     """Fetch a data set, if need be, and say what is in it."""
     from regard.core.errors import DataError
     from regard.data.datasets.catalog import find_data

@@ -5,11 +5,7 @@ from regard.cli.output import print_json_line
 
 
 def score(
-    run: Run,
-    data: Data,
-    data2: SecondData = None,
-    as_json: Json = False,
-    device: Device = "auto",
+    run: Run, data: Data, data2: SecondData = None, as_json: Json = False, device: Device = "auto"
 ) -> None:
     """Print the log-probability of each pair's target, one line a pair, order kept."""
     from regard.runs.evaluate import score_data

@@ -15,10 +15,11 @@ from regard.data.text.field import Text, TextField, both_sides
 from regard.data.text.noise import WordNoise
 from regard.data.text.tokenizers import with_mask
 from regard.data.text.vocabulary import train_tokenizer
-from regard.models.bottlenecks import VariationalBottleneck
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
+from regard.metrics.text.bleu import bleu
 from regard.models.encoders.bottleneck import BottleneckEncoder, remember
 from regard.search.settings import SearchConfig
-from regard.tasks.autoencoding.evaluation import measure_bound, measure_restoring, measure_tokens
 from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
 from regard.tasks.base import Fields, Task, WarmStart
@@ -26,9 +27,10 @@ from regard.tasks.batches import map_batches
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.lengths import limit_targets
 from regard.tasks.generation.task import Predictor
-from regard.tasks.latents import check_latents
+from regard.tasks.latents import check_latents, measure_bound
 from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
+from regard.training.losses import log_probs_of
 
 CHUNK = 64
 """Latents that are decoded at once."""
@@ -53,6 +55,11 @@ class AutoencodingTask(Predictor):
         encoder = self.model.encoder
         assert isinstance(encoder, BottleneckEncoder)
         return encoder
+
+    @property
+    def latent_dim(self) -> int:
+        """Number of values of a latent vector."""
+        return self.bottleneck_encoder.memory_dim
 
     @classmethod
     def fit_fields(cls, recipe: Any, examples: Sequence[Example]) -> Fields:
@@ -131,18 +138,82 @@ class AutoencodingTask(Predictor):
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Reconstruct test texts from their latents, and measure texts and latents."""
         found = super().evaluate(examples, num_bootstrap=num_bootstrap)
-        results, more = dict(found.results), {"num_bootstrap": num_bootstrap}
-        results["token_accuracy"] = measure_tokens(self, examples, **more)
-        if isinstance(self.bottleneck_encoder.bottleneck, VariationalBottleneck):
-            results |= measure_bound(self, examples, **more)
+        results = dict(found.results)
+        results["token_accuracy"] = self._measure_tokens(examples, num_bootstrap=num_bootstrap)
+        num_tokens = sum(len(ids) - 1 for ids in self.target.read_all([e.target for e in examples]))
+        bound = measure_bound(
+            self,
+            examples,
+            split=self._split_at_bottleneck,
+            how=f"nats a text|texts:{len(examples)}|vocab:{self.target.tokenizer.vocab_size}",
+            per={"per_token": num_tokens},
+            num_bootstrap=num_bootstrap,
+        )
+        if bound:
+            bound["elbo"].detail["tokens"] = float(num_tokens)
         if self.recipe.data.noise.is_any:
-            results |= measure_restoring(self, examples, **more)
-        return replace(found, results=results)
+            bound |= self._measure_restoring(examples, num_bootstrap=num_bootstrap)
+        return replace(found, results=results | bound)
+
+    def _measure_tokens(self, examples: Sequence[Example], *, num_bootstrap: int) -> Result:
+        """Measure the accuracy of the next token under teacher forcing, end tokens included."""
+
+        @torch.inference_mode()
+        def count(batch: Batch) -> list[tuple[float, int]]:
+            target, mask = batch.target.to(self.device), batch.target_mask[:, 1:]
+            output = self.model.decoder(target[:, :-1], self.encode_batch(batch))
+            hits = (output.logits.argmax(-1) == target[:, 1:]).cpu() & mask
+            return list(zip(hits.sum(1).float().tolist(), mask.sum(1).tolist(), strict=True))
+
+        hits, lengths = zip(*map_batches(count, self.batches(examples)), strict=True)
+        vocab_size = self.target.tokenizer.vocab_size
+        how = f"tokens:{sum(lengths)}|vocab:{vocab_size}|ends:counted|teacher-forced"
+        return ratio("token accuracy", hits, lengths, signature=how, num_bootstrap=num_bootstrap)
+
+    def _split_at_bottleneck(self, batch: Batch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the states before the bottleneck, and a function from latents to log-probs."""
+        target, mask = batch.target.to(self.device), batch.target_mask[:, 1:]
+
+        def compute_log_probs(latents: Tensor) -> Tensor:
+            logits = self.model.decoder(target[:, :-1], remember(latents)).logits
+            return log_probs_of(logits, target[:, 1:]).cpu().where(mask, 0.0).sum(1)
+
+        wide = self.bottleneck_encoder.widen(self.inputs(batch), batch.source_mask)
+        return wide.summary, compute_log_probs
+
+    def _measure_restoring(
+        self, examples: Sequence[Example], *, num_bootstrap: int
+    ) -> dict[str, Result]:
+        """Measure the reconstruction of corrupted texts, always with the same noise."""
+        config = self.search
+
+        @torch.inference_mode()
+        def restore(batch: Batch) -> list[tuple[str, str]]:
+            lengths = self.max_lengths(batch.source_mask, config)
+            found = self.generate(self.encode_batch(batch), config, max_lengths=lengths)
+            return [
+                (self.target.write(best[0].tokens), self.source.write(source))
+                for best, source in zip(found, batch.source.tolist(), strict=True)
+            ]
+
+        texts = zip(*map_batches(restore, self.corrupted_batches(examples)), strict=True)
+        references = [[example.target] for example in examples]
+        noise = self.recipe.data.noise
+        how = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
+        names = {
+            "restored_bleu": "BLEU of texts restored",
+            "spoilt_bleu": "BLEU of the spoilt texts",
+        }
+        results = {}
+        for (key, name), own in zip(names.items(), texts, strict=True):
+            found = bleu(own, references, num_bootstrap=num_bootstrap)
+            results[key] = Result(name, found.value, f"{how}|{found.signature}", found.interval)
+        return results
 
     def encode(self, sources: Sequence[Text]) -> Tensor:
         """Return the latents of texts, (B, D), float32, on the host."""
         if not sources:
-            return torch.zeros(0, self.bottleneck_encoder.memory_dim)
+            return torch.zeros(0, self.latent_dim)
 
         @torch.inference_mode()
         def encode(batch: Batch) -> Tensor:
@@ -157,7 +228,7 @@ class AutoencodingTask(Predictor):
             latents: As `encode` returns them, or any others.
             search: The search settings; those of the recipe if not given.
         """
-        check_latents(latents, self.bottleneck_encoder.memory_dim)
+        check_latents(latents, self.latent_dim)
         texts: list[str] = []
         for part in torch.split(latents, CHUNK) if len(latents) else ():
             found = self.generate(

@@ -1,5 +1,6 @@
-"""Attention of a classifier over texts and recordings, or a saliency if it has none."""
+"""Attention of a classifier over its source, or a saliency if it has none."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -7,29 +8,36 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from regard.attention.attend import Attention
 from regard.attention.recording import record
+from regard.attention.rollout import rollout
 from regard.data.audio.field import AudioField
 from regard.data.example import Example
 from regard.data.labels import LabelledBatch
+from regard.data.modality import SourceField
 from regard.data.text.field import TextField
 from regard.models.classifier import Classifier
+from regard.models.encoders import TextImageEncoder, VideoEncoder, VitEncoder
 from regard.models.heads.pooling import AlignedPooling, FirstPooling
-from regard.models.interfaces import TokenEncoder
+from regard.models.interfaces import Encoder, Memory, TokenEncoder, masked_mean
 from regard.tasks.batches import map_batches
-from regard.tasks.classification.image_attention import attend_images, has_attention, label_gradient
-from regard.tasks.prediction import AttentionMap, Recording
+from regard.tasks.prediction import AttentionMap, Recording, as_picture, cell_names
 
 if TYPE_CHECKING:
     from regard.tasks.classification.task import ClassificationTask
 
 SALIENCY = "gradient x input"
 """The kind of a map without attention: how much each input moves the logit of the label."""
+ROLLOUT = "attention rollout"
+"""The kind of a map of attention weights multiplied through all layers."""
+CAM = "gradient x activation"
+"""The kind of a map without attention: how much each state moves the logit of the label."""
 
 
 def attend(task: "ClassificationTask", examples: Sequence[Example]) -> list[AttentionMap]:
     """Return the weight of each token, cell or frame for the label of each example: one row."""
     attend_batch: Callable[..., list[AttentionMap]] = _BY_MODALITY.get(
-        task.source.modality, attend_images
+        task.source.modality, _attend_images
     )
     batches = task.batches(examples, task.read_targets(examples))
     return map_batches(lambda batch: attend_batch(task, task.source, batch), batches)
@@ -178,6 +186,118 @@ def _frame_saliency(model: Classifier, inputs: Tensor, mask: Tensor, *, labels: 
     # If nothing moves the logit, all frames count alike.
     counts = torch.where(counts.sum(1, keepdim=True) > 0, counts, real.float())
     return counts / counts.sum(1, keepdim=True)
+
+
+def has_attention(module: torch.nn.Module) -> bool:
+    """Return whether a part of a module is attention."""
+    return any(isinstance(part, Attention) for part in module.modules())
+
+
+def label_gradient(logits: Tensor, labels: Tensor, inputs: Tensor) -> Tensor:
+    """Return the gradient of the logits (B, V) of labels (B,) with respect to inputs."""
+    (gradient,) = torch.autograd.grad(logits.gather(1, labels[:, None]).sum(), [inputs])
+    return gradient
+
+
+def _attend_images(
+    task: "ClassificationTask", field: SourceField, batch: LabelledBatch
+) -> list[AttentionMap]:
+    """Return the weight of each cell of an image or video for its label: one row.
+
+    If tokens and cells attend to each other, the tokens have weights, too.
+    """
+    inputs, labels = task.inputs(batch), batch.labels.to(task.device)
+    weights, memory, kind = _weigh_cells(task.model, inputs, batch.source_mask, labels=labels)
+    assert memory.layout is not None
+    num_cells = math.prod(memory.layout)
+    images: Tensor = batch.source if field.text is None else batch.source[1]
+    maps = []
+    for row, own in enumerate(weights.cpu().float()):
+        cells, tokens = own[:num_cells], own[num_cells:]
+        pieces: tuple[str, ...] = ()
+        if field.text is not None:
+            ids = batch.source[0][row][batch.source_mask[row]].tolist()
+            pieces = field.text.tokenizer.tokens(ids)[: len(tokens)]
+        # In a map, tokens come before cells.
+        shares = torch.cat([tokens[: len(pieces)], cells])
+        maps.append(
+            AttentionMap(
+                source=(*pieces, *cell_names(memory.layout)),
+                target=(task.labels.write(int(batch.labels[row])),),
+                weights=shares[None, None, None],
+                kind=kind,
+                grid=memory.layout,
+                image=as_picture(images[row]),
+            )
+        )
+    return maps
+
+
+def _weigh_cells(
+    model: Classifier, inputs: Any, mask: Tensor, *, labels: Tensor
+) -> tuple[Tensor, Memory, str]:
+    """Return weights (B, L) over the cells, then over tokens if these have any.
+
+    They sum to one. Beside them are returned the memory of the cells, and what the weights are.
+    """
+    joint, image_encoder = _joint_blocks(model.encoder), _image_encoder(model.encoder)
+    blocks = image_encoder if joint is None else joint
+    if joint is None and not (isinstance(blocks, VitEncoder) and has_attention(blocks)):
+        return _activation_map(model, inputs, mask, labels=labels)
+    with torch.inference_mode(), record(blocks, is_self=True) as maps:
+        memory = model.encoder(inputs, mask)
+    rolled = rollout(maps.stack_self())  # (B, L, L)
+    if not isinstance(blocks, VitEncoder):
+        return masked_mean(rolled, memory.mask), memory, ROLLOUT
+    rows = rolled[:, :1] if blocks.num_before else rolled
+    weights = rows.mean(1)[:, blocks.num_before :]  # (B, P)
+    return _shares(weights), memory, ROLLOUT
+
+
+def _joint_blocks(encoder: Encoder) -> torch.nn.Module | None:
+    """Return the blocks in which tokens and cells, or cells of all frames, attend, if any."""
+    if isinstance(encoder, TextImageEncoder):
+        return encoder.blocks if len(encoder.blocks) else None
+    if isinstance(encoder, VideoEncoder) and has_attention(encoder.over_time):
+        return encoder.over_time
+    return None
+
+
+def _image_encoder(encoder: Encoder) -> Encoder:
+    """Return the encoder of the images; without joint blocks, tokens and cells meet later."""
+    return encoder.image if isinstance(encoder, TextImageEncoder) else encoder
+
+
+def _activation_map(
+    model: Classifier, inputs: Any, mask: Tensor, *, labels: Tensor
+) -> tuple[Tensor, Memory, str]:
+    """Weigh the states of the grid by the gradient of the label's logit (Selvaraju et al. 2017)."""
+    found: list[Memory] = []
+    image_encoder = _image_encoder(model.encoder)
+    hook = image_encoder.register_forward_hook(lambda _module, _inputs, one: found.append(one))
+    try:
+        with torch.enable_grad():
+            # The states need a gradient even if all weights are frozen.
+            logits = model(_with_gradient(inputs), mask)
+            gradient = label_gradient(logits, labels, found[0].states)
+    finally:
+        hook.remove()
+    states = found[0].states.detach()
+    counts = (gradient.mean(1, keepdim=True) * states).sum(-1).clamp(min=0)  # (B, P)
+    return _shares(counts), found[0], CAM
+
+
+def _with_gradient(inputs: Any) -> Any:
+    if isinstance(inputs, tuple):
+        *tokens, images = inputs
+        return (*tokens, images.detach().requires_grad_())
+    return inputs.detach().requires_grad_()
+
+
+def _shares(counts: Tensor) -> Tensor:
+    """Divide by the sum; if all are zero, all count alike."""
+    total = counts.sum(-1, keepdim=True)
+    return torch.where(total > 0, counts / total.clamp(min=1e-12), 1 / counts.shape[-1])
 
 
 _BY_MODALITY: dict[str, Callable[[Any, Any, Any], list[AttentionMap]]] = {

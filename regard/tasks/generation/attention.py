@@ -11,19 +11,13 @@ from regard.attention.recording import record
 from regard.data.audio.field import AudioField
 from regard.data.batch import Batch
 from regard.data.example import Example
-from regard.data.modality import JoinedField
+from regard.data.modality import SourceField
 from regard.data.text.field import TextField
 from regard.models.heads import ctc
 from regard.models.heads.copying import CopyAttention
 from regard.models.interfaces import Memory
 from regard.tasks.batches import map_batches
-from regard.tasks.prediction import (
-    COPYING,
-    AttentionMap,
-    Recording,
-    as_picture,
-    cell_names,
-)
+from regard.tasks.prediction import COPYING, AttentionMap, Recording, as_picture, cell_names
 
 if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
@@ -69,13 +63,7 @@ class _Source:
 
 
 def _map(
-    task: "Predictor",
-    batch: Batch,
-    row: int,
-    *,
-    source: _Source,
-    weights: Tensor | None,
-    kind: str,
+    task: "Predictor", batch: Batch, row: int, *, source: _Source, weights: Tensor | None, kind: str
 ) -> AttentionMap:
     """Return the map of one row of a batch; `weights` (B, N, H, T, S) are those of the batch."""
     num_target = int(batch.target_mask[row].sum()) - 1
@@ -139,7 +127,7 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
     return found
 
 
-def _describe_images(task: "Predictor", field: Any, batch: Batch) -> list[_Source]:
+def _describe_images(task: "Predictor", field: SourceField, batch: Batch) -> list[_Source]:
     """Return the cells of images or videos; before them, the tokens of a text beside an image."""
     memory = _encode(task, batch)
     assert memory.layout is not None
@@ -148,7 +136,7 @@ def _describe_images(task: "Predictor", field: Any, batch: Batch) -> list[_Sourc
     for row in range(len(batch.rows)):
         pieces: tuple[str, ...] = ()
         images = batch.source
-        if isinstance(field, JoinedField):
+        if field.text is not None:
             ids, images = batch.source
             real = ids[row][batch.source_mask[row]].tolist()
             pieces = field.text.tokenizer.tokens(real)

@@ -1,7 +1,7 @@
 """Evaluation of generated targets: metrics, by source length and by tag, alignment, pointing."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from regard.data.datasets.synthetic.scenes import find_scene, word_regions
@@ -9,9 +9,9 @@ from regard.data.datasets.synthetic.scenes.captions import caption
 from regard.data.datasets.synthetic.scenes.rendering import SIZE
 from regard.data.example import Example
 from regard.data.image.builtin import split_reference
-from regard.data.text.field import Text, TextField, as_text
+from regard.data.text.field import Text, as_text
 from regard.metrics.grouping import Group, by_length, by_tag
-from regard.metrics.result import Result
+from regard.metrics.result import Metric, References, Result, Texts
 from regard.metrics.table import METRICS
 from regard.metrics.text.alignment import alignment_error_rate, links_from_weights, merge_to_words
 from regard.metrics.text.edits import by_unit, edits
@@ -72,14 +72,13 @@ def evaluate(
     results |= {name: result for name, result in optional.items() if result is not None}
     first = next((name for name in names if name in METRICS), "accuracy")
     unit = next((UNITS[name] for name in names if name in UNITS), None)
+    own, exact = {first: METRICS[first]}, {"accuracy": METRICS["accuracy"]}
+    has_length = predictor.reads_text  # an image has none
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
-        # Where a source is an image, it has no length.
-        by_length=_by_length(sources, outputs, references, metric=first)
-        if predictor.reads_text
-        else [],
-        by_tag=_by_tag(tags, outputs, references, metric=first) if any(tags) else [],
+        by_length=_by_length(sources, outputs, references, measures=own) if has_length else [],
+        by_tag=by_tag(tags, outputs, references, measures=own | exact) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
         sources=sources,
@@ -91,29 +90,13 @@ def evaluate(
 
 
 def _by_length(
-    sources: Sequence[str],
-    outputs: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    metric: str,
+    sources: Texts, outputs: Texts, references: References, *, measures: Mapping[str, Metric]
 ) -> list[Group]:
-    measures = {metric: METRICS[metric]}
     if 2 * sum(len(source.split()) == 1 for source in sources) <= len(sources):
         return by_length(sources, outputs, references, measures=measures)
     return by_length(
         sources, outputs, references, measures=measures, unit="character", edges=CHARACTER_EDGES
     )
-
-
-def _by_tag(
-    tags: Sequence[Sequence[str]],
-    outputs: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    metric: str,
-) -> list[Group]:
-    measures = {name: METRICS[name] for name in dict.fromkeys((metric, "accuracy"))}
-    return by_tag(tags, outputs, references, measures=measures)
 
 
 def measure_perplexity(
@@ -149,7 +132,7 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
     several texts, to the text.
     """
     aligned = [example for example in examples if example.alignment is not None]
-    if not aligned or not isinstance(predictor.source, TextField):
+    if not aligned or not predictor.reads_text:
         return None
     maps = predictor.attend(aligned)
     if not maps[0].weights.shape[0]:
@@ -167,8 +150,8 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
 
 def _source_index(predictor: "Predictor", source: Text, *, num_columns: int) -> list[int]:
     """Return for each column of a map the word it belongs to or, among several texts, the text."""
-    field = predictor.source
-    assert isinstance(field, TextField)
+    field = predictor.source.text
+    assert field is not None
     if isinstance(source, str):
         return field.tokenizer.word_index(source)
     if len(source) == num_columns:

@@ -15,20 +15,9 @@ from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Items, Sequences, limit_lengths
 from regard.data.example import Example
 from regard.data.image.field import ImageConfig
-from regard.data.modality import (
-    JoinedField,
-    SourceField,
-    fit_source,
-    load_source,
-)
+from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
-from regard.data.text.field import (
-    Text,
-    TextField,
-    as_text,
-    both_sides,
-    texts_of,
-)
+from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.data.text_image import JOINED_COLUMNS
@@ -265,7 +254,11 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                     prefix=prefix,
                     numbers=[crc32(as_text(filled[row]).encode()) for row in batch.rows],
                 )
-                return [[self._prediction(hypothesis) for hypothesis in best] for best in found]
+                write, tokenizer = self.target.write, self.target.tokenizer
+                return [
+                    [Prediction.of_hypothesis(write(one.tokens), one, tokenizer) for one in best]
+                    for best in found
+                ]
 
             return map_batches(predict_batch, self.batches([Example(one) for one in filled]))
 
@@ -338,17 +331,17 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     def parse_source(self, source: Text) -> Text:
         """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
         columns = self.recipe.data.columns
-        if isinstance(self.source, JoinedField):
+        if not self.reads_text and self.source.text is not None:
             columns = columns or JOINED_COLUMNS
         return split_columns(source, columns) if isinstance(source, str) else source
 
     def _warn_of_sources(self, sources: Sequence[Text]) -> None:
         """Log how many texts hold unknown tokens, and how many are long."""
-        field: SourceField = self.source
-        if isinstance(field, JoinedField):
-            field, sources = field.text, [texts_of(source)[0] for source in sources]
-        if not isinstance(field, TextField):
+        field = self.source.text
+        if field is None:
             return
+        if not self.reads_text:
+            sources = [texts_of(source)[0] for source in sources]
         field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
             ids = field.read_all(sources)
@@ -362,14 +355,6 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 f"reads as '{self.target.tokenizer.decode(ids)}'."
             )
         return ids
-
-    def _prediction(self, hypothesis: Hypothesis) -> Prediction:
-        return Prediction(
-            text=self.target.write(hypothesis.tokens),
-            log_prob=hypothesis.log_prob,
-            tokens=self.target.tokenizer.tokens(hypothesis.tokens),
-            token_log_probs=hypothesis.step_log_probs,
-        )
 
 
 def _fit_target(recipe: Recipe, examples: Sequence[Example]) -> TextField:

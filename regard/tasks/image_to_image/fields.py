@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from regard.core.errors import ConfigError
@@ -12,34 +11,23 @@ from regard.data.media import Array
 from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
 from regard.models.encoders import BottleneckEncoderConfig, ImageEncoderConfig
-from regard.models.interfaces import Encoder
-from regard.tasks.base import Task
+from regard.tasks.base import Task, WarmStart
 from regard.tasks.image_to_image.recipe import ImageToImageDataConfig, ImageToImageRecipe
-from regard.tasks.warm_start import find_image_encoder, matching_image_field
+from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 
 if TYPE_CHECKING:
     from regard.tasks.image_to_image.task import ImageToImageTask
 
 Source = ImageField | FirstFrames
-
+References = tuple[list[str], list[str]]
+Sides = tuple[list[Array], list[Array]]
 
 FIELDS: dict[str, type[Source]] = {"image": ImageField, "video": FirstFrames}
 """Fields of the source by its modality."""
 
 
-def fit_source(config: ImageToImageDataConfig, references: Sequence[str]) -> Source:
-    """Fit the field of the source to training images or videos: their mean and deviation."""
-    source: Source = _field(config).fit(config.source, references)
-    return source
-
-
-def load_source(config: ImageToImageDataConfig, folder: Path) -> Source:
-    """Load the field of the source from a run folder."""
-    source: Source = _field(config).load(folder)
-    return source
-
-
-def _field(config: ImageToImageDataConfig) -> type[Any]:
+def source_class(config: ImageToImageDataConfig) -> type[Any]:
+    """Return the class of the field of the source."""
     return FIELDS[modality_of(config.source).name]
 
 
@@ -49,9 +37,7 @@ def target_field(config: ImageToImageDataConfig) -> ImageField:
     return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
 
 
-def read_sides(
-    source: Source, target: ImageField, examples: Sequence[Example]
-) -> tuple[list[Array], list[Array]]:
+def read_sides(source: Source, target: ImageField, examples: Sequence[Example]) -> Sides:
     """Read sources, images or videos without their last frame, and targets, images or these frames.
 
     Args:
@@ -63,15 +49,11 @@ def read_sides(
     return READERS[source.modality](source, target, (sources, targets))
 
 
-def _read_images(
-    source: ImageField, target: ImageField, references: tuple[list[str], list[str]]
-) -> tuple[list[Array], list[Array]]:
+def _read_images(source: ImageField, target: ImageField, references: References) -> Sides:
     return source.read_all(references[0]), target.read_all(references[1])
 
 
-def _read_videos(
-    source: FirstFrames, target: ImageField, references: tuple[list[str], list[str]]
-) -> tuple[list[Array], list[Array]]:
+def _read_videos(source: FirstFrames, target: ImageField, references: References) -> Sides:
     sources, targets = references
     frame = target.config.frame
     if sources == targets and frame == source.config.frame:
@@ -81,7 +63,7 @@ def _read_videos(
     return source.read_all(sources), source.read_last(targets, frame)
 
 
-READERS: dict[str, Callable[..., tuple[list[Array], list[Array]]]] = {
+READERS: dict[str, Callable[..., Sides]] = {
     "image": _read_images,
     "video": _read_videos,
 }
@@ -101,23 +83,19 @@ def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfi
                 )
 
 
-def start_from_image_encoder(
-    recipe: ImageToImageRecipe, init_from: Task[Any]
-) -> tuple[ImageToImageRecipe, ImageField, Encoder]:
-    """Take over the image encoder of a run of another task.
-
-    Returns:
-        The recipe with its settings, the field of the sources, and the encoder with its weights.
-    """
-    if not isinstance(recipe.data.source, ImageConfig):
+def start_from_image_encoder(recipe: ImageToImageRecipe, init_from: Task[Any]) -> WarmStart:
+    """Start from the image encoder of a run of another task."""
+    config = recipe.data.source
+    if not isinstance(config, ImageConfig):
         raise ConfigError(
             "`init_from` must be a run for the task 'image_to_image' where the source is a video, "
             f"but is one for the task '{init_from.recipe.task}'."
         )
     settings, encoder = find_image_encoder(init_from)
-    source = matching_image_field(init_from, recipe.data.source)
-    before = recipe.model.encoder
+    before, prefix = recipe.model.encoder, "encoder"
     after: ImageEncoderConfig | BottleneckEncoderConfig = settings
     if isinstance(before, BottleneckEncoderConfig):
-        after = replace(before, encoder=settings)
-    return replace(recipe, model=replace(recipe.model, encoder=after)), source, encoder
+        after, prefix = replace(before, encoder=settings), "encoder.encoder"
+    fields = {"source": matching_image_field(init_from, config)}
+    recipe = replace(recipe, model=replace(recipe.model, encoder=after))
+    return WarmStart(recipe, fields, encoder_weights(encoder, prefix))

@@ -7,36 +7,28 @@ from pathlib import Path
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import Reader
 from regard.data.example import Example
-from regard.data.modality import Modality, modality_of
+from regard.data.modality import Modality
 from regard.data.splits import Splits
-from regard.tasks import reading
-from regard.tasks.image_to_image.recipe import ImageToImageDataConfig
+from regard.tasks.reading import Paths, find_modality, read_pairs, read_side
+from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".json", ".jsonl"))
 """What the names of files end in that say something of each image."""
 
 
-def read_pictures(
-    data: tuple[str, ...],
-    valid: tuple[str, ...],
-    test: tuple[str, ...],
-    *,
-    config: ImageToImageDataConfig,
-) -> Splits:
+def read_pictures(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
     """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
-    splits = reading.read_pairs(data, valid, test, config=config, read=_reader(config))
+    splits = read_pairs(data, valid, test, config=config, read=_reader(config))
     return splits.map(_as_targets)
 
 
-def read_pictures_side(
-    paths: tuple[str, ...], side: str, *, config: ImageToImageDataConfig
-) -> list[Example]:
+def read_pictures_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
     """Read one side of the images, otherwise as `read_side`."""
-    return _as_targets(reading.read_side(paths, side, config=config, read=_reader(config)))
+    return _as_targets(read_side(paths, side, config=config, read=_reader(config)))
 
 
-def _reader(config: ImageToImageDataConfig) -> Reader:
-    return partial(_read_files, modality=modality_of(config.source))
+def _reader(config: BaseDataConfig) -> Reader:
+    return partial(_read_files, modality=find_modality(config))
 
 
 def _read_files(path: str, second: str | None = None, *, modality: Modality) -> list[Example]:

@@ -1,8 +1,10 @@
 """Image to image: an image or a video in, an image out; an autoencoder if both are the same."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import torch
 from torch import Tensor
 
 from regard.core.config import at_least
+from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.image.augment import augment_pairs
 from regard.data.image.field import ImageField
@@ -17,18 +20,17 @@ from regard.data.image.noise import add_fixed_noise, add_noise
 from regard.data.image.pairs import ImagePairs
 from regard.data.image.variants import bring_to
 from regard.data.labels import LabelledBatch
-from regard.models.encoders import BottleneckEncoderConfig
+from regard.models.encoders import BottleneckEncoder
+from regard.models.encoders.bottleneck import remember
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.batches import map_batches, predict_filled
 from regard.tasks.evaluation import Evaluation, check_examples
-from regard.tasks.image_to_image import latents as image_latents
 from regard.tasks.image_to_image.fields import (
     Source,
     check_same_form,
-    fit_source,
-    load_source,
     read_sides,
+    source_class,
     start_from_image_encoder,
     target_field,
 )
@@ -36,15 +38,19 @@ from regard.tasks.image_to_image.metrics import (
     GeneratedImages,
     evaluate_images,
     image_tiles,
+    log_densities,
     to_bytes,
 )
 from regard.tasks.image_to_image.reading import read_pictures, read_pictures_side
 from regard.tasks.image_to_image.recipe import ImageToImageRecipe
+from regard.tasks.latents import check_latents, measure_bound
 from regard.tasks.prediction import Picture, Prediction, as_picture
 from regard.tasks.source_task import EncoderTask
-from regard.tasks.warm_start import encoder_weights
 from regard.training.loop import Validation
 from regard.training.losses import Loss, gaussian
+
+CHUNK = 256
+"""Latents that are decoded at once."""
 
 
 class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
@@ -60,15 +66,21 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         """The field of the targets."""
         return target_field(self.recipe.data)
 
+    @property
+    def latent_dim(self) -> int:
+        """Number of values of a latent vector."""
+        return self.model.num_cells * self.model.encoder.memory_dim
+
     @classmethod
     def fit_fields(cls, recipe: ImageToImageRecipe, examples: Sequence[Example]) -> Fields:
         """Fit the field of the sources; that of the targets has nothing to fit."""
-        return {"source": fit_source(recipe.data, [example.source for example in examples])}
+        config, sources = recipe.data, [example.source for example in examples]
+        return {"source": source_class(config).fit(config.source, sources)}
 
     @classmethod
     def load_fields(cls, recipe: ImageToImageRecipe, folder: Path) -> Fields:
         """Load the field of the sources."""
-        return {"source": load_source(recipe.data, folder)}
+        return {"source": source_class(recipe.data).load(folder)}
 
     @classmethod
     def build_model(cls, recipe: ImageToImageRecipe, fields: Fields) -> ImageToImage:
@@ -84,10 +96,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             check_same_form(init_from, recipe.data)
             recipe = replace(recipe, model=init_from.recipe.model)
             return WarmStart(recipe, init_from.fields, init_from.model.state_dict())
-        recipe, source, encoder = start_from_image_encoder(recipe, init_from)
-        is_narrow = isinstance(recipe.model.encoder, BottleneckEncoderConfig)
-        prefix = "encoder.encoder" if is_narrow else "encoder"
-        return WarmStart(recipe, {"source": source}, encoder_weights(encoder, prefix))
+        return start_from_image_encoder(recipe, init_from)
 
     def training_batches(self, examples: Sequence[Example]) -> ImagePairs:
         """Return the training batches."""
@@ -148,9 +157,32 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             seconds=time.perf_counter() - started,
             num_bootstrap=num_bootstrap,
         )
-        bound = image_latents.measure_bound(self, examples, num_bootstrap=num_bootstrap)
+        bound = measure_bound(
+            self,
+            examples,
+            split=partial(self._split_at_bottleneck, examples=examples),
+            how=f"nats an image|images:{len(examples)}|deviation:{self.recipe.model.deviation:g}",
+            per={"per_value": len(examples) * math.prod(self.target.spec.shape)},
+            num_bootstrap=num_bootstrap,
+        )
         evaluation.results.update(bound)
         return evaluation
+
+    def _split_at_bottleneck(
+        self, batch: LabelledBatch, examples: Sequence[Example]
+    ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+        """Return the states before the bottleneck, and a function from latents to log-densities."""
+        encoder, std = self.model.encoder, self.recipe.model.deviation
+        assert isinstance(encoder, BottleneckEncoder)
+        pixels = self.pixels(batch, examples, has_noise=True)
+
+        def compute_log_probs(latents: Tensor) -> Tensor:
+            memory = remember(latents, layout=self.model.layout)
+            images = self.model.generate(memory, self.base_of(pixels)).cpu()
+            return log_densities(images, batch.labels, deviation=std)  # (B,)
+
+        wide = encoder.widen(self.standardise(pixels), batch.source_mask)
+        return wide.states, compute_log_probs
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
         """Generate an image for each source, without noise: one prediction per source.
@@ -187,12 +219,33 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         return image_tiles(self.generate([Example(source, target or source)], has_noise=True))
 
     def encode(self, sources: Sequence[str]) -> Tensor:
-        """Return the latents of sources, (B, D), float32, on the host."""
-        return image_latents.encode(self, sources)
+        """Return the latents of sources, (B, D), float32, on the host: all states side by side."""
+        if not sources:
+            return torch.zeros(0, self.latent_dim)
+        examples = [Example(source, source) for source in sources]
+
+        @torch.inference_mode()
+        def encode(batch: LabelledBatch) -> Tensor:
+            inputs = self.standardise(self.pixels(batch, examples))
+            return self.model.encoder(inputs, batch.source_mask).states.flatten(1).float().cpu()
+
+        return torch.stack(map_batches(encode, self.batches(examples)))
 
     def decode(self, latents: Tensor) -> Tensor:
         """Return images (B, C, Y, X) in 8 bits from latents (B, D)."""
-        return image_latents.decode(self, latents)
+        if self.model.is_residual:
+            raise ConfigError(
+                "A model with `model.is_residual` draws on the source itself, so a code alone is "
+                "no image. Train one without it."
+            )
+        check_latents(latents, self.latent_dim)
+        images = [torch.zeros(0, *self.target.spec.shape, dtype=torch.uint8)]
+        for chunk in torch.split(latents, CHUNK) if len(latents) else ():
+            states = chunk.to(self.device, torch.float32).view(len(chunk), self.model.num_cells, -1)
+            with torch.inference_mode():
+                generated = self.model.generate(remember(states, layout=self.model.layout))
+            images.append(to_bytes(generated).cpu())
+        return torch.cat(images)
 
     def pixels(
         self, batch: LabelledBatch, examples: Sequence[Example], *, has_noise: bool = False

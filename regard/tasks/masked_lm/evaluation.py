@@ -1,6 +1,5 @@
 """Evaluation of masked language models: accuracy and perplexity of masked tokens."""
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,10 +9,13 @@ from torch import Tensor
 from regard.data.example import Example
 from regard.data.text.masked_batches import MaskedBatch
 from regard.metrics.result import Result
-from regard.tasks.evaluation import Evaluation, check_texts
+from regard.tasks.evaluation import Evaluation, check_texts, evaluate_tokens
 
 if TYPE_CHECKING:
     from regard.tasks.masked_lm.task import MaskedLmTask
+
+Texts = list[tuple[str, str, str]]
+"""Each text with its gaps, with the predicted tokens, and with the true ones."""
 
 
 def evaluate_masked(
@@ -27,30 +29,17 @@ def evaluate_masked(
         num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
     """
     check_texts(examples)
-    started = time.perf_counter()
-    parts: list[Tensor] = []
-    samples: list[tuple[str, str, str]] = []
-    for batch in task.held_out_batches(examples):
-        found, predicted = _predict_masked(task, batch)
-        parts.append(found)
-        samples += _write_texts(task, batch, predicted)
-    sums = torch.cat(parts).double()  # (B, C)
-    sources, outputs, references = map(list, zip(*samples, strict=True))
-    return Evaluation(
-        results={
+    return evaluate_tokens(
+        (_predict_masked(task, batch) for batch in task.held_out_batches(examples)),
+        lambda sums: {
             **_measure(sums, task, num_bootstrap=num_bootstrap),
             **_measure_pairs(sums, task),
         },
-        sources=sources,
-        outputs=outputs,
-        references=references,
-        num_tokens=int(sums[:, 2].sum()),
-        seconds=time.perf_counter() - started,
     )
 
 
-def _predict_masked(task: "MaskedLmTask", batch: MaskedBatch) -> tuple[Tensor, Tensor]:
-    """Return sums for each text, and the predicted tokens.
+def _predict_masked(task: "MaskedLmTask", batch: MaskedBatch) -> tuple[Tensor, Texts]:
+    """Return sums for each text, and the texts.
 
     The sums are hits, loss and number of masked tokens, and whether its pair is predicted right.
     """
@@ -66,12 +55,11 @@ def _predict_masked(task: "MaskedLmTask", batch: MaskedBatch) -> tuple[Tensor, T
     rows = batch.hidden // batch.values.shape[1]
     columns = torch.stack([(predicted == batch.labels).float(), losses, torch.ones_like(losses)], 1)
     sums = torch.zeros(len(batch.rows), 3).index_add(0, rows, columns)
-    return torch.cat([sums, is_right.float()[:, None]], 1), predicted
+    sums = torch.cat([sums, is_right.float()[:, None]], 1)
+    return sums, _write_texts(task, batch, predicted)
 
 
-def _write_texts(
-    task: "MaskedLmTask", batch: MaskedBatch, predicted: Tensor
-) -> list[tuple[str, str, str]]:
+def _write_texts(task: "MaskedLmTask", batch: MaskedBatch, predicted: Tensor) -> Texts:
     """Return each text with its gaps, with the predicted tokens, and with the true ones."""
     masked, filled, whole = (batch.values.flatten().clone() for _ in range(3))
     masked[batch.hidden] = task.tokenizer.mask

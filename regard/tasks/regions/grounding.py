@@ -16,12 +16,7 @@ from regard.core.config import at_least
 from regard.data.datasets.labelled import read_labelled, split_source
 from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
-from regard.data.modality import (
-    JoinedField,
-    fit_source,
-    load_source,
-    read_pair,
-)
+from regard.data.modality import JoinedField, fit_source, load_source, read_pair
 from regard.metrics.vision.pointing import box_region, pointing_accuracy
 from regard.metrics.vision.regions import box_accuracy, mean_box_iou, parse_box
 from regard.models.heads.regions import Grounder, Grounding, cell_shares
