@@ -115,7 +115,10 @@ class PredictionPipeline:
     def __call__(self, sources: Iterable[str]) -> Iterator[SourcePredictions]:
         """Yield the predictions of each source; those that cannot be read have none."""
         if self.options.chunk_seconds is not None:
-            yield from self._transcribe(list(sources), self.options.chunk_seconds)
+            paths, seconds = list(sources), self.options.chunk_seconds
+            parts = transcribe_all(self.task, paths, seconds=seconds, search=self.search)
+            for source, segments in zip(paths, parts, strict=True):
+                yield SourcePredictions(source, segments=segments)
             return
         waiting, numbers = iter(sources), count(1)
         while together := list(islice(waiting, NUM_TOGETHER)):
@@ -125,11 +128,6 @@ class PredictionPipeline:
                     path = self.options.image_folder / f"{number:05}-{Path(source).stem}.png"
                     predictions = [_save_image(one, path) for one in predictions]
                 yield SourcePredictions(source, predictions)
-
-    def _transcribe(self, paths: Sequence[str], seconds: float) -> Iterator[SourcePredictions]:
-        found = transcribe_all(self.task, paths, seconds=seconds, search=self.search)
-        for path, segments in zip(paths, found, strict=True):
-            yield SourcePredictions(path, segments=segments)
 
 
 def predict_readable(

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.batch import Batch
-from regard.data.batching import BatchConfig, Sequences
+from regard.data.batching import BatchConfig, Batches, Sequences
 from regard.data.example import Example
-from regard.data.text.corruption import CorruptedBatches, Corruption, CorruptionConfig
+from regard.data.text.corruption import Change, Corruption, CorruptionConfig
 from regard.data.text.field import Text, as_text, tokenizer_file
 from regard.data.text.packing import cut_windows
 from regard.data.text.tokenizers import Tokenizer
@@ -100,30 +100,26 @@ class DenoisingTask(Predictor):
         start = require_task(DenoisingTask, init_from, which=which)
         return super().warm_start(recipe, start, examples)
 
-    def training_batches(self, examples: Sequence[Example]) -> CorruptedBatches:
+    def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the training batches, with other spans taken out in every epoch."""
         windows = self._windows(examples)
-        batches = self._corrupted(windows, seed=self.recipe.seed, is_shuffled=True)
+        batches = self.pair_batches(windows, windows, change=self.change_pairs(self.recipe.seed))
         vocab_size = self.source.tokenizer.vocab_size
         self.log_model(f"{vocab_size:,} tokens; {batches.num_batches(0):,} batches an epoch")
         return batches
 
-    def _corrupted(self, texts: Sequences, *, seed: int, is_shuffled: bool) -> CorruptedBatches:
-        tokenizer = self.source.tokenizer
-        return CorruptedBatches(
-            texts,
-            texts,
-            self.recipe.data.batch,
-            change=Corruption(self.recipe.data.corruption, tokenizer, seed=seed).change,
-            fields=(self.target, self.target),
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=self.device.type == "cuda",
-        )
+    def change_pairs(self, seed: int) -> Change | None:
+        """Return what takes spans out of texts."""
+        return Corruption(self.recipe.data.corruption, self.source.tokenizer, seed=seed).change
+
+    def _fixed_batches(self, texts: Sequences) -> list[Batch]:
+        """Return texts in batches with always the same spans taken out, whatever the run's seed."""
+        change = self.change_pairs(self.recipe.data.seed)
+        return list(self.pair_batches(texts, texts, change=change, is_shuffled=False).epoch(0))
 
     def _windows(self, examples: Sequence[Example]) -> Sequences:
         lines = self.source.tokenizer.encode_batch([example.source for example in examples])
-        # One place is left for the end.
+        # One position is left for the end.
         return cut_windows(lines, self.recipe.data.batch.max_length - 1)
 
     def batches(
@@ -133,19 +129,11 @@ class DenoisingTask(Predictor):
         if not examples or any(has_gaps(example.source) for example in examples):
             return super().batches(examples, config)
         texts = self.source.tokenizer.encode_batch([example.source for example in examples])
-        corrupted = self._corrupted(texts, seed=self.recipe.data.seed, is_shuffled=False)
-        return list(corrupted.epoch(0))
-
-    def held_out_batches(self, examples: Sequence[Example]) -> list[Batch]:
-        """Cut text into batches with always the same spans taken out, whatever the run's seed."""
-        windows = self._windows(examples)
-        return list(
-            self._corrupted(windows, seed=self.recipe.data.seed, is_shuffled=False).epoch(0)
-        )
+        return self._fixed_batches(texts)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return how to measure the loss on what was taken out, always the same spans."""
-        return self.loss_validation(self.held_out_batches(examples))
+        return self.loss_validation(self._fixed_batches(self._windows(examples)))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Take spans out of a test text, always the same ones, and measure their prediction.
@@ -154,7 +142,7 @@ class DenoisingTask(Predictor):
         """
         check_texts(examples)
         return evaluate_tokens(
-            (self._predict_spans(batch) for batch in self.held_out_batches(examples)),
+            (self._predict_spans(batch) for batch in self._fixed_batches(self._windows(examples))),
             self._measure,
         )
 

@@ -51,15 +51,8 @@ class LabelledTask(SourceTask[AnyRecipe]):
         self, examples: Sequence[Example], targets: Sequence[Any], *, is_shuffled: bool = False
     ) -> LabelledBatches:
         """Return the examples with their targets as batches."""
-        return LabelledBatches(
-            self.read_items([example.source for example in examples]),
-            targets,
-            self.recipe.data.batch,
-            field=self.source,
-            seed=self.recipe.seed,
-            is_shuffled=is_shuffled,
-            is_pinned=self.device.type == "cuda",
-        )
+        items = self.read_items([example.source for example in examples])
+        return self.item_batches(items, targets, is_shuffled=is_shuffled)
 
     def batches(
         self, examples: Sequence[Example], targets: Sequence[Any] | None = None

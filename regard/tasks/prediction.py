@@ -135,7 +135,8 @@ class AttentionMap:
 
         Where tokens are copied, each of the target's has the probability of it beside it.
         """
-        rows, columns = ([_label(piece) for piece in side] for side in (self.target, self.source))
+        sides = (self.target, self.source)
+        rows, columns = ([piece.removeprefix("▁") or piece for piece in side] for side in sides)
         if self.kind == COPYING:
             shares = self.mean().sum(-1).tolist()
             rows = [f"{row} {share:.2f}" for row, share in zip(rows, shares, strict=True)]
@@ -144,10 +145,6 @@ class AttentionMap:
     def mean(self) -> Tensor:
         """Average layers and heads: (T, S)."""
         return self.weights.mean((0, 1))  # (T, S)
-
-
-def _label(piece: str) -> str:
-    return piece.removeprefix("▁") or piece
 
 
 def cell_names(grid: tuple[int, ...]) -> tuple[str, ...]:

@@ -21,12 +21,7 @@ SideReader: TypeAlias = Callable[..., list[Example]]
 
 
 def read_pairs(
-    data: Paths,
-    valid: Paths,
-    test: Paths,
-    *,
-    config: BaseDataConfig,
-    read: Reader | None = None,
+    data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig, read: Reader | None = None
 ) -> Splits:
     """Read pairs so that no source is on two sides.
 
@@ -80,8 +75,12 @@ def read_side(
         )
     read = read or _pair_reader(config)
     found = find_data(*paths, seed=config.seed, read=read)
+    return _hold_out(_choose_side(found, side), config)
+
+
+def _choose_side(found: Splits | list[Example], side: str) -> list[Example]:
     chosen: list[Example] = getattr(found, side) if isinstance(found, Splits) else found
-    return _hold_out(chosen, config)
+    return chosen
 
 
 def find_modality(config: BaseDataConfig) -> Modality:
@@ -153,11 +152,7 @@ def read_text_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[E
     """Read a text file whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
         return []
-    found = _find_text(paths, side, seed=config.seed)
-    if isinstance(found, Splits):
-        chosen: list[Example] = getattr(found, side)
-        return chosen
-    return found
+    return _choose_side(_find_text(paths, side, seed=config.seed), side)
 
 
 def _find_text(paths: Paths, what: str, *, seed: int) -> Splits | list[Example]:

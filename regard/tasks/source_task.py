@@ -35,6 +35,20 @@ class SourceTask(Task[AnyRecipe]):
         """Return sources as items of their field."""
         return self.source_field.read_all([self.parse_source(source) for source in sources])
 
+    def item_batches(
+        self, items: list[Any], targets: Sequence[Any], *, is_shuffled: bool = False
+    ) -> LabelledBatches:
+        """Return items of the source field with their targets as batches."""
+        return LabelledBatches(
+            items,
+            targets,
+            self.recipe.data.batch,
+            field=self.source_field,
+            seed=self.recipe.seed,
+            is_shuffled=is_shuffled,
+            is_pinned=self.device.type == "cuda",
+        )
+
     def inputs(self, batch: Any) -> Values:
         """Return the model inputs of a batch, on the model's device."""
         values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
@@ -76,12 +90,5 @@ class EncoderTask(SourceTask[AnyRecipe]):
         """Yield sources as inputs of the encoder, in batches of similar length."""
         if not sources:
             return
-        batches = LabelledBatches(
-            self.encoder_items(sources),
-            [0] * len(sources),
-            self.recipe.data.batch,
-            field=self.source_field,
-            is_shuffled=False,
-        )
-        for batch in batches.epoch(0):
+        for batch in self.item_batches(self.encoder_items(sources), [0] * len(sources)).epoch(0):
             yield EncoderBatch(self.inputs(batch), batch.source_mask, batch.rows)

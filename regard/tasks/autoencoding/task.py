@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from regard.data.batch import Batch
-from regard.data.batching import Batches, Items, Sequences
 from regard.data.example import Example
-from regard.data.text.corruption import CorruptedBatches
+from regard.data.text.corruption import Change
 from regard.data.text.field import Text, TextField, both_sides
 from regard.data.text.noise import WordNoise
 from regard.data.text.tokenizers import with_mask
@@ -77,33 +76,17 @@ class AutoencodingTask(Predictor):
         start = require_task(AutoencodingTask, init_from, which="of an autoencoder of texts")
         return super().warm_start(recipe, start, examples)
 
-    def pair_batches(self, sources: Items, targets: Sequences) -> Batches:
-        """Return the training batches, with other noise in every epoch."""
-        if not self.recipe.data.noise.is_any:
-            return super().pair_batches(sources, targets)
-        return self._corrupt(sources, targets, seed=self.recipe.seed, is_shuffled=True)
+    def change_pairs(self, seed: int) -> Change | None:
+        """Return what adds other noise to the sources in every epoch."""
+        config = self.recipe.data.noise
+        return WordNoise(config, self.source.tokenizer, seed=seed).change if config.is_any else None
 
     def corrupted_batches(self, examples: Sequence[Example]) -> list[Batch]:
         """Return batches whose noise does not depend on the run's seed."""
         texts = [example.source for example in examples]
         sources, targets = self.source.read_all(texts), self.target.read_all(texts)
-        seed = self.recipe.data.seed
-        return list(self._corrupt(sources, targets, seed=seed, is_shuffled=False).epoch(0))
-
-    def _corrupt(
-        self, sources: Sequences, targets: Sequences, *, seed: int, is_shuffled: bool
-    ) -> CorruptedBatches:
-        noise = WordNoise(self.recipe.data.noise, self.source.tokenizer, seed=seed)
-        return CorruptedBatches(
-            sources,
-            targets,
-            self.recipe.data.batch,
-            change=noise.change,
-            fields=(self.source, self.target),
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=self.device.type == "cuda",
-        )
+        change = self.change_pairs(self.recipe.data.seed)
+        return list(self.pair_batches(sources, targets, change=change, is_shuffled=False).epoch(0))
 
     def decoder_inputs(self, tokens: Tensor) -> Tensor:
         """Return true tokens (B, T), some of them replaced by the unknown token in training."""

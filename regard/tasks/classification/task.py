@@ -123,14 +123,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         items = self.read_items(sources) if is_cut else self.read_sources(sources)
         items, labels, _ = limit_lengths(items, [[n] for n in self.read_targets(examples)], config)
         self.log_model(f"{self.source.spec}, {len(self.labels.names)} labels")
-        return LabelledBatches(
-            items,
-            [label for (label,) in labels],
-            config,
-            field=self.source,
-            seed=self.recipe.seed,
-            is_pinned=self.device.type == "cuda",
-        )
+        return self.item_batches(items, [label for (label,) in labels], is_shuffled=True)
 
     def parse_source(self, source: Any) -> Any:
         """Return a source as its field reads it: a line of text is split at a tab."""

@@ -35,15 +35,18 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
     pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
     recorded_part: nn.Module = nn.ModuleList(pointers) if pointers else task.model
     kind = COPYING if pointers else "attention"
+    describe: Callable[..., list[_Source]] = _BY_MODALITY.get(
+        task.source.modality, _describe_images
+    )
 
     def attend_batch(batch: Batch) -> list[AttentionMap]:
-        on_device = batch.to(task.device)
+        target = batch.target.to(task.device)
         with torch.inference_mode(), record(recorded_part) as recorded:
-            task.model(task.inputs(batch), batch.source_mask, on_device.target[:, :-1])
-        stacked = recorded.stack() if recorded.num_layers else None
+            task.model(task.inputs(batch), batch.source_mask, target[:, :-1])
+        stacked = recorded.stack().cpu().float() if recorded.num_layers else None
         return [
-            _map(task, batch, position, source=source, weights=stacked, kind=kind)
-            for position, source in enumerate(describe_sources(task, batch))
+            _map(task, batch, row, source=source, kind=kind, weights=stacked)
+            for row, source in enumerate(describe(task, task.source, batch))
         ]
 
     parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
@@ -69,7 +72,7 @@ def _map(
     num_target = int(batch.target_mask[row].sum()) - 1
     own = torch.zeros(0, 1, num_target, len(source.labels))
     if weights is not None:
-        own = weights[row, :, :, :num_target].cpu().float()[..., source.columns]
+        own = weights[row, :, :, :num_target][..., source.columns]
     recording = source.recording
     if recording and recording.aligned is not None and task.recipe.model.ctc_weight == 1:
         # The decoder is not trained, so its weights mean nothing.
@@ -83,14 +86,6 @@ def _map(
         image=source.image,
         recording=recording,
     )
-
-
-def describe_sources(task: "Predictor", batch: Batch) -> list[_Source]:
-    """Return what the memory positions of each source of a batch stand for."""
-    describe: Callable[..., list[_Source]] = _BY_MODALITY.get(
-        task.source.modality, _describe_images
-    )
-    return describe(task, task.source, batch)
 
 
 def _describe_texts(task: "Predictor", field: TextField, batch: Batch) -> list[_Source]:

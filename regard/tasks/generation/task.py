@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -17,6 +18,7 @@ from regard.data.example import Example
 from regard.data.image.field import ImageConfig
 from regard.data.modality import fit_source, load_source
 from regard.data.text.columns import split_columns
+from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
@@ -116,21 +118,46 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             shorten=None if self.reads_text else self.source.shorten,
         )
         check_positions(self.recipe.model, sources, targets)
-        batches = self.pair_batches(sources, targets)
+        change = self.change_pairs(self.recipe.seed)
+        batches = self.pair_batches(sources, targets, change=change)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
             f"{100 * batches.padded_share():.0f} % of a batch is padding"
         )
         return batches
 
-    def pair_batches(self, sources: Items, targets: Sequences) -> Batches:
-        """Return training batches of encoded sources and targets."""
-        return Batches(
+    def change_pairs(self, seed: int) -> Change | None:
+        """Return what changes encoded pairs anew in every epoch of training; None = nothing."""
+        return None
+
+    def pair_batches(
+        self,
+        sources: Items,
+        targets: Sequences,
+        *,
+        change: Change | None = None,
+        seed: int | None = None,
+        config: BatchConfig | None = None,
+        is_shuffled: bool = True,
+    ) -> Batches:
+        """Return encoded sources and targets as batches.
+
+        Args:
+            sources: Items of the source field.
+            targets: Token ids of the targets.
+            change: What changes pairs anew in every epoch.
+            seed: Seed of the order; that of the recipe if not given.
+            config: How batches are cut, if not as in the recipe.
+            is_shuffled: Whether every epoch has an order of its own.
+        """
+        build = Batches if change is None else partial(CorruptedBatches, change=change)
+        return build(
             sources,
             targets,
-            self.recipe.data.batch,
+            config or self.recipe.data.batch,
             fields=(self.source, self.target),
-            seed=self.recipe.seed,
+            seed=self.recipe.seed if seed is None else seed,
+            is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",
         )
 
@@ -140,13 +167,9 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return batches of similar length; `rows` are the numbers of the examples."""
         if not examples:
             return []
-        batches = Batches(
-            self.source.read_all([example.source for example in examples]),
-            self.target.read_all([example.target for example in examples]),
-            config or self.recipe.data.batch,
-            fields=(self.source, self.target),
-            is_shuffled=False,
-        )
+        sources = self.source.read_all([example.source for example in examples])
+        targets = self.target.read_all([example.target for example in examples])
+        batches = self.pair_batches(sources, targets, config=config, is_shuffled=False)
         return list(batches.epoch(0))
 
     def loss(self, batch: Batch) -> Loss:

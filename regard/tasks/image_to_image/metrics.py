@@ -39,10 +39,6 @@ class GeneratedImages:
         """(B, C, Y, X), generated, in 8 bits."""
         return to_bytes(self.values)
 
-    def log_densities(self, deviation: float) -> Tensor:
-        """Return the logarithm of the normal density of each right image: (B,)."""
-        return log_densities(self.values, self.targets, deviation=deviation)
-
     def psnr(self) -> NDArray[np.float64]:
         """Return the peak signal-to-noise ratio of each image in dB."""
         return decibels(self.pixels.numpy(), self.targets.numpy())

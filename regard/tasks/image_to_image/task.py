@@ -137,7 +137,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
         def validate() -> Validation:
             found = self.generate(examples, has_noise=True)
-            losses = found.losses - found.log_densities(self.recipe.model.deviation)
+            losses = found.losses - self._log_densities(found.values, found.targets)
             loss = float(losses.sum()) / found.targets.numel()
             value = float(found.psnr().mean())
             chosen = -loss if self.recipe.validation.metric == "loss" else value
@@ -172,14 +172,14 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         self, batch: LabelledBatch, examples: Sequence[Example]
     ) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the states before the bottleneck, and a function from latents to log-densities."""
-        encoder, std = self.model.encoder, self.recipe.model.deviation
+        encoder = self.model.encoder
         assert isinstance(encoder, BottleneckEncoder)
         pixels = self.pixels(batch, examples, has_noise=True)
 
         def compute_log_probs(latents: Tensor) -> Tensor:
             memory = remember(latents, layout=self.model.layout)
             images = self.model.generate(memory, self.base_of(pixels)).cpu()
-            return log_densities(images, batch.labels, deviation=std)  # (B,)
+            return self._log_densities(images, batch.labels)  # (B,)
 
         wide = encoder.widen(self.standardise(pixels), batch.source_mask)
         return wide.states, compute_log_probs
@@ -197,9 +197,8 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
         def predict(filled: list[str]) -> list[list[Prediction]]:
             found = self.generate([Example(one.strip(), one.strip()) for one in filled])
-            best = replace(found, targets=found.pixels)
-            values = best.log_densities(self.recipe.model.deviation).tolist()
-            return [[_prediction(*one)] for one in zip(best.targets, values, strict=True)]
+            values = self._log_densities(found.values, found.pixels).tolist()
+            return [[_prediction(*one)] for one in zip(found.pixels, values, strict=True)]
 
         return predict_filled(predict, sources)
 
@@ -211,8 +210,11 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         if not examples:
             return []
         found = self.generate(examples, has_noise=True)
-        values = found.log_densities(self.recipe.model.deviation).tolist()
+        values = self._log_densities(found.values, found.targets).tolist()
         return [_prediction(*one) for one in zip(found.targets, values, strict=True)]
+
+    def _log_densities(self, values: Tensor, targets: Tensor) -> Tensor:
+        return log_densities(values, targets, deviation=self.recipe.model.deviation)
 
     def image_grid(self, source: Any, target: str | None = None) -> list[Picture]:
         """Return the source, with noise if the recipe has any, the generated image, the target."""

@@ -1,10 +1,27 @@
-"""`regard interpolate`: what lies between two texts or two images."""
+"""`regard sample` and `regard interpolate`: what an autoencoder makes of other latents."""
 
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
 from regard.cli.options import Device, OneRun, Plot, SearchOverrides
+
+
+def sample(
+    run: OneRun,
+    words: SearchOverrides = None,
+    num: Annotated[int, Option("--num", "-n", help="How many.")] = 10,
+    seed: Annotated[int, Option(help="Seed of the samples.")] = 0,
+    out: Plot = None,
+    device: Device = "auto",
+) -> None:
+    """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
+    from regard.runs.folder import load_one
+    from regard.studies.latents import LatentDecoder
+
+    decoder = LatentDecoder(load_one(run, device), words or (), out)
+    print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")
 
 
 def interpolate(
