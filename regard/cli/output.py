@@ -16,14 +16,9 @@ NOTHING = "∅"
 """The missing side of an insertion or a deletion."""
 
 
-def print_json(value: Any) -> None:
-    """Print one JSON object over several lines."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def print_json_line(value: Any) -> None:
-    """Print one JSON object on a line of its own."""
-    print(json.dumps(value, ensure_ascii=False))
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print one JSON object over several lines; without indent, on a line of its own."""
+    print(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def print_results(results: "Iterable[Result]", *, title: str = "") -> None:

@@ -150,8 +150,11 @@ def _choose_pieces(texts: Sequence[str]) -> Pieces:
     words = [text.split() for text in texts]
     distinct = {word for line in words for word in line}
     mean_words = sum(map(len, words)) / len(words)
+    if mean_words < 1.5 and _mean_length(texts) > WORD_LENGTH:
+        why = f"text without blanks, {_mean_length(texts):.0f} characters a line"
+        return Pieces("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), why)
     if mean_words < 1.5:
-        return _choose_characters(texts)
+        return Pieces("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
     if len(distinct) <= WORD_LIMIT and _mean_length(distinct) <= SYMBOL_LENGTH:
         why = f"{len(distinct):,} distinct symbols between blanks"
         return Pieces("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), why)
@@ -160,13 +163,6 @@ def _choose_pieces(texts: Sequence[str]) -> Pieces:
         return Pieces("word", 4 * WORD_LIMIT, metrics, f"only {len(distinct):,} distinct words")
     size = 4_000 if len(texts) < 10_000 else 8_000
     return Pieces("bpe", size, metrics, f"{len(distinct):,} distinct words")
-
-
-def _choose_characters(texts: Sequence[str]) -> Pieces:
-    if _mean_length(texts) > WORD_LENGTH:
-        why = f"text without blanks, {_mean_length(texts):.0f} characters a line"
-        return Pieces("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), why)
-    return Pieces("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
 
 
 def _mean_length(texts: Collection[str]) -> float:

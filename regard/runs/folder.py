@@ -130,20 +130,16 @@ def load_untrained(
 
 def describe_making(device: torch.device) -> dict[str, Any]:
     """Say how a number comes about: command, versions, commit and hardware."""
+    script, *arguments = sys.argv
+    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
-        "command": " ".join([_program(), *sys.argv[1:]]),
+        # Our command, or a script that uses it.
+        "command": " ".join([f"python {script}" if is_script else "regard", *arguments]),
         "regard": regard.__version__,
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
     }
-
-
-def _program() -> str:
-    """Return how a person starts what is running: our command, or a script that uses it."""
-    script = sys.argv[0]
-    is_script = script.endswith(".py") and Path(script).name != "__main__.py"
-    return f"python {script}" if is_script else "regard"
 
 
 def _commit() -> str:

@@ -61,6 +61,8 @@ class Task(ABC, Generic[AnyRecipe]):
     """Reads `(data, valid, test, *, config)` into training, validation and test data."""
     read_side: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_side)
     """Reads `(paths, side, *, config)`: a whole file, or one side of a built-in data set."""
+    own_runs: ClassVar[str] = ""
+    """What runs of this task are, where no others can be started from: `of a language model`."""
 
     def __init__(
         self, recipe: AnyRecipe, model: nn.Module, fields: Fields, *, device: torch.device
@@ -88,11 +90,22 @@ class Task(ABC, Generic[AnyRecipe]):
         """Build the model for these fields."""
 
     @classmethod
-    @abstractmethod
+    def require_own(cls, init_from: "Task[Any]") -> Self:
+        """Return a run of this task, or raise a `ConfigError`."""
+        if not isinstance(init_from, cls):
+            raise ConfigError(
+                f"`init_from` must be a run {cls.own_runs}, but is one for the task "
+                f"'{init_from.recipe.task}'."
+            )
+        return init_from
+
+    @classmethod
     def warm_start(
         cls, recipe: AnyRecipe, init_from: "Task[Any]", examples: Sequence[Example]
     ) -> WarmStart:
-        """Return what of another run this task starts from, or raise a `ConfigError`."""
+        """Return what of another run this task starts from: all of a run of the same task."""
+        start = cls.require_own(init_from)
+        return WarmStart(recipe, start.fields, start.model.state_dict())
 
     @classmethod
     def fresh(cls, recipe: AnyRecipe, fields: Fields, *, device: torch.device) -> Self:

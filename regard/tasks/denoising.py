@@ -22,7 +22,7 @@ from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.result import Result
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
-from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.base import Fields
 from regard.tasks.evaluation import Evaluation, check_texts, evaluate_tokens
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -37,7 +37,6 @@ from regard.tasks.masked_lm.gaps import (
     shorten,
 )
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
 
 
@@ -75,6 +74,7 @@ class DenoisingTask(Predictor):
 
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
+    own_runs = "that learned to write what was taken out of a text"
 
     @classmethod
     def fit_fields(cls, recipe: Any, examples: Sequence[Example]) -> Fields:
@@ -90,15 +90,6 @@ class DenoisingTask(Predictor):
         """Load the vocabularies."""
         sides = (Tokenizer.load(folder / tokenizer_file(side)) for side in ("source", "target"))
         return _fields(recipe, *sides)
-
-    @classmethod
-    def warm_start(
-        cls, recipe: Any, init_from: Task[Any], examples: Sequence[Example]
-    ) -> WarmStart:
-        """Start from all of another run of this task: others have no sentinels."""
-        which = "that learned to write what was taken out of a text"
-        start = require_task(DenoisingTask, init_from, which=which)
-        return super().warm_start(recipe, start, examples)
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
         """Return the training batches, with other spans taken out in every epoch."""

@@ -39,7 +39,6 @@ from regard.tasks.labelled import label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 from regard.tasks.source_task import EncoderTask
-from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
 from regard.training.losses import Loss
 
@@ -93,6 +92,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
     text: StreamField
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
+    own_runs = "of a language model"
 
     @classmethod
     def fit_fields(cls, recipe: LanguageRecipe, examples: Sequence[Example]) -> Fields:
@@ -115,7 +115,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         cls, recipe: LanguageRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
         """Start from all of another language model."""
-        start = require_task(LanguageModelingTask, init_from, which="of a language model")
+        start = cls.require_own(init_from)
         data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
         recipe = replace(recipe, model=start.recipe.model, data=data)
         return WarmStart(recipe, start.fields, start.model.state_dict())

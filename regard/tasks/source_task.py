@@ -1,6 +1,6 @@
 """Base classes of tasks that read sources with one field and, most of them, one encoder."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from typing import Any, cast
 
 from regard.core.logging import logger
@@ -10,6 +10,20 @@ from regard.data.modality import SourceField
 from regard.models.encoders import max_tokens
 from regard.models.interfaces import Encoder
 from regard.tasks.base import AnyRecipe, EncoderBatch, Task
+
+
+def warn_of_long(items: Sequence[Sized], most: int, message: str) -> bool:
+    """Log how many items are longer than `most`; return whether there are any.
+
+    Args:
+        items: Texts as tokens, or the like.
+        most: The maximum length.
+        message: What becomes of them; it holds their number, that of all items, and `most`.
+    """
+    num_long = sum(len(item) > most for item in items)
+    if num_long:
+        logger.warning(message, f"{num_long:,}", f"{len(items):,}", most)
+    return num_long > 0
 
 
 class SourceTask(Task[AnyRecipe]):
@@ -71,15 +85,9 @@ class EncoderTask(SourceTask[AnyRecipe]):
     def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of the source field, truncated to the encoder's limit."""
         items, most = self.read_sources(sources), self.max_source_length
-        num_long = sum(len(item) > most for item in items) if most else 0
-        if not num_long:
+        what = "shortened %s of %s texts to %d tokens, for which the encoder has learned positions"
+        if not most or not warn_of_long(items, most, what):
             return items
-        logger.warning(
-            "shortened %s of %s texts to %d tokens, for which the encoder has learned positions",
-            f"{num_long:,}",
-            f"{len(items):,}",
-            most,
-        )
         return [self.shorten_item(item, most) for item in items]
 
     def shorten_item(self, item: Any, most: int) -> Any:

@@ -1,6 +1,6 @@
 """What a run takes over from another: encoder, vocabulary, image field."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 from torch import Tensor
 
@@ -16,17 +16,6 @@ from regard.models.encoders import (
 )
 from regard.models.interfaces import Encoder
 from regard.tasks.base import Task
-
-AnyTask = TypeVar("AnyTask", bound=Task[Any])
-
-
-def require_task(task: type[AnyTask], init_from: Task[Any], *, which: str) -> AnyTask:
-    """Return a run of a certain task, or raise a `ConfigError`; `which` describes such a run."""
-    if not isinstance(init_from, task):
-        raise ConfigError(
-            f"`init_from` must be a run {which}, but is one for the task '{init_from.recipe.task}'."
-        )
-    return init_from
 
 
 def encoder_weights(encoder: Encoder, prefix: str = "encoder") -> dict[str, Tensor]:
@@ -73,20 +62,13 @@ def find_image_encoder(init_from: Task[Any]) -> tuple[ImageEncoderConfig, Encode
     return settings, encoder
 
 
-def find_image_field(init_from: Task[Any]) -> ImageField:
-    """Return the image field of a run that reads images."""
-    field = init_from.fields["source"]
-    assert isinstance(field, ImageField)
-    return field
-
-
 def matching_image_field(init_from: Task[Any], config: ImageConfig) -> ImageField:
     """Return a field with other settings that standardises images as that of a run.
 
     Convolutions read images of any size; learned positions of patches do not.
     """
     settings, _ = find_image_encoder(init_from)
-    before = find_image_field(init_from)
+    before: ImageField = init_from.fields["source"]
     names = ["channels"]
     if getattr(settings, "positions", "") == "learned":
         names.append("size")

@@ -5,7 +5,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from regard.cli.options import Device, Json, OneRun, Plot
-from regard.cli.output import print_json, print_json_line, print_results
+from regard.cli.output import print_json, print_results
 
 
 def anomalies(
@@ -36,7 +36,7 @@ def anomalies(
             raise ConfigError("`--out` draws two sets beside each other. Give a second one.")
         for row in flag(subject, data, false_alarms=false_alarms):
             if as_json:
-                print_json_line(row)
+                print_json(row, indent=None)
             else:
                 verdict = "odd" if row["is_odd"] else "normal"
                 print(f"{row['error']:.6f}", verdict, row["source"], sep="\t")

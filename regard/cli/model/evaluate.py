@@ -2,7 +2,7 @@
 
 from regard.cli.arguments import split_columns
 from regard.cli.options import Beam, Columns, Data, Device, Json, Run, SecondData
-from regard.cli.output import print_evaluation, print_json, print_json_line
+from regard.cli.output import print_evaluation, print_json
 
 
 def evaluate(
@@ -38,6 +38,6 @@ def score(
     paths = (data,) if data2 is None else (data, data2)
     for example, scored in score_data(load(run, device), paths):
         if as_json:
-            print_json_line({"source": example.source, **scored.to_dict()})
+            print_json({"source": example.source, **scored.to_dict()}, indent=None)
         else:
             print(f"{scored.log_prob:.4f}")

@@ -7,7 +7,7 @@ from typer import Argument, Option
 
 from regard.cli.arguments import split_arguments
 from regard.cli.options import Beam, Device, Rerank, RerankWeight, Run
-from regard.cli.output import print_json_line
+from regard.cli.output import print_json
 
 
 def predict(
@@ -57,7 +57,7 @@ def predict(
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
     for number, found in enumerate(pipeline(read_inputs(file, task.recipe)), start=1):
         if as_json:
-            print_json_line(found.to_dict())
+            print_json(found.to_dict(), indent=None)
         elif nbest > 1:
             for one in found.predictions:
                 print(number, f"{one.log_prob:.4f}", one.text, sep="\t")

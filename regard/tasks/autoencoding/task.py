@@ -21,13 +21,12 @@ from regard.models.encoders.bottleneck import BottleneckEncoder, remember
 from regard.search.settings import SearchConfig
 from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
-from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.base import Fields
 from regard.tasks.batches import map_batches
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.lengths import limit_targets
 from regard.tasks.generation.task import Predictor
 from regard.tasks.latents import check_latents, measure_bound
-from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
 from regard.training.losses import log_probs_of
 
@@ -47,6 +46,7 @@ class AutoencodingTask(Predictor):
 
     read = staticmethod(read_own_texts)
     read_side = staticmethod(read_own_text_side)
+    own_runs = "of an autoencoder of texts"
 
     @property
     def bottleneck_encoder(self) -> BottleneckEncoder:
@@ -67,14 +67,6 @@ class AutoencodingTask(Predictor):
         if recipe.data.noise.mask:
             config = with_mask(config)
         return {**both_sides(train_tokenizer(config, [example.source for example in examples]))}
-
-    @classmethod
-    def warm_start(
-        cls, recipe: Any, init_from: Task[Any], examples: Sequence[Example]
-    ) -> WarmStart:
-        """Start from all of another run of this task: others have no latents."""
-        start = require_task(AutoencodingTask, init_from, which="of an autoencoder of texts")
-        return super().warm_start(recipe, start, examples)
 
     def change_pairs(self, seed: int) -> Change | None:
         """Return what adds other noise to the sources in every epoch."""

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from regard.core.config import at_least
-from regard.core.logging import logger
 from regard.data.batching import limit_lengths
 from regard.data.datasets.labelled import split_source
 from regard.data.example import Example
@@ -24,7 +23,7 @@ from regard.data.modality import (
     modality_of,
     read_pair,
 )
-from regard.data.text.field import Text, TextField
+from regard.data.text.field import Text, TextField, as_text
 from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
@@ -39,7 +38,7 @@ from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.labelled import LabelledTask, label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask
+from regard.tasks.source_task import EncoderTask, warn_of_long
 from regard.tasks.warm_start import (
     encoder_weights,
     find_encoder,
@@ -132,15 +131,9 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     def read_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of their field, truncated; the first time with a warning."""
         items, most = self.read_sources(sources), self.max_length
-        num_long = sum(len(item) > most for item in items)
-        if num_long and not self._has_warned:
-            self._has_warned = True
-            logger.warning(
-                "shortened %s of %s texts to %d tokens (`max_length`)",
-                f"{num_long:,}",
-                f"{len(items):,}",
-                most,
-            )
+        if not self._has_warned:
+            what = "shortened %s of %s texts to %d tokens (`max_length`)"
+            self._has_warned = warn_of_long(items, most, what)
         return [self.source.shorten(item, most) for item in items]
 
     def read_targets(self, examples: Sequence[Example]) -> list[int]:
@@ -230,7 +223,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
                 for one in best
             ]
 
-        return predict_filled(predict, sources, is_filled=_has_text)
+        return predict_filled(predict, sources, is_filled=lambda one: as_text(one).strip())
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's label, as a prediction of it."""
@@ -250,7 +243,3 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     def _prediction(self, number: int, log_prob: float) -> Prediction:
         label = self.labels.write(number)
         return Prediction(label, log_prob, (label,), (log_prob,))
-
-
-def _has_text(source: Text) -> bool:
-    return any(part.strip() for part in split_source(source))

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.core.logging import logger
 from regard.models.build import ModelConfig
 from regard.models.encoders import max_tokens
 
@@ -30,17 +29,3 @@ def limit_targets(lengths: Tensor, model: ModelConfig) -> Tensor:
     """Return lengths (B,), none of them beyond what the decoder has positions for."""
     most = max_tokens(model.decoder)
     return lengths.clamp(max=most) if most else lengths
-
-
-def warn_of_long(sources: Sequences, most: int) -> bool:
-    """Say how many sources are longer than any in training; tell whether there was one."""
-    num_long = sum(len(ids) > most for ids in sources)
-    if num_long:
-        logger.warning(
-            "%s of %s sources have over %d tokens, the most that training allowed "
-            "(`data.batch.max_length`); they are read whole.",
-            f"{num_long:,}",
-            f"{len(sources):,}",
-            most,
-        )
-    return num_long > 0

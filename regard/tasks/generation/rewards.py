@@ -96,11 +96,8 @@ class RewardLoss:
     def _stack(self, samples: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         """Return samples after the start token, (B·W, T + 1), and their mask, (B·W, T)."""
         roles = self._task.target.tokenizer
-        longest = max(map(len, samples))
-        rows = [[roles.sos, *tokens, *[roles.pad] * (longest - len(tokens))] for tokens in samples]
-        lengths = torch.tensor([len(tokens) for tokens in samples])
-        mask = torch.arange(longest) < lengths[:, None]
-        return torch.tensor(rows).to(self._task.device), mask.to(self._task.device)
+        tokens, mask = self._task.target.stack([[roles.sos, *sample] for sample in samples])
+        return tokens.to(self._task.device), mask[:, 1:].to(self._task.device)
 
     def _join(self, reward: Loss, likelihood: Loss) -> Loss:
         share = self._config.share

@@ -36,15 +36,20 @@ from regard.tasks.batches import map_batches, predict_filled
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
-from regard.tasks.generation.lengths import check_positions, limit_targets, warn_of_long
+from regard.tasks.generation.lengths import check_positions, limit_targets
 from regard.tasks.generation.recipe import Recipe, check_ctc
 from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.metrics import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask
+from regard.tasks.source_task import EncoderTask, warn_of_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.loop import Validation
 from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
+
+READ_WHOLE = (
+    "%s of %s sources have over %d tokens, the most that training allowed "
+    "(`data.batch.max_length`); they are read whole."
+)
 
 
 class Predictor(Generates[Recipe], EncoderTask[Recipe]):
@@ -87,6 +92,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     ) -> WarmStart:
         """Start from all of an encoder–decoder, or from the image encoder of another run."""
         config = recipe.data.source
+        if cls.own_runs:
+            cls.require_own(init_from)
         if isinstance(init_from, Predictor):
             source = init_from.source
             if isinstance(config, ImageConfig):
@@ -368,7 +375,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
             ids = field.read_all(sources)
-            self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length)
+            self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length, READ_WHOLE)
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)

@@ -8,11 +8,9 @@ from regard.data.image.augment import AugmentationConfig
 from regard.data.image.field import ImageConfig
 from regard.data.image.noise import PixelNoiseConfig
 from regard.data.image.variants import name_change
-from regard.data.modality import modality_of
 from regard.data.video.field import VideoConfig
-from regard.models.encoders import check_reads
 from regard.models.image_to_image import ImageToImageConfig
-from regard.tasks.recipe import BaseDataConfig, BaseRecipe
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +73,7 @@ class ImageToImageRecipe(BaseRecipe):
     """How the best weights are told."""
 
     def __post_init__(self) -> None:
-        check_reads(self.model.encoder, modality_of(self.data.source).input_spec)
+        check_kinds(self.data.source, self.model.encoder)
         if self.model.is_residual and not self.data.change:
             raise ConfigError(
                 "`model.is_residual` must be false where the source is the target, which would "

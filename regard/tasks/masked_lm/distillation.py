@@ -71,11 +71,8 @@ class Teacher:
                 r"(?<=\bblocks\.)\d+", lambda found: str(int(int(found.group()) * ratio)), name
             )
 
-        known = {
-            name: weights[find_origin(name)]
-            for name in student.state_dict()
-            if find_origin(name) in weights
-        }
+        origins = {name: find_origin(name) for name in student.state_dict()}
+        known = {name: weights[one] for name, one in origins.items() if one in weights}
         student.load_state_dict(known, strict=False)
 
     def add_loss(self, loss: Loss, batch: MaskedBatch, *, states: Tensor, logits: Tensor) -> Loss:

@@ -37,7 +37,6 @@ from regard.tasks.masked_lm.gaps import (
 from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask
-from regard.tasks.warm_start import require_task
 from regard.training.loop import Validation
 from regard.training.losses import Loss
 
@@ -50,6 +49,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     read = staticmethod(reading.read_texts)
     read_side = staticmethod(reading.read_text_side)
+    own_runs = "of a masked language model"
 
     model: MaskedModel
     text: TextField
@@ -87,7 +87,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         cls, recipe: MaskedRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
         """Start from the encoder and the heads of another run of this task."""
-        start = require_task(MaskedLmTask, init_from, which="of a masked language model")
+        start = cls.require_own(init_from)
         model = replace(recipe.model, encoder=start.recipe.model.encoder)
         recipe = replace(recipe, model=model)
         return WarmStart(recipe, start.fields, start.model.state_dict())
@@ -249,14 +249,14 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line, layer by layer."""
-        return [self._attend(example.source) for example in examples]
-
-    def _attend(self, line: str) -> AttentionMap:
-        ids = self._read_gaps(line).values
-        values = torch.tensor([ids], device=self.device)
-        with torch.inference_mode(), record(self.model.encoder, is_self=True) as recorded:
-            self.model.encode(values, torch.ones_like(values, dtype=torch.bool))
-        return AttentionMap.within(self.tokenizer.tokens(ids), recorded)
+        maps = []
+        for example in examples:
+            ids = self._read_gaps(example.source).values
+            values = torch.tensor([ids], device=self.device)
+            with torch.inference_mode(), record(self.model.encoder, is_self=True) as recorded:
+                self.model.encode(values, torch.ones_like(values, dtype=torch.bool))
+            maps.append(AttentionMap.within(self.tokenizer.tokens(ids), recorded))
+        return maps
 
 
 def text_fields(tokenizer: Tokenizer) -> Fields:

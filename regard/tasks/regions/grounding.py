@@ -21,13 +21,12 @@ from regard.metrics.vision.pointing import box_region, pointing_accuracy
 from regard.metrics.vision.regions import box_accuracy, mean_box_iou, parse_box
 from regard.models.heads.regions import Grounder, Grounding, cell_shares
 from regard.tasks import reading
-from regard.tasks.base import Fields, Task, WarmStart
+from regard.tasks.base import Fields
 from regard.tasks.batches import predict_filled
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import LabelledTask
 from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
 from regard.tasks.regions.recipe import GroundingRecipe
-from regard.tasks.warm_start import require_task
 from regard.training.losses import Loss, box_distance, generalised_iou
 
 LEAST = 1e-9
@@ -58,6 +57,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     metrics = {"iou": mean_box_iou, "accuracy": box_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
     read_side = staticmethod(partial(reading.read_side, read=read_labelled))
+    own_runs = "that finds what a phrase names"
 
     @classmethod
     def fit_fields(cls, recipe: GroundingRecipe, examples: Sequence[Example]) -> Fields:
@@ -73,14 +73,6 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     def build_model(cls, recipe: GroundingRecipe, fields: Fields) -> Grounder:
         """Build the model."""
         return Grounder(recipe.model, fields["source"].spec)
-
-    @classmethod
-    def warm_start(
-        cls, recipe: GroundingRecipe, init_from: Task[Any], examples: Sequence[Example]
-    ) -> WarmStart:
-        """Start from all of a run of the same task."""
-        start = require_task(GroundingTask, init_from, which="that finds what a phrase names")
-        return WarmStart(recipe, start.fields, start.model.state_dict())
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
         """Return the training batches."""

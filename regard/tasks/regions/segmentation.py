@@ -26,7 +26,7 @@ from regard.tasks.labelled import LabelledTask, label_loss
 from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
 from regard.tasks.regions.recipe import SegmentationRecipe
 from regard.tasks.source_task import EncoderTask
-from regard.tasks.warm_start import encoder_weights, find_image_encoder, find_image_field
+from regard.tasks.warm_start import encoder_weights, find_image_encoder
 from regard.training.losses import Loss
 
 PROBABILITY = "probability of each label"
@@ -67,7 +67,7 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
         """Start from the image encoder of another run."""
         settings, encoder = find_image_encoder(init_from)
         recipe = replace(recipe, model=replace(recipe.model, encoder=settings))
-        fields = {"source": find_image_field(init_from), "labels": _fit_labels(examples)}
+        fields = {"source": init_from.fields["source"], "labels": _fit_labels(examples)}
         return WarmStart(recipe, fields, encoder_weights(encoder))
 
     @cached_property

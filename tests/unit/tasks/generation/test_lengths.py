@@ -5,7 +5,7 @@ from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
 from regard.models.decoders import ConvolutionDecoderConfig, TransformerDecoderConfig
 from regard.models.encoders import ConvolutionEncoderConfig, RnnEncoderConfig
-from regard.tasks.generation.lengths import check_positions, limit_targets, warn_of_long
+from regard.tasks.generation.lengths import check_positions, limit_targets
 
 LEARNED = ModelConfig(
     encoder=ConvolutionEncoderConfig(max_length=4), decoder=ConvolutionDecoderConfig(max_length=5)
@@ -37,16 +37,3 @@ def test_targets_end_with_the_positions_of_the_decoder():
     lengths = torch.tensor([3, 5, 9])
     assert limit_targets(lengths, LEARNED).tolist() == [3, 5, 5]
     assert limit_targets(lengths, ENDLESS).tolist() == [3, 5, 9]
-
-
-def test_long_sources_are_counted(caplog):
-    assert warn_of_long([[1] * 3, [1] * 5, [1] * 6], 4)
-    assert caplog.messages == [
-        "2 of 3 sources have over 4 tokens, the most that training allowed "
-        "(`data.batch.max_length`); they are read whole."
-    ]
-
-
-def test_nothing_is_said_of_short_sources(caplog):
-    assert not warn_of_long([[1] * 4], 4)
-    assert caplog.messages == []

@@ -1,0 +1,17 @@
+"""Warnings about long sources."""
+
+from regard.tasks.generation.task import READ_WHOLE
+from regard.tasks.source_task import warn_of_long
+
+
+def test_long_sources_are_counted(caplog):
+    assert warn_of_long([[1] * 3, [1] * 5, [1] * 6], 4, READ_WHOLE)
+    assert caplog.messages == [
+        "2 of 3 sources have over 4 tokens, the most that training allowed "
+        "(`data.batch.max_length`); they are read whole."
+    ]
+
+
+def test_nothing_is_said_of_short_sources(caplog):
+    assert not warn_of_long([[1] * 4], 4, READ_WHOLE)
+    assert caplog.messages == []
