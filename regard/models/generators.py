@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, Positions
-from regard.core.config import at_least
+from regard.core.config import Config, Positive
 from regard.core.errors import ConfigError
 from regard.core.module import Module
 from regard.models.encoders.resnet import check_stages
@@ -42,7 +42,7 @@ class Generator(Module, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvolutionGeneratorConfig:
+class ConvolutionGeneratorConfig(Config):
     """Stages of residual convolutions; each but the first doubles rows and columns."""
 
     kind: Literal["convolution"] = "convolution"
@@ -53,6 +53,7 @@ class ConvolutionGeneratorConfig:
     """Residual blocks of each stage."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_stages(self.widths, self.blocks)
 
 
@@ -185,16 +186,12 @@ class AttentionGeneratorConfig(BlockConfig):
 
     kind: Literal["attention"] = "attention"
     """What kind of generator this is."""
-    patch: int = 4
+    patch: Positive = 4
     """Width and height of a patch in pixels; it must divide the image's."""
     feed_forward: FeedForwardKind = "gelu"
     """The feed-forward layer."""
     is_norm_first: bool = True
     """Norm before each layer instead of after the residual sum."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patch", self.patch, 1)
 
 
 class AttentionGenerator(Generator):

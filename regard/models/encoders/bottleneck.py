@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.models.bottlenecks import (
     BottleneckConfig,
     PlainBottleneckConfig,
@@ -47,7 +48,7 @@ WideEncoderConfig = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class BottleneckEncoderConfig:
+class BottleneckEncoderConfig(Config):
     """An encoder, and how narrow it ends."""
 
     kind: Literal["bottleneck"] = "bottleneck"
