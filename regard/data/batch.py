@@ -1,11 +1,13 @@
 """Examples as padded tensors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+Moved = TypeVar("Moved", bound=Any)
 
 Values = Any
 """Stacked sources: a tensor, or a tuple of tensors where a source has several parts."""
@@ -14,6 +16,20 @@ Values = Any
 def change_values(values: Values, change: Callable[[Tensor], Tensor]) -> Values:
     """Apply `change` to stacked sources, to each part of them."""
     return tuple(map(change, values)) if isinstance(values, tuple) else change(values)
+
+
+def move(batch: Moved, device: torch.device, *names: str) -> Moved:
+    """Return a batch with the values of these names, where there are any, on a device."""
+    values = {name: getattr(batch, name) for name in names}
+    moved: Moved = replace(
+        batch,
+        **{
+            name: change_values(value, lambda part: part.to(device, non_blocking=True))
+            for name, value in values.items()
+            if value is not None
+        },
+    )
+    return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +55,4 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its values on a device."""
-        return Batch(
-            source=change_values(self.source, lambda part: part.to(device, non_blocking=True)),
-            source_mask=self.source_mask,
-            target=self.target.to(device, non_blocking=True),
-            target_mask=self.target_mask.to(device, non_blocking=True),
-            rows=self.rows,
-        )
+        return move(self, device, "source", "target", "target_mask")

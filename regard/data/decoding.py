@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -100,15 +101,27 @@ def _decode_files(references: Sequence[str], decoder: Decoder) -> Decoded:
                     f"{noun.capitalize()} have changed while they were read. Try again."
                 )
             return decoded
-    decoded.add(missing, decoder.read_files(missing))
+    decoded.add(missing, read_files(missing, decoder.read))
     return decoded
 
 
 def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | str]:
     """Decode files, many of them in worker processes."""
     num_workers = count_workers(len(references), NUM_PER_WORKER) if decoder.has_workers else 0
-    for found in spread(decoder.read_files, references, chunk=CHUNK, num_workers=num_workers):
+    work = partial(read_files, read=decoder.read)
+    for found in spread(work, references, chunk=CHUNK, num_workers=num_workers):
         yield from found
+
+
+def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[Array | str]:
+    """Decode files; in the place of one that cannot be read stands a sentence that says why."""
+    found: list[Array | str] = []
+    for reference in references:
+        try:
+            found.append(read(reference))
+        except DataError as error:
+            found.append(str(error))
+    return found
 
 
 def count_workers(num: int, num_per_worker: int) -> int:

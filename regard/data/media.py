@@ -258,8 +258,8 @@ class Decoder:
     """How their references are recognised, and what messages call them."""
     settings: Any
     """What they are decoded by; part of the cache's key."""
-    read_files: Callable[[Sequence[str]], Iterable[Array | str]]
-    """Decodes files; in the place of one that cannot be read stands a sentence that says why."""
+    read: Callable[[str], Array]
+    """Decodes one file, or raises a `DataError`."""
     read_numbered: Callable[[str, tuple[str, ...]], Iterable[Array]]
     """Returns items without files, from the name of their data set and their numbers."""
     row: tuple[int, ...] = ()
@@ -267,7 +267,7 @@ class Decoder:
     dtype: str = "|u1"
     """Type of the values, as numpy writes it."""
     has_workers: bool = False
-    """Whether many files are decoded in worker processes; `read_files` is sent to them."""
+    """Whether many files are decoded in worker processes; `read` is sent to them."""
 
 
 def _article(noun: str) -> str:

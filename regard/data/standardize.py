@@ -1,6 +1,5 @@
 """Standardised fields: items of a medium, brought to the mean and deviation of training data."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -32,7 +31,7 @@ def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float
     return mean.round(6).tolist(), std.round(6).tolist()
 
 
-class StandardizedField(ABC, Generic[Config]):
+class StandardizedField(Generic[Config]):
     """Items of a medium as one side of an example.
 
     An item is an array whose length is the number of positions that it takes.
@@ -96,9 +95,10 @@ class StandardizedField(ABC, Generic[Config]):
         return cls(config, *from_moments(sums / num, cls.min_deviation))
 
     @staticmethod
-    @abstractmethod
     def moments(item: Array) -> tuple[Any, int]:
         """Return sums, or means, of values and of their squares by channel, and their weight."""
+        pixels = item.reshape(-1, *item.shape[-3:]).astype(np.float64) / 255  # (F, C, Y, X)
+        return (pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))), 1
 
     @property
     def spec(self) -> Any:

@@ -55,7 +55,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
             self.read_items([example.source for example in examples]),
             targets,
             self.recipe.data.batch,
-            field=self.source,
+            fields=(self.source,),
             seed=self.recipe.seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",

@@ -80,7 +80,7 @@ class EncoderTask(SourceTask[AnyRecipe]):
             self.encoder_items(sources),
             [0] * len(sources),
             self.recipe.data.batch,
-            field=self.source_field,
+            fields=(self.source_field,),
             is_shuffled=False,
         )
         for batch in batches.epoch(0):

@@ -1,6 +1,5 @@
 """Many references → log-mel frames, each recording decoded once."""
 
-from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 
 from regard.core.errors import DataError
@@ -17,7 +16,7 @@ def audio_decoder(analysis: Analysis) -> Decoder:
     return Decoder(
         medium=AUDIO_FILES,
         settings=analysis,
-        read_files=partial(_read_files, analysis=analysis),
+        read=partial(_read, analysis=analysis),
         read_numbered=partial(_read_numbered, analysis),
         row=(analysis.num_mels,),
         dtype="<f4",
@@ -37,19 +36,15 @@ def open_sound(reference: str, *, max_seconds: float) -> Sound:
     return read_file(reference, max_seconds=max_seconds)
 
 
-def _read_files(references: Iterable[str], *, analysis: Analysis) -> Iterator[Spectrum | str]:
-    for reference in references:
-        try:
-            sound = read_file(reference, max_seconds=analysis.max_seconds)
-        except DataError as error:
-            yield str(error)
-            continue
-        if is_silent(sound.samples):
-            yield f"{reference} holds no sound but silence. Record it again, or leave it out."
-            continue
-        if sound.rate != analysis.rate:
-            _log_resampling(sound.rate, analysis.rate)
-        yield log_mel(sound, analysis)
+def _read(reference: str, *, analysis: Analysis) -> Spectrum:
+    sound = read_file(reference, max_seconds=analysis.max_seconds)
+    if is_silent(sound.samples):
+        raise DataError(
+            f"{reference} holds no sound but silence. Record it again, or leave it out."
+        )
+    if sound.rate != analysis.rate:
+        _log_resampling(sound.rate, analysis.rate)
+    return log_mel(sound, analysis)
 
 
 @lru_cache(maxsize=16)

@@ -8,12 +8,12 @@ import os
 import re
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,34 +66,20 @@ class Recording(ABC):
     def read(self, first: int = 0, num: int | None = None) -> Samples:
         """Return some samples, or all from the first one on, the mean of their channels."""
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-
-def open_recording(reference: str) -> Recording:
+@contextmanager
+def open_recording(reference: str) -> Iterator[Recording]:
     """Open a recording.
 
     Args:
         reference: A path, or a path through a `.zip` file to a member of it.
     """
-    file = open_bytes(reference, what="a recording")
-    try:
+    with open_bytes(reference, what="a recording") as file:
         first = file.read(4)
         if not first:
             raise DataError(f"{reference} is an empty file. Fetch it again.")
         file.seek(0)
-        return (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
-    except BaseException:
-        file.close()
-        raise
+        yield (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
 
 
 def split_span(reference: str) -> tuple[str, float, float] | None:
@@ -206,7 +192,13 @@ def _read_layout(file: BinaryIO, reference: str) -> _Layout:
             layout = _parse_format(file.read(size), reference)
             file.seek(size % 2, os.SEEK_CUR)
         elif name == b"data" and layout is not None:
-            return _find_samples(layout, file.tell(), size, end=end, reference=reference)
+            start, left = file.tell(), end - file.tell()
+            if size > left and size != UNKNOWN_SIZE:
+                raise DataError(
+                    f"{reference} is cut off: its header says {size:,} bytes of samples, but "
+                    f"there are {left:,}. Fetch it again."
+                )
+            return replace(layout, start=start, num_bytes=min(size, left))
         else:
             file.seek(size + size % 2, os.SEEK_CUR)
     missing = "samples" if layout else "format"
@@ -231,16 +223,6 @@ def _parse_format(chunk: bytes, reference: str) -> _Layout:
             f"must have {low:,} to {high:,} and one channel at least."
         )
     return _Layout((form, bits), num_channels, rate)
-
-
-def _find_samples(layout: _Layout, start: int, size: int, *, end: int, reference: str) -> _Layout:
-    left = end - start
-    if size > left and size != UNKNOWN_SIZE:
-        raise DataError(
-            f"{reference} is cut off: its header says {size:,} bytes of samples, but there are "
-            f"{left:,}. Fetch it again."
-        )
-    return _Layout(layout.kind, layout.num_channels, layout.rate, start, min(size, left))
 
 
 def _to_mono(values: NDArray[Any], reference: str) -> Samples:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.core.tables import near, one_of
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import find_folder
+from regard.data.datasets.loading import find_folder, find_package
 from regard.data.datasets.synthetic.scenes import KINDS, render_numbered
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
@@ -178,13 +177,7 @@ def _read_cifar_sprites(folder: Path, names: tuple[str, ...], labels: str) -> Co
 @lru_cache(maxsize=1)
 def _read_digits(side: str) -> Collection:
     """Read the 1,797 digits of scikit-learn, 8 × 8 pixels of 17 greys."""
-    # Found without an import, which would take a second and another library.
-    package = find_spec("sklearn")
-    if package is None or not package.submodule_search_locations:
-        raise DataError(
-            "The data set 'digits' needs a package. Install it: `pip install regard[data]`."
-        )
-    folder = Path(package.submodule_search_locations[0]) / "datasets" / "data"
+    folder = find_package("digits", "sklearn") / "datasets" / "data"
     lines = read_lines(folder / "digits.csv.gz")
     table = np.array([line.split(",") for line in lines if line], np.float64)
     pixels = (table[:, :-1] * (255 / 16)).round().astype(np.uint8).reshape(-1, 8, 8, 1)

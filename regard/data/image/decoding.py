@@ -10,7 +10,7 @@ from regard.data import decoding
 from regard.data.datasets.synthetic.scenes import KINDS
 from regard.data.image.builtin import PICTURES, to_image
 from regard.data.image.files import IMAGE_FILES
-from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_files, to_pixels
+from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_image, to_pixels
 from regard.data.media import Decoder
 
 NUM_PER_WORKER = 5_000
@@ -25,7 +25,7 @@ def image_decoder(frame: Frame) -> Decoder:
     return Decoder(
         medium=IMAGE_FILES,
         settings=frame,
-        read_files=partial(read_files, frame=frame),
+        read=partial(read_image, frame=frame),
         read_numbered=partial(_read_numbered, frame),
         row=(frame.channels, frame.size, frame.size),
         has_workers=True,

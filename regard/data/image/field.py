@@ -1,9 +1,8 @@
 """Images as a source: settings, and the field that reads, stacks and standardises them."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 from torch import Tensor
 
 from regard.core.config import Config, Positive
@@ -14,7 +13,7 @@ from regard.data.image.decoding import image_decoder
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.io import open_image as open_image
 from regard.data.image.resize import Fit, Frame
-from regard.data.media import Array, Decoder
+from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 
 IMAGE = "{}.image.json"
@@ -76,12 +75,6 @@ class ImageField(StandardizedField[ImageConfig]):
     settings = ImageConfig
     file = IMAGE
     num_samples = 5_000
-
-    @staticmethod
-    def moments(item: Array) -> tuple[Any, int]:
-        """Return the means of an image's values and of their squares."""
-        pixels = item[0].astype(np.float64) / 255  # (C, Y, X)
-        return (pixels.mean((1, 2)), (pixels**2).mean((1, 2))), 1
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
         """Standardise stacked images (B, C, Y, X) of 8 bits; in training, augment them before."""

@@ -1,13 +1,12 @@
 """Images of any shape → small squares of one size."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from regard.core.errors import DataError
 from regard.data.image.builtin import Pixels as Pixels
 from regard.data.image.io import MAX_PIXELS, open_image
 
@@ -50,16 +49,9 @@ def to_pixels(image: Image.Image, frame: Frame) -> Pixels:
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (C, Y, X)
 
 
-def read_files(references: Iterable[str], *, frame: Frame) -> list[Pixels | str]:
-    """Read images as (1, C, Y, X); in the place of an unreadable one stands the reason."""
-    found: list[Pixels | str] = []
-    for reference in references:
-        try:
-            image = open_image(reference, max_pixels=frame.max_pixels)
-            found.append(to_pixels(image, frame)[None])
-        except DataError as error:
-            found.append(str(error))
-    return found
+def read_image(reference: str, *, frame: Frame) -> Pixels:
+    """Read an image as (1, C, Y, X)."""
+    return to_pixels(open_image(reference, max_pixels=frame.max_pixels), frame)[None]
 
 
 def _crop(image: Image.Image, size: int) -> Image.Image:

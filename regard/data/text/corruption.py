@@ -2,12 +2,12 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from regard.core.config import AtLeast, Config, Positive, Within
 from regard.core.keyed_random import uniform
-from regard.data.batching import BatchConfig, Batches, Field, Rows, Sequences
+from regard.data.batching import Batches, Rows, Sequences
 from regard.data.text.tokenizers import Tokenizer
 
 Pairs = tuple[Sequences, Sequences]
@@ -82,46 +82,16 @@ class Corruption:
         return kept, _share_out(num_taken, num_spans, lots[len(self.sentinels) :])
 
 
+@dataclass(eq=False, repr=False)
 class CorruptedBatches(Batches):
-    """Pairs that are changed anew in each epoch.
+    """Pairs that are changed anew in each epoch; a source counts as long as it is before."""
 
-    Args:
-        sources: Tokens of each source; they count as long as they are before.
-        targets: Tokens of each target.
-        config: Budget and limits.
-        change: Changes pairs, as `Corruption.change` and `WordNoise.change` do.
-        fields: Of source and target; they pad.
-        seed: Another seed is another order.
-        is_shuffled: Whether every epoch has an order of its own.
-        is_pinned: Whether tensors are put where a GPU fetches them without waiting.
-    """
-
-    def __init__(
-        self,
-        sources: Sequences,
-        targets: Sequences,
-        config: BatchConfig,
-        *,
-        change: Change,
-        fields: tuple[Field, Field],
-        seed: int = 0,
-        is_shuffled: bool = True,
-        is_pinned: bool = False,
-    ) -> None:
-        super().__init__(
-            sources,
-            targets,
-            config,
-            fields=fields,
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=is_pinned,
-        )
-        self._change = change
+    change: Change = field(kw_only=True)
+    """Changes pairs, as `Corruption.change` and `WordNoise.change` do."""
 
     def pairs(self, rows: Rows, number: int) -> Pairs:
         """Return sources and targets as they are in an epoch."""
-        return self._change(super().pairs(rows, number), rows, number)
+        return self.change(super().pairs(rows, number), rows, number)
 
 
 def _share_out(num: int, num_parts: int, lots: list[float]) -> list[int]:

@@ -1,18 +1,13 @@
 """Videos as a source: settings, and the field that reads, stacks and standardises them."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, Any, Literal
-
-import numpy as np
+from typing import Annotated, Literal
 
 from regard.core.config import AtLeast, Config, Positive
-from regard.core.errors import DataError
 from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.resize import Fit, Frame, Pixels
-from regard.data.media import Array, Decoder
+from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 from regard.data.video.files import VIDEO_FILES
 from regard.data.video.frames import read_video
@@ -67,33 +62,19 @@ class VideoField(StandardizedField[VideoConfig]):
     file = VIDEO
     num_samples = 500
 
-    @staticmethod
-    def moments(item: Array) -> tuple[Any, int]:
-        """Return the means of a video's values and of their squares."""
-        pixels = item[0].astype(np.float64) / 255  # (F, C, Y, X)
-        return (pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))), 1
-
 
 def video_decoder(num_frames: int, frame: Frame) -> Decoder:
     """Return how videos become so many frames, (1, F, C, Y, X).
 
     They are not cached: the time of a folder's last change says nothing of the frames in it.
     """
+
+    def read(reference: str) -> Pixels:
+        return read_video(reference, num_frames, frame)[None]
+
     return Decoder(
         medium=VIDEO_FILES,
         settings=(num_frames, frame),
-        read_files=partial(_read_files, num_frames=num_frames, frame=frame),
-        read_numbered=lambda name, numbers: [
-            read_video(f"{name}/{number}", num_frames, frame)[None] for number in numbers
-        ],
+        read=read,
+        read_numbered=lambda name, numbers: [read(f"{name}/{number}") for number in numbers],
     )
-
-
-def _read_files(
-    references: Iterable[str], *, num_frames: int, frame: Frame
-) -> Iterator[Pixels | str]:
-    for reference in references:
-        try:
-            yield read_video(reference, num_frames, frame)[None]
-        except DataError as error:
-            yield str(error)

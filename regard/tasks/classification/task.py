@@ -127,7 +127,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             items,
             [label for (label,) in labels],
             config,
-            field=self.source,
+            fields=(self.source,),
             seed=self.recipe.seed,
             is_pinned=self.device.type == "cuda",
         )

@@ -5,7 +5,6 @@ the edge, hit another shape, which then moves on in its place, or pass by anothe
 on its seed and its number alone; its reference is `moving/SEED/NUMBER`.
 """
 
-import re
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
@@ -14,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.config import at_least
-from regard.core.errors import DataError
-from regard.data.datasets.loading import parse_argument
-from regard.data.datasets.synthetic.scenes import NUM_TRAIN, split_samples
+from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.synthetic.scenes import NUM_HELD_OUT, NUM_TRAIN
 from regard.data.datasets.synthetic.scenes.rendering import render_scene
 from regard.data.datasets.synthetic.scenes.things import (
     COLOURS,
@@ -99,12 +97,8 @@ class Motion:
 
 def find_motion(reference: str) -> Motion:
     """Return what happens in the video of a reference such as `moving/0/17`."""
-    found = re.fullmatch(r"moving/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
-    if found is None:
-        raise DataError(
-            f"A video of moving shapes must look like 'moving/SEED/NUMBER', but is '{reference}'."
-        )
-    return motion(int(found[1]), int(found[2]))
+    _, seed, number = parse_reference(reference, ("moving",), "A video of moving shapes")
+    return motion(seed, number)
 
 
 def motion(seed: int, number: int) -> Motion:
@@ -165,10 +159,9 @@ def load_moving(argument: str, seed: int) -> Splits:
         return [Example(f"moving/{found.seed}/{found.number}", target, tags=found.tags)]
 
     samples = (motion(seed, number) for number in count())
-    note = f"moving shapes of seed {seed}, no caption is shared"
-    return split_samples(
-        samples, write, num_train or NUM_TRAIN, key=lambda found: found.caption, note=note
-    )
+    wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, write, wanted, key=lambda found: found.caption)
+    return with_sizes(parts, f"moving shapes of seed {seed}, no caption is shared")
 
 
 def _lay_out(

@@ -6,19 +6,17 @@ to the training, the validation or the test part by what is said of it, so that 
 ever moves it.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.core.errors import DataError
-from regard.data.datasets.loading import fill_parts, parse_argument, part_of, with_sizes
+from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
 from regard.data.datasets.synthetic.scenes.captions import (
     caption,
     caption_words,
@@ -39,8 +37,6 @@ from regard.data.datasets.synthetic.scenes.things import Scene, scene, shape_sce
 from regard.data.example import Example
 from regard.data.splits import Splits
 
-Sample = TypeVar("Sample")
-
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 48_000
 """Whole captions take more of them than labels and boxes."""
@@ -53,13 +49,8 @@ KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": scene, "shapes": shap
 
 def find_scene(reference: str) -> Scene:
     """Return the scene of a reference such as `scenes/0/17`."""
-    found = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
-    if found is None or found[1] not in KINDS:
-        raise DataError(
-            f"A scene must look like 'scenes/SEED/NUMBER' or 'shapes/SEED/NUMBER', "
-            f"but is '{reference}'."
-        )
-    return KINDS[found[1]](int(found[2]), int(found[3]))
+    kind, seed, number = parse_reference(reference, KINDS, "A scene")
+    return KINDS[kind](seed, number)
 
 
 def render(reference: str) -> Image.Image:
@@ -67,17 +58,12 @@ def render(reference: str) -> Image.Image:
     return Image.fromarray(render_scene(find_scene(reference)))
 
 
-def render_all(references: Sequence[str]) -> NDArray[np.uint8]:
-    """Render the scenes of many references into one array, (B, Y, X, 3)."""
-    pixels = np.empty((len(references), SIZE, SIZE, 3), np.uint8)
-    for row, reference in enumerate(references):
-        pixels[row] = render_scene(find_scene(reference))
-    return pixels
-
-
 def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
     """Render scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
-    return render_all([f"{kind}/{argument}" for argument in arguments])
+    pixels = np.empty((len(arguments), SIZE, SIZE, 3), np.uint8)
+    for row, argument in enumerate(arguments):
+        pixels[row] = render_scene(find_scene(f"{kind}/{argument}"))
+    return pixels
 
 
 def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
@@ -107,9 +93,9 @@ def load_scenes(argument: str, seed: int) -> Splits:
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     samples = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    splits = split_samples(
-        samples, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note
-    )
+    wanted = (num_train, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, caption))
+    splits = with_sizes(parts, note)
     if kind != "questions":
         return splits
     guessed = guess_by_question(splits.train, splits.test)
@@ -131,17 +117,13 @@ def load_shapes(argument: str, seed: int) -> Splits:
         (thing,) = found.things
         name = f"{thing.colour} {thing.shape}" if kind else thing.shape
         look = "noisy" if found.background.noise else "plain"
-        return [Example(_reference(found, "shapes"), name, tags=(thing.size, look))]
+        return [Example(reference(found), name, tags=(thing.size, look))]
 
+    reference = partial(_reference, kind="shapes")
     samples = (shape_scene(seed, number) for number in count())
-    note = f"shapes of seed {seed}, no picture is shared"
-    return split_samples(
-        samples,
-        label,
-        num_train or NUM_TRAIN,
-        key=lambda found: _reference(found, "shapes"),
-        note=note,
-    )
+    wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, label, wanted, key=reference)
+    return with_sizes(parts, f"shapes of seed {seed}, no picture is shared")
 
 
 def _reference(found: Scene, kind: str = "scenes") -> str:
@@ -188,25 +170,3 @@ KEYS: dict[str, Callable[[Scene], str]] = {
     "translation-text": english_caption,
 }
 """What decides to which part a scene belongs, where it is not its caption."""
-
-
-def split_samples(
-    samples: Iterator[Sample],
-    write: Callable[[Sample], list[Example]],
-    num_train: int,
-    *,
-    key: Callable[[Sample], str],
-    note: str,
-) -> Splits:
-    """Sample scenes until every part is full.
-
-    Args:
-        samples: Scenes, or what else can be rendered, without an end.
-        write: Writes the examples of one.
-        num_train: Training examples.
-        key: The text that decides to which part it belongs.
-        note: Where it comes from.
-    """
-    wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-    parts = fill_parts(samples, write, wanted, part=lambda sample: part_of(key(sample)))
-    return with_sizes(parts, note)
