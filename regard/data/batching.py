@@ -241,20 +241,14 @@ def limit_lengths(
     fits = [len(source) <= most and len(target) <= most for source, target in pairs]
     num_long = fits.count(False)
     if num_long:
+        done = "dropped" if config.too_long == "drop" else "truncated"
         logger.warning(
-            "%s %s of %s pairs with a side of over %d tokens (`max_length`)",
-            "dropped" if config.too_long == "drop" else "truncated",
-            f"{num_long:,}",
-            f"{len(pairs):,}",
-            most,
+            f"{done} {num_long:,} of {len(pairs):,} pairs with a side of over {most} tokens "
+            "(`max_length`)"
         )
     if config.too_long == "truncate":
-        cut = shorten or _shorten
-        sources, targets = (
-            [cut(one, most) for one in sources],
-            [_shorten(one, most) for one in targets],
-        )
-        return sources, targets, list(range(len(pairs)))
+        sources = [(shorten or _shorten)(one, most) for one in sources]
+        return sources, [_shorten(one, most) for one in targets], list(range(len(pairs)))
     rows = [row for row, does_fit in enumerate(fits) if does_fit]
     if not rows:
         raise DataError(

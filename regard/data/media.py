@@ -95,20 +95,12 @@ class Medium:
                 f"{self.hint}."
             )
         if without := [entry for entry in entries if entry.is_file() and self._is_item(entry)]:
-            logger.warning(
-                "skipped %s in %s that lie in no label's folder (first: %s)",
-                _count(without, self.name),
-                root,
-                without[0].name,
+            names = [entry.name for entry in without]
+            _warn(
+                "skipped %s in %s that lie in no label's folder", names, noun=self.name, place=root
             )
         if empty := [label for label, found in items.items() if not found]:
-            logger.warning(
-                "left out %s in %s without any %s (first: %s)",
-                _count(empty, "label"),
-                root,
-                self.name,
-                empty[0],
-            )
+            _warn(f"left out %s in %s without any {self.name}", empty, noun="label", place=root)
         return [
             Example(os.path.abspath(item), label)
             for label, found in items.items()
@@ -154,12 +146,9 @@ class Medium:
                 "folder of the file."
             )
         if missing:
-            logger.warning(
-                "skipped %s in %s that cannot be found (first: %s)",
-                _count(missing, self.name),
-                file_name(path),
-                next(iter(missing.values())),
-            )
+            places = list(missing.values())
+            name = file_name(path)
+            _warn("skipped %s in %s that cannot be found", places, noun=self.name, place=name)
         return [
             replace(one, source=found[one.source]) for one in examples if one.source not in missing
         ]
@@ -227,11 +216,8 @@ class Medium:
         if not num_kept:
             raise DataError(f"No {self.name} can be read. First: {first}")
         logger.warning(
-            "skipped %s of %s examples whose %s cannot be read (first: %s)",
-            f"{num_given - num_kept:,}",
-            f"{num_given:,}",
-            self.name,
-            first,
+            f"skipped {num_given - num_kept:,} of {num_given:,} examples whose {self.name} cannot "
+            f"be read (first: {first})"
         )
 
     def _file(self, reference: str) -> str:
@@ -274,5 +260,7 @@ def _article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def _count(items: Collection[object], noun: str) -> str:
-    return f"1 {noun}" if len(items) == 1 else f"{len(items):,} {noun}s"
+def _warn(message: str, items: list[str], *, noun: str, place: str | Path) -> None:
+    """Log a warning of how many items there are in a place, and of the first."""
+    num = f"1 {noun}" if len(items) == 1 else f"{len(items):,} {noun}s"
+    logger.warning(f"{message} (first: %s)", num, place, items[0])

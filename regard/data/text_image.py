@@ -17,7 +17,8 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.media import resolve
 from regard.data.text.columns import SOURCE, TARGET
 from regard.data.text.field import TextField
-from regard.data.text.readers import read_examples, read_sources
+from regard.data.text.lines import read_lines
+from regard.data.text.readers import read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 
 
@@ -153,7 +154,7 @@ def read_pairs(
 
 def read_lines_with_images(path: str) -> Iterator[str]:
     """Read lines of a text and an image, a path that starts at the folder of the file."""
-    for line in read_sources(path):
+    for line in read_lines(path):
         text, *image = line.split("\t")
         # A line that is no pair is left for `read_pair` to report.
         if image and image[0].strip():

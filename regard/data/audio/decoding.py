@@ -4,8 +4,7 @@ from functools import lru_cache, partial
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.audio.builtin import RECORDINGS
-from regard.data.audio.files import AUDIO_FILES
+from regard.data.audio.files import AUDIO_FILES, RECORDINGS
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
 from regard.data.audio.wav import Sound, is_silent, read_file
 from regard.data.media import Decoder
@@ -50,9 +49,7 @@ def _read(reference: str, *, analysis: Analysis) -> Spectrum:
 @lru_cache(maxsize=16)
 def _log_resampling(rate: int, wanted: int) -> None:
     """Log that recordings are resampled, once for each rate."""
-    logger.info(
-        "recordings of %s samples a second are brought to %s (`rate`)", f"{rate:,}", f"{wanted:,}"
-    )
+    logger.info(f"recordings of {rate:,} samples a second are brought to {wanted:,} (`rate`)")
 
 
 @lru_cache(maxsize=2)

@@ -103,8 +103,7 @@ def _choose_pairs(argument: str) -> Callable[[list[str]], list[Example]]:
         return partial(replies, num_turns=int(found[1] or TURNS))
     if found[1]:
         logger.warning(
-            "'chitchat:%s' is 'chitchat:%s': a reply tells one turn, whatever it is written from.",
-            argument,
-            REVERSED,
+            f"'chitchat:{argument}' is 'chitchat:{REVERSED}': a reply tells one turn, whatever it "
+            "is written from."
         )
     return questions

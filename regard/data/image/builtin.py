@@ -72,22 +72,18 @@ def read_collection(name: str, side: str) -> Collection:
 def find_pictures(name: str, arguments: Sequence[str]) -> Pixels:
     """Return some pictures of a data set, (B, Y, X, C)."""
     places = [argument.rpartition("/") for argument in arguments]
-    sides = np.array([side for side, _, _ in places])
-    numbers = np.array([int(number) for _, _, number in places])
-    found: Pixels | None = None
-    for side in dict.fromkeys(sides.tolist()):
-        pixels = read_collection(name, side).pixels
-        is_here = sides == side
-        if (most := int(numbers[is_here].max())) >= len(pixels):
+    sides = {
+        side: read_collection(name, side).pixels for side in dict.fromkeys(p[0] for p in places)
+    }
+    found: list[Pixels] = []
+    for side, _, number in places:
+        if int(number) >= len(sides[side]):
             raise DataError(
-                f"There is no picture {most:,} in '{name}': they are numbered from 0 to "
-                f"{len(pixels) - 1:,}."
+                f"There is no picture {int(number):,} in '{name}': they are numbered from 0 to "
+                f"{len(sides[side]) - 1:,}."
             )
-        if found is None:
-            found = np.empty((len(places), *pixels.shape[1:]), np.uint8)
-        found[is_here] = pixels[numbers[is_here]]
-    assert found is not None
-    return found
+        found.append(sides[side][int(number)])
+    return np.stack(found)
 
 
 def _read_fashion_mnist(side: str) -> Collection:

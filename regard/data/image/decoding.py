@@ -33,8 +33,7 @@ def image_decoder(frame: Frame) -> Decoder:
 
 
 def _read_numbered(frame: Frame, name: str, arguments: tuple[str, ...]) -> list[Pixels]:
-    pixels = _render(name, arguments, frame)
-    return [pixels[row : row + 1] for row in range(len(pixels))]
+    return [pixels[None] for pixels in _render(name, arguments, frame)]
 
 
 @lru_cache(maxsize=2)
@@ -54,12 +53,9 @@ def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
 
 
 def _render_part(name: str, frame: Frame, arguments: Sequence[str]) -> Pixels:
-    return _frame_all(PICTURES[name](arguments), frame)
-
-
-def _frame_all(pictures: Pixels, frame: Frame) -> Pixels:
-    """Bring pictures (B, Y, X, C) of one size to (B, C, Y, X), as `to_pixels` does one by one."""
-    num, height, width, channels = pictures.shape
+    """Bring pictures of one size to (B, C, Y, X), as `to_pixels` does one by one."""
+    pictures = PICTURES[name](arguments)  # (B, Y, X, C)
+    _, height, width, channels = pictures.shape
     if height != width or channels > frame.channels:
         return np.stack([to_pixels(to_image(picture), frame) for picture in pictures])
     if height != frame.size:

@@ -42,6 +42,14 @@ def add_noise(
     """
     before, (num_rows, num_columns) = images.shape[:-3], images.shape[-2:]
     device = images.device
+
+    def cover(num: int) -> Tensor:
+        """Tell which of `num` lines a square covers, wherever it lies, all inside."""
+        last = max(num - config.square, 0)
+        starts = torch.randint(last + 1, (*before, 1), generator=generator, device=device)
+        lines = torch.arange(num, device=device)
+        return (lines >= starts) & (lines < starts + config.square)
+
     if config.gaussian:
         noise = torch.randn(images.shape, generator=generator, device=device)
         images = (images + config.gaussian * noise).clamp(0, 1)
@@ -52,8 +60,7 @@ def add_noise(
         half = config.salt_and_pepper / 2
         images = images.masked_fill(drawn < half, 0.0).masked_fill(drawn >= 1 - half, 1.0)
     if config.square:
-        rows = _within(num_rows, before, config.square, generator=generator, device=device)
-        columns = _within(num_columns, before, config.square, generator=generator, device=device)
+        rows, columns = cover(num_rows), cover(num_columns)
         hidden = rows[..., None, :, None] & columns[..., None, None, :]  # (..., 1, Y, X)
         images = images.masked_fill(hidden, 0.5)
     return images
@@ -77,18 +84,3 @@ def add_fixed_noise(
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {name}".encode()))
         spoilt.append(add_noise(image, config, generator))
     return torch.stack(spoilt).to(images.device)
-
-
-def _within(
-    num: int,
-    before: Sequence[int],
-    side: int,
-    *,
-    generator: torch.Generator | None,
-    device: torch.device,
-) -> Tensor:
-    """Tell which of `num` lines a square of some side covers, wherever it lies, all inside."""
-    last = max(num - side, 0)
-    starts = torch.randint(last + 1, (*before, 1), generator=generator, device=device)
-    lines = torch.arange(num, device=device)
-    return (lines >= starts) & (lines < starts + side)

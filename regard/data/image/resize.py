@@ -54,11 +54,6 @@ def read_image(reference: str, *, frame: Frame) -> Pixels:
     return to_pixels(open_image(reference, max_pixels=frame.max_pixels), frame)[None]
 
 
-def _crop(image: Image.Image, size: int) -> Image.Image:
-    """Bring the shorter side to the size and cut the middle out of the longer one."""
-    return ImageOps.fit(image, (size, size), RESAMPLING)
-
-
 def _pad(image: Image.Image, size: int) -> Image.Image:
     """Bring the longer side to the size and put the image into the middle of grey."""
     scale = size / max(image.size)
@@ -69,13 +64,9 @@ def _pad(image: Image.Image, size: int) -> Image.Image:
     return canvas
 
 
-def _squash(image: Image.Image, size: int) -> Image.Image:
-    """Bring both sides to the size, whatever becomes of the proportions."""
-    return image.resize((size, size), RESAMPLING)
-
-
 FITS: dict[Fit, Callable[[Image.Image, int], Image.Image]] = {
-    "crop": _crop,
+    "crop": lambda image, size: ImageOps.fit(image, (size, size), RESAMPLING),
     "pad": _pad,
-    "squash": _squash,
+    "squash": lambda image, size: image.resize((size, size), RESAMPLING),
 }
+"""Cuts the middle out of the longer side, fills up the shorter one, or squashes the image."""

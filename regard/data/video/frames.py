@@ -34,11 +34,6 @@ VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _render_movi
 """Where numbered videos come from, by the name that their references begin with."""
 
 
-def is_numbered(reference: str) -> bool:
-    """Whether a reference is a numbered video; a folder is found under `./moving/5`."""
-    return split_numbered(reference, VIDEOS) is not None
-
-
 def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
     """Read a video, evenly from its beginning to its end: (F, C, Y, X).
 
@@ -48,8 +43,8 @@ def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
         num_frames: How many frames are taken; some of a shorter video come more than once.
         frame: What each becomes.
     """
-    if is_numbered(reference):
-        return VIDEOS[reference.partition("/")[0]](reference, num_frames, frame)
+    if numbered := split_numbered(reference, VIDEOS):
+        return VIDEOS[numbered[0]](reference, num_frames, frame)
     place = Path(reference)
     if place.is_dir():
         return _read_folder(place, num_frames, frame)
@@ -93,36 +88,36 @@ def choose_frames(num: int, wanted: int) -> list[int]:
 
 
 def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
-    paths = list_frames(folder)
-    _check_number(str(folder), len(paths))
-    chosen = choose_frames(len(paths), num_frames)
-    pixels = {
-        number: to_pixels(open_image(str(paths[number]), max_pixels=frame.max_pixels), frame)
-        for number in dict.fromkeys(chosen)
-    }
-    return np.stack([pixels[number] for number in chosen])
+    paths = [str(path) for path in list_frames(folder)]
+
+    def read(number: int) -> Pixels:
+        return to_pixels(open_image(paths[number], max_pixels=frame.max_pixels), frame)
+
+    return _read_chosen(len(paths), num_frames, read, reference=str(folder))
 
 
 def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
     # The first frame says what is wrong with a file that is no image, or too large.
     open_image(str(path), max_pixels=frame.max_pixels)
     with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
-        num = getattr(image, "n_frames", 1)
-        _check_number(str(path), num)
-        chosen = choose_frames(num, num_frames)
-        pixels: dict[int, Pixels] = {}
-        try:
-            for number in dict.fromkeys(chosen):
+
+        def read(number: int) -> Pixels:
+            try:
                 image.seek(number)
-                pixels[number] = to_pixels(to_8_bits(image), frame)
-        # What a damaged file makes the decoders raise is no closed list.
-        except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(f"{path} is a damaged video ({reason}).") from None
-    return np.stack([pixels[number] for number in chosen])
+                return to_pixels(to_8_bits(image), frame)
+            # What a damaged file makes the decoders raise is no closed list.
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise DataError(f"{path} is a damaged video ({reason}).") from None
+
+        num = getattr(image, "n_frames", 1)
+        return _read_chosen(num, num_frames, read, reference=str(path))
 
 
-def _check_number(reference: str, num: int) -> None:
+def _read_chosen(
+    num: int, num_frames: int, read: Callable[[int], Pixels], *, reference: str
+) -> Pixels:
+    """Read so many of all frames, each once, if a video may have as many."""
     if num < 2:
         raise DataError(
             f"{reference} has one frame, but a video needs at least two. Read it as an image: set "
@@ -132,3 +127,6 @@ def _check_number(reference: str, num: int) -> None:
         raise DataError(
             f"{reference} has {num:,} frames, but a video has {MAX_FRAMES:,} at most. Cut it."
         )
+    chosen = choose_frames(num, num_frames)
+    pixels = {number: read(number) for number in dict.fromkeys(chosen)}
+    return np.stack([pixels[number] for number in chosen])

@@ -17,9 +17,8 @@ from regard.data.datasets.loading import fill_parts, parse_argument, parse_refer
 from regard.data.datasets.synthetic.scenes import NUM_HELD_OUT, NUM_TRAIN
 from regard.data.datasets.synthetic.scenes.rendering import render_scene
 from regard.data.datasets.synthetic.scenes.things import (
-    COLOURS,
     GAP,
-    SHAPES,
+    LOOKS,
     Background,
     Scene,
     Thing,
@@ -109,13 +108,12 @@ def motion(seed: int, number: int) -> Motion:
     event, direction = random.choice(EVENTS), random.choice(list(DIRECTIONS))
     speed = random.choice(list(SPEEDS))
     distance = random.uniform(*SPEEDS[speed])
-    looks = [(shape, colour) for shape in SHAPES for colour in COLOURS]
     radii = [random.uniform(*RADII) for _ in range(2)]
     turn = random.uniform(0.4, 0.6) if event in ("bounce", "hit") else 1.0
     starts = _lay_out(random, event, moved=(distance, turn), radii=radii)
     things = [
         _put(look, radius, start=start, direction=direction)
-        for look, radius, start in zip(random.sample(looks, 2), radii, starts, strict=False)
+        for look, radius, start in zip(random.sample(LOOKS, 2), radii, starts, strict=False)
     ]
     level = random.choice((random.randint(20, 60), random.randint(205, 245)))
     return Motion(

@@ -29,14 +29,18 @@ NOISE = 0.003
 """How loud the background is, against tones of 0.1 to 0.6."""
 
 
-def play_tones(argument: str) -> Sound:
-    """Play the string of tones `SEED/NUMBER`."""
-    return _play(*_words("tones", argument))
-
-
-def play_tone(argument: str) -> Sound:
-    """Play the single tone `SEED/NUMBER`."""
-    return _play(*_words("tone", argument))
+def play_tones(argument: str, *, kind: str = "tones") -> Sound:
+    """Play `SEED/NUMBER`, a string of tones or a single tone, a pause before and after each."""
+    generator, words = _words(kind, argument)
+    parts = [_pause(generator, most=0.6)]
+    for word in words:
+        num = int(RATE * generator.uniform(0.1, 0.2))
+        tone = TONES[word](np.arange(num) / RATE, generator)
+        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
+        parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
+    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
+    samples = samples + NOISE * generator.standard_normal(len(samples))
+    return Sound(samples.astype(np.float32), RATE)
 
 
 def load_tones(argument: str, seed: int) -> Splits:
@@ -71,19 +75,6 @@ def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
     names = list(TONES)
     chosen = generator.integers(len(names), size=generator.integers(low, high + 1))
     return generator, [names[row] for row in chosen]
-
-
-def _play(generator: np.random.Generator, words: list[str]) -> Sound:
-    """Play words one after the other, a pause before, between and after them."""
-    parts = [_pause(generator, most=0.6)]
-    for word in words:
-        num = int(RATE * generator.uniform(0.1, 0.2))
-        tone = TONES[word](np.arange(num) / RATE, generator)
-        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
-        parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
-    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
-    samples = samples + NOISE * generator.standard_normal(len(samples))
-    return Sound(samples.astype(np.float32), RATE)
 
 
 def _pause(generator: np.random.Generator, most: float = 0.12) -> Wave:

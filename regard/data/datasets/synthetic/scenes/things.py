@@ -20,6 +20,8 @@ COLOURS: dict[str, tuple[int, int, int]] = {
     "purple": (148, 62, 200),
     "orange": (247, 132, 28),
 }
+LOOKS = [(shape, colour) for shape in SHAPES for colour in COLOURS]
+"""What things can look like; no two groups of a scene look alike."""
 RADII: dict[str, tuple[float, float]] = {"small": (0.085, 0.105), "large": (0.165, 0.195)}
 """The least and the greatest radius of what is called small, and of what is called large."""
 
@@ -124,7 +126,8 @@ def scene(seed: int, number: int) -> Scene:
     while True:
         # A lot that fits nowhere is drawn anew, so that crowded scenes come less often.
         (num_groups,) = random.choices((1, 2, 3), (2, 4, 4))
-        kinds = _draw_kinds(random, num_groups)
+        looks = random.sample(LOOKS, num_groups)
+        kinds = [(shape, colour, random.choice(list(RADII))) for shape, colour in looks]
         counts = random.choice(COUNTS[num_groups])
         for _ in range(30):
             groups = _place(random, kinds, counts)
@@ -170,14 +173,6 @@ def middle(group: Group) -> tuple[float, float]:
     """Return the mean of the middles of some things."""
     num = len(group)
     return sum(thing.x for thing in group) / num, sum(thing.y for thing in group) / num
-
-
-def _draw_kinds(random: Random, num: int) -> list[tuple[str, str, str]]:
-    """Draw shape, colour and size of some groups, no two of one shape and colour."""
-    kinds = [(shape, colour) for shape in SHAPES for colour in COLOURS]
-    return [
-        (shape, colour, random.choice(list(RADII))) for shape, colour in random.sample(kinds, num)
-    ]
 
 
 def _place(
