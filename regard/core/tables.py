@@ -42,3 +42,8 @@ def near(name: str, names: Iterable[str]) -> str:
     """Write ` Did you mean 'x'?` for the nearest name, or nothing."""
     matches = difflib.get_close_matches(name, list(names), n=1)
     return f" Did you mean '{matches[0]}'?" if matches else ""
+
+
+def with_article(noun: str) -> str:
+    """Write a noun as of something new: `a red square`, `an orange star`."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

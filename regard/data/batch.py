@@ -14,21 +14,20 @@ Values = Any
 
 
 def change_values(values: Values, change: Callable[[Tensor], Tensor]) -> Values:
-    """Apply `change` to stacked sources, to each part of them."""
+    """Apply `change` to stacked sources, to each part of them, where there are any."""
+    if values is None:
+        return None
     return tuple(map(change, values)) if isinstance(values, tuple) else change(values)
 
 
 def move(batch: Moved, device: torch.device, *names: str) -> Moved:
     """Return a batch with the values of these names, where there are any, on a device."""
-    values = {name: getattr(batch, name) for name in names}
-    moved: Moved = replace(
-        batch,
-        **{
-            name: change_values(value, lambda part: part.to(device, non_blocking=True))
-            for name, value in values.items()
-            if value is not None
-        },
-    )
+
+    def to_device(part: Tensor) -> Tensor:
+        return part.to(device, non_blocking=True)
+
+    values = {name: change_values(getattr(batch, name), to_device) for name in names}
+    moved: Moved = replace(batch, **values)
     return moved
 
 

@@ -141,29 +141,26 @@ class PairBatches(PlannedBatches[AnyBatch]):
     def plan(self, number: int) -> list[Rows]:
         """Return which examples each batch of an epoch holds."""
         if self._planned[0] != number:
-            batches = self._shuffle(number) if self.is_shuffled else self._sort()
+            if self.is_shuffled:
+                batches = self._shuffle(number)
+            else:
+                batches = self._cut(self._by_length(np.arange(len(self.sources)))[::-1])
             self._planned = (number, self._take_share(batches))
         return self._planned[1]
 
     def _shuffle(self, number: int) -> list[Rows]:
         generator = np.random.default_rng([self.seed, number])
         order = generator.permutation(len(self.sources))
-        size = self._pool_size()
+        per_batch = self.config.max_tokens / float(self._longer.mean())
+        if self.config.max_sentences:
+            per_batch = min(per_batch, self.config.max_sentences)
+        size = max(1, round(self.config.pool * per_batch))
         batches = [
             batch
             for start in range(0, len(order), size)
             for batch in self._cut(self._by_length(order[start : start + size]))
         ]
         return [batches[index] for index in generator.permutation(len(batches))]
-
-    def _sort(self) -> list[Rows]:
-        return self._cut(self._by_length(np.arange(len(self.sources)))[::-1])
-
-    def _pool_size(self) -> int:
-        per_batch = self.config.max_tokens / float(self._longer.mean())
-        if self.config.max_sentences:
-            per_batch = min(per_batch, self.config.max_sentences)
-        return max(1, round(self.config.pool * per_batch))
 
     def _by_length(self, rows: Rows) -> Rows:
         # By the longer side, because the budget counts that one; it also pads least.

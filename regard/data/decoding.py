@@ -150,7 +150,9 @@ def spread(
     chunks = [references[start : start + chunk] for start in range(0, len(references), chunk)]
     num_done = 0
     # A forked process would inherit threads and devices half-way through whatever they do.
-    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _ignore_interrupts)
+    # Ctrl-C is left to the main process, which ends the others.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
     try:
         for found in pool.map(work, chunks):
             yield found
@@ -167,8 +169,3 @@ def spread(
 
 def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the main process, which ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

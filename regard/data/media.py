@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
+from regard.core.tables import with_article
 from regard.data.archives import exists, find_archive, members
 from regard.data.example import Example
 from regard.data.splits import expand_references
@@ -189,14 +190,14 @@ class Medium:
     def check_is_table(self, path: str | Path) -> None:
         """Raise if what should name items is a folder of items, one item or an archive."""
         place = Path(path)
-        line = f"on each line {_article(self.name)}, a tab and its {self.text}"
+        line = f"on each line {with_article(self.name)}, a tab and its {self.text}"
         if place.is_dir():
             raise DataError(
                 f"{place} is a folder, but {self.text}s stand in a file: {line}. "
                 f"A folder of {self.name}s for each label needs a recipe for classification."
             )
         if place.suffix.lower() in self.suffixes | {".zip"}:
-            what = "an archive" if place.suffix.lower() == ".zip" else _article(self.name)
+            what = "an archive" if place.suffix.lower() == ".zip" else with_article(self.name)
             raise DataError(
                 f"{place} is {what}, but {self.name}s to learn from stand in a file: {line}; "
                 f"or {self.name}s lie in a folder for each label."
@@ -254,10 +255,6 @@ class Decoder:
     """Type of the values, as numpy writes it."""
     has_workers: bool = False
     """Whether many files are decoded in worker processes; `read` is sent to them."""
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def _warn(message: str, items: list[str], *, noun: str, place: str | Path) -> None:

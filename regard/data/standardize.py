@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.data.decoding import decode, read_items
+from regard.data.decoding import read_items
 from regard.data.media import Array
 
 Config = TypeVar("Config", bound=Any)
@@ -84,12 +84,11 @@ class StandardizedField(Generic[Config]):
         order = np.random.default_rng(0).permutation(len(references))
         chosen = [references[row] for row in order[: cls.num_samples]]
         # What is cached is decoded as a whole, since it will be read as a whole.
-        decoded = decode(references if decoder.row else chosen, decoder)
-        if decoded.failures:
-            raise DataError(next(iter(decoded.failures.values())))
+        named = references if decoder.row else chosen
+        arrays = dict(zip(named, read_items(named, decoder), strict=True))
         sums, num = np.zeros((2, getattr(config, cls.channels))), 0
         for reference in chosen:
-            values, weight = cls.moments(decoded.arrays[reference])
+            values, weight = cls.moments(arrays[reference])
             sums += values
             num += weight
         return cls(config, *from_moments(sums / num, cls.min_deviation))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -146,10 +147,8 @@ def read_pairs(
     path: str, second: str | None = None, *, columns: Sequence[str] = ()
 ) -> list[Example]:
     """Read a file of texts, images and targets."""
-    columns = columns or JOINED_COLUMNS
-    return read_with_images(
-        path, second, read=lambda path, second: read_examples(path, second, columns=columns)
-    )
+    read = partial(read_examples, columns=columns or JOINED_COLUMNS)
+    return read_with_images(path, second, read=read)
 
 
 def read_lines_with_images(path: str) -> Iterator[str]:

@@ -18,9 +18,6 @@ from regard.data.audio.wav import RATES
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 
-AUDIO = "{}.audio.json"
-"""The file in a run folder that says how a side's recordings are brought into one form."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class AudioConfig(Config):
@@ -76,7 +73,7 @@ class AudioField(StandardizedField[AudioConfig]):
 
     modality = "audio"
     settings = AudioConfig
-    file = AUDIO
+    file = "{}.audio.json"
     channels = "num_mels"
     num_after = 0
     num_samples = 1_000

@@ -104,15 +104,10 @@ def find_package(name: str, package: str) -> Path:
     """Return the folder of the installed package that holds a data set; it is not imported."""
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise needs_package(name)
+        raise DataError(
+            f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
+        )
     return Path(found.submodule_search_locations[0])
-
-
-def needs_package(name: str) -> DataError:
-    """Return the error of a data set whose package is not installed."""
-    return DataError(
-        f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
-    )
 
 
 def part_of(text: str, valid: int, test: int) -> int:
@@ -166,10 +161,5 @@ def split_off(examples: list[Example], num: int) -> Parts:
 def with_sizes(parts: Iterable[list[Example]], origin: str, more: str = "") -> Splits:
     """Return training, validation and test examples with a note of their origin and sizes."""
     train, valid, test = parts
-    return Splits(train, valid, test, f"{origin}: {sizes((train, valid, test))}{more}")
-
-
-def sizes(parts: Parts) -> str:
-    """Return the numbers of examples of the parts, in words."""
-    train, valid, test = map(len, parts)
-    return f"{train:,} train, {valid:,} valid, {test:,} test"
+    sizes = f"{len(train):,} train, {len(valid):,} valid, {len(test):,} test"
+    return Splits(train, valid, test, f"{origin}: {sizes}{more}")

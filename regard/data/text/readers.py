@@ -91,7 +91,8 @@ def _keep_usable(
     examples: list[Example] = []
     skipped: list[int] = []
     for number, example in numbered:
-        if enough(_as_tuple(example.source)) and example.target:
+        source = example.source
+        if enough(source if isinstance(source, tuple) else (source,)) and example.target:
             examples.append(example)
         else:
             skipped.append(number)
@@ -102,10 +103,6 @@ def _keep_usable(
         first = f"{name}, line {skipped[0]:,}"
         logger.warning(f"skipped {pairs} with an empty side (first: {first})")
     return examples
-
-
-def _as_tuple(source: Any) -> tuple[Any, ...]:
-    return source if isinstance(source, tuple) else (source,)
 
 
 def _read_aligned(source: tuple[str, list[str]], target: tuple[str, list[str]]) -> Numbered:

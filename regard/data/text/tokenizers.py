@@ -107,7 +107,10 @@ class Tokenizer:
         self._trained.encode_special_tokens = True
         ids = trained.get_vocab(with_added_tokens=True)
         self._tokens = sorted(ids, key=lambda token: ids[token])
-        self.pad, self.unk, self.sos, self.eos = (_find(ids, ROLES[role]) for role in ROLES)
+        self.pad, self.unk, self.sos, self.eos = (
+            next(ids[spelling] for spelling in spellings if spelling in ids)
+            for spellings in ROLES.values()
+        )
         is_ours = self._tokens[: len(SPECIAL_TOKENS)] == SPECIAL_TOKENS
         self._is_bytes = is_ours and isinstance(trained.decoder, decoders.ByteLevel)
         # These two give up whole words, and with the word goes the blank before it.
@@ -179,8 +182,9 @@ class Tokenizer:
         nothing but whitespace belongs to the word that follows.
         """
         text = unicodedata.normalize("NFC", text)
-        ends = _word_ends(text)
-        return [_find_word(ends, text, span) for span in self.spans(text)]
+        ends = [word.end() for word in _WORD.finditer(text)]
+        starts = [end - len(text[start:end].lstrip()) for start, end in self.spans(text)]
+        return [max(min(bisect_right(ends, start), len(ends) - 1), 0) for start in starts]
 
     def tokens_in_order(self) -> list[str]:
         """Return the spelling of every token, by its id."""
@@ -225,21 +229,3 @@ class Tokenizer:
                     f"{path} must hold a token spelled {one_of(spellings)}, but has none."
                 )
         return cls(trained)
-
-
-def _find(ids: dict[str, int], spellings: Sequence[str]) -> int:
-    return next(ids[spelling] for spelling in spellings if spelling in ids)
-
-
-def _word_ends(text: str) -> list[int]:
-    ends: list[int] = []
-    for word in split_words(text):
-        ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
-    return ends
-
-
-def _find_word(ends: list[int], text: str, span: tuple[int, int]) -> int:
-    start, end = span
-    while start < end and text[start].isspace():
-        start += 1
-    return max(min(bisect_right(ends, start), len(ends) - 1), 0)

@@ -12,9 +12,6 @@ from regard.data.standardize import StandardizedField
 from regard.data.video.files import VIDEO_FILES
 from regard.data.video.frames import read_video
 
-VIDEO = "{}.video.json"
-"""The file in a run folder that says how a side's videos are brought into one form."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class VideoConfig(Config):
@@ -59,7 +56,7 @@ class VideoField(StandardizedField[VideoConfig]):
 
     modality = "video"
     settings = VideoConfig
-    file = VIDEO
+    file = "{}.video.json"
     num_samples = 500
 
 

@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def list_frames(folder: Path) -> list[Path]:
     if not found:
         raise DataError(f"{folder} holds no frame, but a video needs at least two images.")
     numbers = sorted(found)
-    for before, after in zip(numbers, numbers[1:], strict=False):
+    for before, after in pairwise(numbers):
         if after != before + 1:
             raise DataError(
                 f"{folder} has no frame {before + 1}: {found[after].name} follows "

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.config import at_least
+from regard.core.tables import with_article
 from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
 from regard.data.datasets.synthetic.scenes import NUM_HELD_OUT, NUM_TRAIN
 from regard.data.datasets.synthetic.scenes.rendering import render_scene
@@ -22,7 +23,6 @@ from regard.data.datasets.synthetic.scenes.things import (
     Background,
     Scene,
     Thing,
-    with_article,
 )
 from regard.data.example import Example
 from regard.data.splits import Splits

@@ -239,12 +239,8 @@ def _group(number: int) -> Iterator[str]:
         yield "hundred"
         if rest:
             yield "and"
-    if rest:
-        yield _below_hundred(rest)
-
-
-def _below_hundred(number: int) -> str:
-    tens, ones = divmod(number, 10)
-    if tens < 2:
-        return SMALL[number]
-    return f"{TENS[tens]}-{SMALL[ones]}" if ones else TENS[tens]
+    tens, ones = divmod(rest, 10)
+    if tens > 1:
+        yield f"{TENS[tens]}-{SMALL[ones]}" if ones else TENS[tens]
+    elif rest:
+        yield SMALL[rest]

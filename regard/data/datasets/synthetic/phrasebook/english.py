@@ -24,10 +24,8 @@ def _question(question: trees.Question) -> list[Word]:
     clause = question.clause
     is_subject_asked = question.asks == "who"
     auxiliary, main = _verb(clause, needs_auxiliary=not is_subject_asked)
-    opening = []
-    if question.asks:
-        text = "who" if question.asks == "whom" else question.asks
-        opening = [Word(text, ((question, "asks"),))]
+    text = "who" if question.asks == "whom" else question.asks
+    opening = [Word(text, ((question, "asks"),))] if text else []
     return [
         *opening,
         *auxiliary,
@@ -85,10 +83,14 @@ def _clause(clause: trees.Clause) -> list[Word]:
 def _dependents(clause: trees.Clause) -> list[Word]:
     place = _phrase(clause, "place")
     is_goal = clause.verb.place in {"goal", "journey", "surface"}
+    if isinstance(clause.predicate, Adjective):
+        predicate = [Word(clause.predicate.english, ((clause, "predicate"),))]
+    else:
+        predicate = _nominal(clause.predicate)
     return [
         *_nominal(clause.recipient),
         *_nominal(clause.object),
-        *_predicate(clause),
+        *predicate,
         *_phrase(clause, "about"),
         *(place if is_goal else ()),
         *_phrase(clause, "manner"),
@@ -126,12 +128,6 @@ def _verb(clause: trees.Clause, needs_auxiliary: bool) -> tuple[list[Word], list
     return [], [Word(form, (finite, lexical)), *base[1:]]
 
 
-def _predicate(clause: trees.Clause) -> list[Word]:
-    if isinstance(clause.predicate, Adjective):
-        return [Word(clause.predicate.english, ((clause, "predicate"),))]
-    return _nominal(clause.predicate)
-
-
 def _phrase(clause: trees.Clause, role: str) -> list[Word]:
     phrase: trees.PrepositionalPhrase | FixedPhrase | None = getattr(clause, role)
     if phrase is None:
@@ -163,8 +159,7 @@ def _noun_phrase(phrase: trees.NounPhrase) -> list[Word]:
     ]
     head = noun.english_plural if phrase.is_plural else noun.english
     words.append(Word(head, ((phrase, "noun"),)))
-    if phrase.determiner:
-        determiner = phrase.determiner
+    if determiner := phrase.determiner:
         text = determiner.english_plural if phrase.is_plural else determiner.english
         if text == "a" and words[0].text[0] in "aeiou":
             text = "an"

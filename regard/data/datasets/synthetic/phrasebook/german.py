@@ -154,7 +154,8 @@ class GermanWriter:
             self.tags.add("negation")
         objects = (clause.object, clause.verb.object_case), (clause.recipient, "dative")
         pronouns = [item for item in objects if isinstance(item[0], trees.PronounPhrase)]
-        known = [item for item in reversed(objects) if _is_known(item[0])]
+        heads = [(head_of(item[0]), item) for item in reversed(objects)]
+        known = [item for head, item in heads if head and head.is_definite]
         others = [item for item in objects if item not in pronouns and item not in known]
         time = [] if clause.has_time_first else self._phrase(clause, "time")
         known_words = [word for item in known for word in self._core(*item)]
@@ -275,11 +276,6 @@ def _noun_form(phrase: trees.NounPhrase, case: str) -> str:
     if case == "dative" and not noun.german_plural.endswith(("n", "s")):
         return noun.german_plural + "n"
     return noun.german_plural
-
-
-def _is_known(nominal: trees.Nominal | None) -> bool:
-    phrase = head_of(nominal)
-    return phrase is not None and phrase.is_definite
 
 
 def _takes_kein(nominal: trees.Nominal | Adjective | None) -> bool:

@@ -17,22 +17,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
-from regard.data.datasets.synthetic.scenes.captions import (
-    caption,
-    caption_words,
-    english_caption,
-    format_box,
-    german_caption,
-    phrases,
-    tags,
-)
+from regard.data.datasets.synthetic.scenes import captions, rendering
 from regard.data.datasets.synthetic.scenes.questions import guess_by_question, questions
-from regard.data.datasets.synthetic.scenes.rendering import (
-    SIZE,
-    cell_labels,
-    render_scene,
-    thing_masks,
-)
 from regard.data.datasets.synthetic.scenes.things import Scene, scene, shape_scene
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -55,14 +41,14 @@ def find_scene(reference: str) -> Scene:
 
 def render(reference: str) -> Image.Image:
     """Render the scene of a reference."""
-    return Image.fromarray(render_scene(find_scene(reference)))
+    return Image.fromarray(rendering.render_scene(find_scene(reference)))
 
 
 def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
     """Render scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
-    pixels = np.empty((len(arguments), SIZE, SIZE, 3), np.uint8)
+    pixels = np.empty((len(arguments), rendering.SIZE, rendering.SIZE, 3), np.uint8)
     for row, argument in enumerate(arguments):
-        pixels[row] = render_scene(find_scene(f"{kind}/{argument}"))
+        pixels[row] = rendering.render_scene(find_scene(f"{kind}/{argument}"))
     return pixels
 
 
@@ -74,10 +60,10 @@ def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]
         size: Rows, and columns, of each region.
     """
     found = find_scene(reference)
-    masks = thing_masks(found, size=size)
+    masks = rendering.thing_masks(found, size=size)
     return [
         np.logical_or.reduce(masks[list(word.things)]) if word.things else None
-        for word in caption_words(found)
+        for word in captions.caption_words(found)
     ]
 
 
@@ -94,7 +80,7 @@ def load_scenes(argument: str, seed: int) -> Splits:
     samples = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
     wanted = (num_train, NUM_HELD_OUT, NUM_HELD_OUT)
-    parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, caption))
+    parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, captions.caption))
     splits = with_sizes(parts, note)
     if kind != "questions":
         return splits
@@ -134,17 +120,17 @@ def _pair(
     source: Callable[[Scene], Any], target: Callable[[Scene], str]
 ) -> Callable[[Scene], list[Example]]:
     """Return what writes one example of a scene."""
-    return lambda found: [Example(source(found), target(found), tags=tags(found))]
+    return lambda found: [Example(source(found), target(found), tags=captions.tags(found))]
 
 
 def _boxed(found: Scene) -> list[Example]:
     return [
         Example(
             (phrase.text, _reference(found)),
-            format_box(found.things[phrase.thing].box),
-            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
+            captions.format_box(found.things[phrase.thing].box),
+            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *captions.tags(found)),
         )
-        for phrase in phrases(found)
+        for phrase in captions.phrases(found)
     ]
 
 
@@ -156,17 +142,19 @@ def _asked(found: Scene) -> list[Example]:
 
 
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
-    "": _pair(_reference, caption),
-    "regions": _pair(_reference, partial(cell_labels, grid=GRID)),
+    "": _pair(_reference, captions.caption),
+    "regions": _pair(_reference, partial(rendering.cell_labels, grid=GRID)),
     "boxes": _boxed,
-    "translation": _pair(lambda found: (english_caption(found), _reference(found)), german_caption),
-    "translation-text": _pair(english_caption, german_caption),
+    "translation": _pair(
+        lambda found: (captions.english_caption(found), _reference(found)), captions.german_caption
+    ),
+    "translation-text": _pair(captions.english_caption, captions.german_caption),
     "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
 
 KEYS: dict[str, Callable[[Scene], str]] = {
-    "translation": english_caption,
-    "translation-text": english_caption,
+    "translation": captions.english_caption,
+    "translation-text": captions.english_caption,
 }
 """What decides to which part a scene belongs, where it is not its caption."""

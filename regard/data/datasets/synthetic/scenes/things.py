@@ -7,6 +7,7 @@ in any size.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from random import Random
 
 from regard.core.config import at_least
@@ -114,8 +115,7 @@ class Scene:
     @property
     def relations(self) -> tuple[str, ...]:
         """Where each group stands as seen from the next, for all but the last."""
-        pairs = zip(self.groups, self.groups[1:], strict=False)
-        return tuple(relation(one, other) or "" for one, other in pairs)
+        return tuple(relation(one, other) or "" for one, other in pairwise(self.groups))
 
 
 def scene(seed: int, number: int) -> Scene:
@@ -190,7 +190,7 @@ def _place(
         groups.append(tuple(placed[-count:]))
     # Large before small, as it catches the eye, and then from left to right.
     groups.sort(key=lambda group: (group[0].size != "large", middle(group)[0]))
-    for one, other in zip(groups, groups[1:], strict=False):
+    for one, other in pairwise(groups):
         is_alike = one[0].size == other[0].size
         if is_alike and middle(other)[0] - middle(one)[0] < ORDER_GAP:
             return None
@@ -237,8 +237,3 @@ _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
     ),
 }
 """The corners of a shape of radius 1 around 0, downwards positive."""
-
-
-def with_article(name: str) -> str:
-    """Return a name as of something new: `a red square`, `an orange star`."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
