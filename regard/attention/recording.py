@@ -54,8 +54,7 @@ class Maps:
         stacked = self.stack()  # (B, N, H, L·S, S)
         num_texts, num_blocks, num_heads, _, length = stacked.shape
         by_call = stacked.view(num_texts, num_blocks, num_heads, -1, length, length)
-        weights: Tensor = by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
-        return weights
+        return by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.attention.attend import Attention, mix, weigh
 from regard.attention.masks import window
 from regard.attention.scores import Score
+from regard.core.module import Linear
 
 Prepared = dict[str, Tensor]
 SpanKind = Literal["global", "local_m", "local_p", "monotonic"]
@@ -113,8 +114,8 @@ class LocalPredictiveAttention(GlobalAttention):
 
     def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__(score, half_width=half_width)
-        self.position_map = nn.Linear(score.query_dim, score.query_dim, bias=False)
-        self.position = nn.Linear(score.query_dim, 1, bias=False)
+        self.position_map = Linear(score.query_dim, score.query_dim, bias=False)
+        self.position = Linear(score.query_dim, 1, bias=False)
 
     def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> Attended:
         """Attend from every query to the window around the position it predicts."""

@@ -16,11 +16,7 @@ from regard.models.encoders import (
     VideoEncoderConfig,
     build_encoder,
 )
-from regard.models.generators import (
-    GENERATORS,
-    ConvolutionGeneratorConfig,
-    GeneratorConfig,
-)
+from regard.models.generators import GENERATORS, ConvolutionGeneratorConfig, GeneratorConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 

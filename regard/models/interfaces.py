@@ -3,15 +3,17 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.cache import KeyValueCache
-from regard.core.module import Module
+from regard.core.module import Embedding, Linear, Module
 
 Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
 """Tensors and caches in any arrangement of tuples, lists and dicts."""
+
+N = TypeVar("N")
 
 LayerStates: TypeAlias = tuple[tuple[Tensor, ...], ...]
 """What a recurrent stack remembers: for each layer (h,) or, with LSTM cells, (h, c); (B, D)."""
@@ -113,16 +115,16 @@ class Encoder(Module, ABC):
 class TokenEncoder(Encoder):
     """Turns token ids into a `Memory`."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
 
 
 class Decoder(Module, ABC):
     """Continues a target, token by token or all at once."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
-    output: nn.Linear
+    output: Linear
     """What turns the last states into logits."""
 
     @abstractmethod
@@ -162,11 +164,12 @@ def reorder(state: State, rows: Tensor) -> State:
     return State(state.per_source, map_tensors(state.per_hypothesis, lambda part: part[rows]))
 
 
-def repeat_rows(nested: Any, times: int) -> Any:
+def repeat_rows(nested: N, times: int) -> N:
     """Repeat every row of every tensor, so that a sentence has `times` hypotheses."""
     if times == 1:
         return nested
-    return map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
+    repeated: N = map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
+    return repeated
 
 
 def by_sentence(tensor: Tensor, batch: int) -> Tensor:

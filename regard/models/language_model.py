@@ -12,7 +12,7 @@ from regard.attention.cache import KeyValueCache
 from regard.attention.masks import recent
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Embedding, Linear, Module
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory, Output, State
 from regard.models.recurrent import Cell, Recurrence, RecurrentConfig, num_tensors
@@ -28,9 +28,9 @@ from regard.models.transformer import (
 class LanguageModel(Module, ABC):
     """Continues texts, token by token or all at once: a decoder without a source."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
-    output: nn.Linear
+    output: Linear
     """What turns the last states into logits."""
     is_recurrent: bool
     """Whether its state is all it knows of the past, so that long texts are read end to end."""
@@ -84,12 +84,12 @@ class TransformerLanguageModel(LanguageModel):
 
     def __init__(self, config: TransformerLanguageConfig, vocab_size: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.embedding = Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=True)
         self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
         self.window = config.window
         self.is_recurrent = False
@@ -122,8 +122,7 @@ class TransformerLanguageModel(LanguageModel):
         if 0 < self.window < num_keys:
             mask = recent(tokens.shape[1], num_keys, window=self.window, device=tokens.device)[None]
         states = self.blocks(states, mask=mask, is_causal=True, caches=caches)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +154,7 @@ class RnnLanguageModel(LanguageModel):
 
     def __init__(self, config: RnnLanguageConfig, vocab_size: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
         self.recurrence = Recurrence(
             cell=config.cell,
             input_dim=config.embedding_dim,
@@ -164,7 +163,7 @@ class RnnLanguageModel(LanguageModel):
             dropout=config.dropout,
         )
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.output = Linear(config.dim, vocab_size)
         self.is_recurrent = True
         self.max_length = 0
 

@@ -6,11 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.models.decoders.recurrent import (
-    MaxoutReadout,
-    RecurrentDecoder,
-    SummaryBridge,
-)
+from regard.models.decoders.recurrent import MaxoutReadout, RecurrentDecoder, SummaryBridge
 from regard.models.interfaces import Memory, State, repeat_rows
 from regard.models.recurrent import RecurrentConfig
 

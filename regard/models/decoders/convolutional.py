@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
-from regard.core.module import Module, ModuleList
+from regard.core.module import Embedding, Linear, Module, ModuleList
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions
@@ -34,14 +34,14 @@ class ConvolutionDecoder(Decoder):
     ) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
-        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.input_map = Linear(config.embedding_dim, config.dim)
         self.blocks: ModuleList[ConvolutionBlock] = ModuleList(
             ConvolutionBlock(config, memory_dim) for _ in range(config.num_layers)
         )
-        self.output_map = nn.Linear(config.dim, config.embedding_dim)
-        self.output = nn.Linear(config.embedding_dim, vocab_size)
+        self.output_map = Linear(config.dim, config.embedding_dim)
+        self.output = Linear(config.embedding_dim, vocab_size)
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -83,8 +83,8 @@ class ConvolutionBlock(Module):
         super().__init__()
         self.convolution = GatedConvolution(config.dim, config.kernel)
         self.attention = GlobalAttention(GeneralScore(config.embedding_dim, memory_dim))
-        self.query_map = nn.Linear(config.dim, config.embedding_dim)
-        self.context_map = nn.Linear(memory_dim, config.dim)
+        self.query_map = Linear(config.dim, config.embedding_dim)
+        self.context_map = Linear(memory_dim, config.dim)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(

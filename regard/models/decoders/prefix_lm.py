@@ -12,6 +12,7 @@ from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal
 from regard.attention.multihead import KeyValue, SelfAttention
 from regard.core.config import at_least
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
 from regard.models.transformer import (
     TransformerConfig,
@@ -80,17 +81,17 @@ class PrefixDecoder(Decoder):
 
     def __init__(self, config: PrefixDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
-        self.segment_embedding = nn.Embedding(2, config.dim)
+        self.embedding = Embedding(vocab_size, config.dim)
+        self.segment_embedding = Embedding(2, config.dim)
         self.source_map = (
-            nn.Identity() if memory_dim == config.dim else nn.Linear(memory_dim, config.dim)
+            nn.Identity() if memory_dim == config.dim else Linear(memory_dim, config.dim)
         )
         # Seen from the target, the source has positions before and after.
         self.positions = build_positions(config, is_causal=False)
         self.blocks = build_stack(config, self.positions, attention_type=PrefixAttention)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
         self.source_weight = config.source_weight
 
@@ -141,14 +142,12 @@ class PrefixDecoder(Decoder):
         seen = repeat_rows(mask, beams)[:, None].expand(-1, num_tokens, -1)  # (B·W, T, S)
         states = self._embed(self.embedding(tokens) * self.scale, segment=1, first=first)
         states = self.blocks(states, mask=torch.cat([seen, order], dim=2), caches=caches)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))
 
     def _embed(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
         """Add segment and positions to (B, L, D), the first of which has position `first`."""
         added = embedded + self.segment_embedding.weight[segment]
-        states: Tensor = self.dropout(add_positions(added, self.positions, first=first))
-        return states
+        return self.dropout(add_positions(added, self.positions, first=first))
 
     def _source_loss(self, states: Tensor, memory: Memory) -> Tensor:
         """Return the mean cross entropy of the source's tokens but the first."""

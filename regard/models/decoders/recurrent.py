@@ -9,16 +9,9 @@ from torch import Tensor, nn
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import Attended, GlobalAttention
 from regard.core.config import at_least
-from regard.core.module import Module
+from regard.core.module import Embedding, Linear, Module
 from regard.core.tables import pick
-from regard.models.interfaces import (
-    Decoder,
-    LayerStates,
-    Memory,
-    State,
-    by_sentence,
-    repeat_rows,
-)
+from regard.models.interfaces import Decoder, LayerStates, Memory, State, by_sentence, repeat_rows
 from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors
 
 
@@ -51,15 +44,10 @@ class RecurrentDecoder(Decoder):
     """Computes the first state of each layer from the memory."""
 
     def __init__(
-        self,
-        config: RecurrentConfig,
-        vocab_size: int,
-        *,
-        input_dim: int,
-        readout_dim: int,
+        self, config: RecurrentConfig, vocab_size: int, *, input_dim: int, readout_dim: int
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
         self.recurrence = Recurrence(
             cell=config.cell,
             input_dim=input_dim,
@@ -67,7 +55,7 @@ class RecurrentDecoder(Decoder):
             num_layers=config.num_layers,
             dropout=config.dropout,
         )
-        self.output = nn.Linear(readout_dim, vocab_size)
+        self.output = Linear(readout_dim, vocab_size)
         self.dropout = nn.Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -151,7 +139,7 @@ class FinalStateBridge(Module):
             nn.ModuleList()
             if memory_dim == config.dim
             else nn.ModuleList(
-                nn.Linear(memory_dim, config.dim) for _ in range(self.num_layers * self.num_tensors)
+                Linear(memory_dim, config.dim) for _ in range(self.num_layers * self.num_tensors)
             )
         )
 
@@ -173,8 +161,7 @@ class FinalStateBridge(Module):
         tensor = source[min(part, len(source) - 1)]
         if not self.maps:
             return tensor
-        mapped: Tensor = self.maps[layer * self.num_tensors + part](tensor)
-        return mapped.tanh()
+        return (self.maps[layer * self.num_tensors + part](tensor)).tanh()
 
 
 class SummaryBridge(Module):
@@ -183,9 +170,7 @@ class SummaryBridge(Module):
     def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
-        self.maps = nn.ModuleList(
-            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers)
-        )
+        self.maps = nn.ModuleList(Linear(memory_dim, config.dim) for _ in range(config.num_layers))
 
     def forward(self, memory: Memory) -> LayerStates:
         """Return where each layer of the decoder starts; an LSTM's c starts at zero."""
@@ -206,7 +191,7 @@ class MaxoutReadout(Module):
 
     def __init__(self, *, state_dim: int, embedding_dim: int, context_dim: int, dim: int) -> None:
         super().__init__()
-        self.joint_map = nn.Linear(state_dim + embedding_dim + context_dim, 2 * dim)
+        self.joint_map = Linear(state_dim + embedding_dim + context_dim, 2 * dim)
 
     def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join three (..., D) tensors into one readout, (..., D)."""

@@ -5,10 +5,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.models.decoders.recurrent import (
-    FinalStateBridge,
-    RecurrentDecoder,
-)
+from regard.models.decoders.recurrent import FinalStateBridge, RecurrentDecoder
 from regard.models.interfaces import State
 from regard.models.recurrent import RecurrentConfig
 

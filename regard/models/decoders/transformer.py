@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import KeyValue
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State
 from regard.models.transformer import (
     TransformerConfig,
@@ -33,12 +34,12 @@ class TransformerDecoder(Decoder):
         self, config: TransformerDecoderConfig, vocab_size: int, *, memory_dim: int
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
+        self.embedding = Embedding(vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=True)
         self.blocks = build_stack(config, self.positions, memory_dim=memory_dim)
         self.norm = build_final_norm(config)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -69,5 +70,4 @@ class TransformerDecoder(Decoder):
         embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
         states = self.dropout(add_positions(embedded, self.positions, first=first))
         states = self.blocks(states, is_causal=True, caches=caches, memory=memory, memory_mask=mask)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
 from regard.core.config import all_at_least, at_least, within
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.models.decoders.recurrent import AttentiveDecoderConfig, ContextFirstDecoder
 from regard.models.interfaces import LayerStates, Memory, Output, masked_mean
 from regard.models.recurrent import Cell, num_tensors
@@ -68,7 +68,7 @@ class MeanBridge(Module):
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
         self.maps = nn.ModuleList(
-            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
+            Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
         )
 
     def forward(self, memory: Memory) -> LayerStates:
@@ -93,21 +93,17 @@ class XuDecoder(ContextFirstDecoder):
             readout_dim=config.embedding_dim,
         )
         self.bridge = MeanBridge(config, memory_dim)
-        self.gate = nn.Linear(config.dim, 1)
-        self.state_map = nn.Linear(config.dim, config.embedding_dim)
-        self.context_map = nn.Linear(memory_dim, config.embedding_dim, bias=False)
+        self.gate = Linear(config.dim, 1)
+        self.state_map = Linear(config.dim, config.embedding_dim)
+        self.context_map = Linear(memory_dim, config.embedding_dim, bias=False)
 
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D)."""
-        gated: Tensor = self.gate(hidden).sigmoid() * context
-        return gated
+        return self.gate(hidden).sigmoid() * context
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join states, last words and contexts, (B·W, T, D) each, by a sum."""
-        joined: Tensor = (
-            embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
-        )
-        return joined
+        return embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
 
 
 class SoftXuDecoder(XuDecoder):

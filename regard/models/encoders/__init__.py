@@ -4,14 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from regard.core.errors import ConfigError
-from regard.core.specs import (
-    AudioSpec,
-    ImageSpec,
-    InputSpec,
-    TextImageSpec,
-    TextSpec,
-    VideoSpec,
-)
+from regard.core.specs import AudioSpec, ImageSpec, InputSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.core.tables import one_of
 from regard.models.encoders.bert import AlbertEncoder as AlbertEncoder
 from regard.models.encoders.bert import AlbertEncoderConfig as AlbertEncoderConfig

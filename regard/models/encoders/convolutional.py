@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.errors import ConfigError
+from regard.core.module import Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -36,13 +37,13 @@ class ConvolutionEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.embedding_dim
         self.reach = config.kernel // 2
-        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
-        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.input_map = Linear(config.embedding_dim, config.dim)
         self.blocks = nn.ModuleList(
             GatedConvolution(config.dim, config.kernel) for _ in range(config.num_layers)
         )
-        self.output_map = nn.Linear(config.dim, config.embedding_dim)
+        self.output_map = Linear(config.dim, config.embedding_dim)
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:

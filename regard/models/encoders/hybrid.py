@@ -6,16 +6,12 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions
+from regard.core.module import Linear
 from regard.core.specs import ImageSpec
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
-from regard.models.transformer import (
-    BlockConfig,
-    add_positions,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import BlockConfig, add_positions, build_final_norm, build_stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +44,7 @@ class HybridEncoder(Encoder):
         super().__init__()
         self.memory_dim = config.dim
         self.grid = ResnetEncoder(config.grid, spec)
-        self.cell_map = nn.Linear(self.grid.memory_dim, config.dim)
+        self.cell_map = Linear(self.grid.memory_dim, config.dim)
         _, columns = self.grid.layout
         self.positions = GridPositions(
             dim=config.dim, num_heads=config.num_heads, num_columns=columns

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard.core.config import at_least, within
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Conv2d, Module
 from regard.core.specs import ImageSpec
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory
@@ -126,7 +126,7 @@ class ResidualBlock(Module):
 
 def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
     # The norm after it has a bias of its own.
-    convolution = nn.Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
+    convolution = Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
     return [convolution, nn.BatchNorm2d(width)]
 
 
@@ -137,14 +137,13 @@ def _plain_stem(channels: int, width: int, *, kernel: int, stride: int) -> nn.Se
 
 def _large_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(
-        *_plain_stem(channels, width, kernel=7, stride=2),
-        nn.MaxPool2d(3, stride=2, padding=1),
+        *_plain_stem(channels, width, kernel=7, stride=2), nn.MaxPool2d(3, stride=2, padding=1)
     )
 
 
 def _patch_stem(channels: int, width: int) -> nn.Sequential:
     side = SCALES["patch"]
-    patches = nn.Conv2d(channels, width, side, stride=side, bias=False)
+    patches = Conv2d(channels, width, side, stride=side, bias=False)
     return nn.Sequential(patches, nn.BatchNorm2d(width), nn.ReLU(inplace=True))
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.pooling import max_pool
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
 from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
@@ -36,7 +37,7 @@ class RnnEncoder(TokenEncoder):
         super().__init__()
         self.config = config
         self.memory_dim = config.dim * (2 if config.is_bidirectional else 1)
-        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, config.embedding_dim)
         self.recurrence = SEQUENCES[config.cell](
             config.embedding_dim,
             config.dim,

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import all_at_least, at_least
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.encoders.bert import segment
 from regard.models.interfaces import Memory, TokenEncoder
@@ -55,7 +56,7 @@ class SentencesEncoder(TokenEncoder):
         self.memory_dim = config.dim
         self.separator = config.separator
         self.has_question = config.has_question
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
         # As what is added to one: so a sentence begins close to the plain sum of its words.
         self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
         self.positions = build_positions(config, is_causal=False)
@@ -102,8 +103,7 @@ class SentencesEncoder(TokenEncoder):
         masks = 1 + self.word_masks[places.clamp(max=len(self.word_masks) - 1)]  # (B, S, D)
         words = self.embedding(values) * masks * self.scale
         kept = belongs & (values != self.separator)[:, None]
-        summed: Tensor = kept.to(words.dtype) @ words  # (B, L, D)
-        return summed
+        return kept.to(words.dtype) @ words  # (B, L, D)
 
     def _place(self, states: Tensor, ages: Tensor) -> Tensor:
         """Add to sentences (B, L, D) how old they are, `ages` (B, L); the last is of age 0."""

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.config import at_least
+from regard.core.module import Conv2d, Linear
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.models.transformer import (
@@ -49,11 +50,11 @@ class SpeechEncoder(Encoder):
         super().__init__()
         self.memory_dim = config.dim
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(channels, config.channels, 3, stride=2, padding=1)
+            Conv2d(channels, config.channels, 3, stride=2, padding=1)
             for channels in (1, config.channels)
         )
         num_bins = -(-spec.num_mels // NUM_JOINED)
-        self.input_map = nn.Linear(config.channels * num_bins, config.dim)
+        self.input_map = Linear(config.channels * num_bins, config.dim)
         self.positions = build_positions(config, is_causal=False)
         self.blocks = build_stack(config, self.positions)
         self.norm = build_final_norm(config)

@@ -11,6 +11,7 @@ from torch.nn.functional import pad
 from regard.attention.multihead import SelfAttention
 from regard.attention.windowed import WindowedAttention
 from regard.core.config import at_least
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import (
@@ -45,7 +46,7 @@ class TransformerEncoder(TokenEncoder):
     def __init__(self, config: TransformerEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
         self.positions = build_positions(config, is_causal=False)
         attention_type = (
             partial(WindowedAttention, window=config.window) if config.window else SelfAttention

@@ -89,10 +89,7 @@ class BlocksOverTime(Module):
                 f"{config.num_heads}."
             )
         self.blocks, self.norm = build_fusion(
-            dim,
-            num_layers=config.num_layers,
-            num_heads=config.num_heads,
-            dropout=config.dropout,
+            dim, num_layers=config.num_layers, num_heads=config.num_heads, dropout=config.dropout
         )
 
     def forward(self, cells: Tensor) -> Tensor:

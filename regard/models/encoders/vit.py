@@ -9,15 +9,11 @@ from torch import Tensor, nn
 from regard.attention.positions import GridPositions, LearnedPositions, Positions
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
+from regard.core.module import Conv2d
 from regard.core.specs import ImageSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layers import FeedForwardKind
-from regard.models.transformer import (
-    BlockConfig,
-    add_positions,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import BlockConfig, add_positions, build_final_norm, build_stack
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +58,7 @@ class VitEncoder(Encoder):
                 f"pixels), but is {config.patch}."
             )
         self.layout = num_rows // config.patch, num_columns // config.patch
-        self.patch_map = nn.Conv2d(channels, config.dim, config.patch, stride=config.patch)
+        self.patch_map = Conv2d(channels, config.dim, config.patch, stride=config.patch)
         # A vector has no fan to start by, and no decay.
         self.class_token = (
             nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
@@ -102,8 +98,5 @@ def _build_positions(
             max_length=num_before + num_rows * num_columns,
         )
     return GridPositions(
-        dim=config.dim,
-        num_heads=config.num_heads,
-        num_columns=num_columns,
-        num_before=num_before,
+        dim=config.dim, num_heads=config.num_heads, num_columns=num_columns, num_before=num_before
     )

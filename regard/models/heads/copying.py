@@ -10,6 +10,7 @@ from torch.nn.functional import logsigmoid
 from regard.attention.attend import Attention, mix, weigh
 from regard.attention.scores import ScaledDotScore
 from regard.core.config import at_least
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, by_sentence, repeat_rows
 
 
@@ -67,10 +68,10 @@ class CopyAttention(Attention):
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
         super().__init__()
-        self.query_map = nn.Linear(query_dim, dim, bias=False)
-        self.key_map = nn.Linear(memory_dim, dim, bias=False)
+        self.query_map = Linear(query_dim, dim, bias=False)
+        self.key_map = Linear(memory_dim, dim, bias=False)
         self.score = ScaledDotScore(dim, dim)
-        self.gate = nn.Linear(query_dim + memory_dim, 1)
+        self.gate = Linear(query_dim + memory_dim, 1)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
         """Do once per sentence what does not depend on the decoder."""
@@ -83,8 +84,7 @@ class CopyAttention(Attention):
     def start(self, prepared: dict[str, Tensor], *, beams: int = 1) -> Tensor:
         """Return the coverage before the first step: zeros, (B·W, S)."""
         zeros = _precise(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
-        coverage: Tensor = repeat_rows(zeros, beams)
-        return coverage
+        return repeat_rows(zeros, beams)
 
     def forward(self, states: Tensor, prepared: dict[str, Tensor], coverage: Tensor) -> Copies:
         """Say for every state where it would copy from.
@@ -127,7 +127,7 @@ class CoverageAttention(CopyAttention):
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
         super().__init__(query_dim, memory_dim, dim=dim)
-        self.slope = nn.Linear(query_dim, 1)
+        self.slope = Linear(query_dim, 1)
 
     def weigh_again(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
@@ -172,7 +172,7 @@ class PointerDecoder(Decoder):
         self.coverage = config.coverage
 
     @property
-    def embedding(self) -> nn.Embedding:  # type: ignore[override]  # the inner one's, not a second
+    def embedding(self) -> Embedding:  # type: ignore[override]  # the inner one's, not a second
         """What token ids are looked up in."""
         return self.inner.embedding
 

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import ctc_loss, pad
 
 from regard.core.config import within
 from regard.core.errors import DataError
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.models.interfaces import Emissions, Memory
 
 
@@ -43,7 +43,7 @@ class CtcHead(Module):
 
     def __init__(self, memory_dim: int, vocab_size: int) -> None:
         super().__init__()
-        self.output = nn.Linear(memory_dim, vocab_size + 1)
+        self.output = Linear(memory_dim, vocab_size + 1)
 
     def forward(self, memory: Memory) -> Emissions:
         """Say what each state of a memory stands for."""

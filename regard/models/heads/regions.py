@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
 from regard.core.config import at_least, within
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.core.specs import ImageSpec, TextImageSpec
 from regard.models.encoders import (
     ImageEncoderConfig,
@@ -53,7 +53,7 @@ class PatchLabeller(Module):
         super().__init__()
         self.encoder = build_encoder(config.encoder, source)
         self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(self.encoder.memory_dim, num_labels)
+        self.output = Linear(self.encoder.memory_dim, num_labels)
         initialise(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
@@ -119,8 +119,8 @@ class Grounder(Module):
         seen, asked = self.image.memory_dim, self.text.memory_dim
         self.attention = AttentionPooling(AdditiveScore(asked, seen + 2, dim=config.dim))
         self.dropout = nn.Dropout(config.dropout)
-        self.hidden = nn.Linear(seen + asked + 4, config.dim)
-        self.output = nn.Linear(config.dim, 4)
+        self.hidden = Linear(seen + asked + 4, config.dim)
+        self.output = Linear(config.dim, 4)
         initialise(self, config.init)
 
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Grounding:
