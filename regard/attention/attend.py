@@ -39,14 +39,18 @@ def weigh(scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
     """
     if bias is not None:
         scores = scores + bias
-    if scores.dtype in (torch.bfloat16, torch.float16):
-        scores = scores.float()
+    scores = at_least_float32(scores)
     if mask is None:
         return scores.softmax(-1)
     # The lowest finite number instead of minus infinity: a row with nothing to attend to then
     # never makes a NaN, and the second fill turns it into zeros.
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
+
+
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """Convert numbers of fewer than 32 bits to float32."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 def mix(weights: Tensor, values: Tensor) -> Tensor:

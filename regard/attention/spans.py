@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.attend import Attention, mix, weigh
+from regard.attention.attend import Attention, at_least_float32, mix, weigh
 from regard.attention.masks import window
 from regard.attention.scores import Score
 from regard.core.module import Linear
@@ -172,9 +172,7 @@ class MonotonicAttention(GlobalAttention):
             prepared: What `prepare` returned.
             alignment: (B, Q, S), the weights of the step before.
         """
-        scores = self.score(queries, prepared["keys"])  # (B, Q, S)
-        if scores.dtype in (torch.bfloat16, torch.float16):
-            scores = scores.float()
+        scores = at_least_float32(self.score(queries, prepared["keys"]))  # (B, Q, S)
         energies = self.gain * scores + self.offset
         mask = prepared["mask"][:, None]  # (B, 1, S)
         if self.training:

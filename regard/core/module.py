@@ -1,6 +1,6 @@
 """Typed modules: a call has the types of `forward`, and a list has the type of its members.
 
-`Linear`, `Embedding`, `Conv2d` and `Dropout` are torch's own; only a type checker sees a difference.
+`Linear`, `Embedding`, `Conv2d` and `Dropout` are those of torch, with typed calls.
 """
 
 from collections.abc import Callable, Iterator

@@ -17,8 +17,7 @@ from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
-from regard.models.layers import FeedForwardKind
-from regard.models.transformer import BlockConfig, build_final_norm, build_stack
+from regard.models.transformer import VisionBlockConfig, build_final_norm, build_stack
 
 ImageShape = tuple[int, int, int]
 """Channels, rows and columns."""
@@ -171,17 +170,13 @@ def _resize(grid: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionGeneratorConfig(BlockConfig):
+class AttentionGeneratorConfig(VisionBlockConfig):
     """A stack of blocks over the patches of the image to be, which look at the memory."""
 
     kind: Literal["attention"] = "attention"
     """What kind of generator this is."""
     patch: int = 4
     """Width and height of a patch in pixels; it must divide the image's."""
-    feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
-    is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,10 +1,11 @@
 """The waist: what every encoder ends in and every decoder starts from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+import torch
 from torch import Tensor
 
 from regard.attention.cache import KeyValueCache
@@ -89,6 +90,8 @@ class Encoder(Module, ABC):
 
     memory_dim: int
     """Width of the states that a decoder sees."""
+    num_joined: int = 1
+    """Neighbouring source positions that share one state."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
@@ -109,7 +112,10 @@ class Encoder(Module, ABC):
         Returns:
             Numbers from 0 on; what stands at padding means nothing. None = each has its own.
         """
-        return None
+        if self.num_joined == 1:
+            return None
+        numbers = torch.arange(mask.shape[1], device=values.device) // self.num_joined
+        return numbers.expand(mask.shape)  # (B, S)
 
 
 class TokenEncoder(Encoder):
@@ -172,12 +178,27 @@ def repeat_rows(nested: N, times: int) -> N:
     return repeated
 
 
+def join_states(states: Sequence[State]) -> State:
+    """Make one state of several: the halves stay halves, so that search can reorder it."""
+    return State([state.per_source for state in states], [state.per_hypothesis for state in states])
+
+
+def split_state(state: State) -> list[State]:
+    """Return the states that `join_states` joined."""
+    return [State(*halves) for halves in zip(state.per_source, state.per_hypothesis, strict=True)]
+
+
 def by_sentence(tensor: Tensor, batch: int) -> Tensor:
     """Group hypotheses by their sentence: (B·W, T, ...) → (B, W·T, ...).
 
     Beams and target positions are then queries of one sentence, and its keys need no copy.
     """
     return tensor.reshape(batch, -1, *tensor.shape[2:])  # (B, W·T, ...)
+
+
+def all_real(states: Tensor) -> Tensor:
+    """Return the mask of states (B, S, D) without padding, (B, S)."""
+    return states.new_ones(states.shape[:2], dtype=torch.bool)  # (B, S)
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, silu
 
-from regard.core.module import Linear, Module
+from regard.core.module import Dropout, Linear, Module
 
 NormKind = Literal["layer", "rms", "batch", "none"]
 FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
@@ -49,7 +49,7 @@ class FeedForward(Module):
         self.hidden_map = Linear(dim, hidden_dim)
         self.output_map = Linear(hidden_dim, dim)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform (B, L, D)."""
@@ -64,7 +64,7 @@ class GatedFeedForward(Module):
         self.gate_map = Linear(dim, hidden_dim)
         self.hidden_map = Linear(dim, hidden_dim)
         self.output_map = Linear(hidden_dim, dim)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform (B, L, D)."""
@@ -87,7 +87,7 @@ class Residual(Module):
         super().__init__()
         self.norm = norm
         self.is_norm_first = is_norm_first
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run a layer beside the states (B, L, D) and add what it says."""

@@ -9,12 +9,9 @@ from torch.nn.functional import gelu, linear
 from regard.core.config import all_at_least
 from regard.core.module import Embedding, Linear, Module
 from regard.core.specs import TextSpec
-from regard.models.encoders import (
-    TEXT_ENCODERS,
-    BertEncoderConfig,
-    TokenEncoderConfig,
-    check_unpooled,
-)
+from regard.models.encoders import check_unpooled
+from regard.models.encoders.bert import BertEncoderConfig
+from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
-from regard.core.module import Embedding, Linear, Module, ModuleList
+from regard.core.module import Dropout, Embedding, Linear, Module, ModuleList
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions
@@ -42,7 +42,7 @@ class ConvolutionDecoder(Decoder):
         )
         self.output_map = Linear(config.dim, config.embedding_dim)
         self.output = Linear(config.embedding_dim, vocab_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""
@@ -85,7 +85,7 @@ class ConvolutionBlock(Module):
         self.attention = GlobalAttention(GeneralScore(config.embedding_dim, memory_dim))
         self.query_map = Linear(config.dim, config.embedding_dim)
         self.context_map = Linear(memory_dim, config.dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self, states: Tensor, past: Tensor, *, embedded: Tensor, prepared: dict[str, Any]

@@ -49,9 +49,7 @@ class LuongDecoder(AttentiveDecoder):
 
     def __init__(self, config: LuongDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         fed_dim = config.dim if config.is_input_fed else 0
-        super().__init__(
-            config, vocab_size, input_dim=config.embedding_dim + fed_dim, readout_dim=config.dim
-        )
+        super().__init__(config, vocab_size, context_dim=fed_dim, readout_dim=config.dim)
         self.is_input_fed = config.is_input_fed
         self.attention = pick(SPANS, config.span, "span")(
             config.build_score(memory_dim), half_width=config.window

@@ -86,12 +86,8 @@ class XuDecoder(ContextFirstDecoder):
     """
 
     def __init__(self, config: XuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + memory_dim,
-            readout_dim=config.embedding_dim,
-        )
+        readout_dim = config.embedding_dim
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
         self.bridge = MeanBridge(config, memory_dim)
         self.gate = Linear(config.dim, 1)
         self.state_map = Linear(config.dim, config.embedding_dim)

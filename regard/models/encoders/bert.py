@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import all_at_least, at_least
-from regard.core.module import Embedding, Linear
+from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -94,7 +94,7 @@ class SegmentEncoder(TokenEncoder):
         self.embedding_norm = pick(NORMS, config.norm, "norm")(embedding_dim, config.norm_epsilon)
         self.widen, self.blocks = self.build_blocks(config)
         self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     @abstractmethod
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:

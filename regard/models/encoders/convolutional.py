@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.errors import ConfigError
-from regard.core.module import Embedding, Linear
+from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -44,7 +44,7 @@ class ConvolutionEncoder(TokenEncoder):
             GatedConvolution(config.dim, config.kernel) for _ in range(config.num_layers)
         )
         self.output_map = Linear(config.dim, config.embedding_dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.pooling import max_pool
-from regard.core.module import Embedding
+from regard.core.module import Dropout, Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
 from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
@@ -46,7 +46,7 @@ class RnnEncoder(TokenEncoder):
             bidirectional=config.is_bidirectional,
             dropout=config.dropout if config.num_layers > 1 else 0.0,
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""

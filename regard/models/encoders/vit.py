@@ -11,23 +11,18 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError
 from regard.core.module import Conv2d
 from regard.core.specs import ImageSpec
-from regard.models.interfaces import Encoder, Memory
-from regard.models.layers import FeedForwardKind
-from regard.models.transformer import BlockConfig, add_positions, build_final_norm, build_stack
+from regard.models.interfaces import Encoder, Memory, all_real
+from regard.models.transformer import PositionedStack, VisionBlockConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class VitEncoderConfig(BlockConfig):
+class VitEncoderConfig(VisionBlockConfig):
     """A stack of blocks over the patches of an image."""
 
     kind: Literal["vit"] = "vit"
     """What kind of encoder this is."""
     patch: int = 4
     """Width and height of a patch in pixels; it must divide the image's."""
-    feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
-    is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
     positions: Literal["learned", "sincos2d"] = "learned"
     """How places are told: by learned vectors, or by sines and cosines of row and column."""
     summary: Literal["class", "mean"] = "class"
@@ -38,7 +33,7 @@ class VitEncoderConfig(BlockConfig):
         at_least("patch", self.patch, 1)
 
 
-class VitEncoder(Encoder):
+class VitEncoder(PositionedStack, Encoder):
     """Reads an image as a sequence of patches (Dosovitskiy et al. 2021, eq. 1-4).
 
     The class token stands before the patches inside; the memory holds the patches alone.
@@ -64,10 +59,8 @@ class VitEncoder(Encoder):
             nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
         )
         self.num_before = int(config.summary == "class")
-        self.positions = _build_positions(config, self.layout, num_before=self.num_before)
-        self.blocks = build_stack(config, self.positions)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        positions = _build_positions(config, self.layout, num_before=self.num_before)
+        self.build_layers(config, positions)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
@@ -76,15 +69,10 @@ class VitEncoder(Encoder):
         if self.class_token is not None:
             first = self.class_token.to(states.dtype).expand(len(states), 1, -1)
             states = torch.cat([first, states], dim=1)  # (B, L, D)
-        states = self.dropout(add_positions(states, self.positions))
-        states = self.norm(self.blocks(states))
+        states = self.norm(self.blocks(self.embed(states)))
         patches = states[:, self.num_before :]  # (B, S, D)
-        return Memory(
-            states=patches,
-            mask=patches.new_ones(patches.shape[:2], dtype=torch.bool),
-            summary=patches.mean(1) if self.class_token is None else states[:, 0],
-            layout=self.layout,
-        )
+        summary = patches.mean(1) if self.class_token is None else states[:, 0]
+        return Memory(patches, all_real(patches), summary, layout=self.layout)
 
 
 def _build_positions(

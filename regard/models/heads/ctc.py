@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import ctc_loss, pad
 
+from regard.attention.attend import at_least_float32
 from regard.core.config import within
 from regard.core.errors import DataError
 from regard.core.module import Linear, Module
@@ -47,9 +48,8 @@ class CtcHead(Module):
 
     def forward(self, memory: Memory) -> Emissions:
         """Say what each state of a memory stands for."""
-        logits: Tensor = self.output(memory.states)  # (B, S, V + 1)
-        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return Emissions(precise.log_softmax(-1), memory.mask.sum(1))
+        logits = at_least_float32(self.output(memory.states))  # (B, S, V + 1)
+        return Emissions(logits.log_softmax(-1), memory.mask.sum(1))
 
 
 def labelling_loss(emissions: Emissions, labels: Tensor, lengths: Tensor) -> Tensor:

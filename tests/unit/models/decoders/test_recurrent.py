@@ -79,7 +79,7 @@ def test_cell_memory_starts_at_zero_behind_a_summary(memory):
 
 def test_maxout_takes_the_larger_of_each_pair(maxout_by_hand):
     torch.manual_seed(0)
-    readout = MaxoutReadout(state_dim=3, embedding_dim=4, context_dim=5, dim=6)
+    readout = MaxoutReadout(RecurrentConfig(dim=3, embedding_dim=4), 5)
     parts = torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 5)
     result = readout(*parts)
     assert result.shape == (2, 6)
