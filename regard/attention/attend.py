@@ -161,3 +161,9 @@ def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tenso
         return mask
     bias = bias.to(dtype)
     return bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+
+
+if __name__ == "__main__":
+    inputs = torch.tensor([[0.5, 0.1, 0.9], [0.2, 0.4, 0.1], [-0.3, 0.2, -1.0]])
+    shown = weigh(scaled_dot(torch.tensor([[0.6, 0.3, 0.8]]), inputs))
+    print("weights:", shown, "context:", mix(shown, inputs), sep="\n")

@@ -199,3 +199,8 @@ def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
 def _split(projected: Tensor, head_dim: int) -> Tensor:
     """Split projected states (B, L, D) by head: (B, H, L, E)."""
     return projected.view(*projected.shape[:2], -1, head_dim).transpose(1, 2)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    print("weights of self-attention:", self_attention(torch.randn(1, 4, 8))[1][0], sep="\n")

@@ -257,3 +257,8 @@ POSITIONS: dict[str, type[Positions]] = {
     "t5": BucketPositions,
     "alibi": AlibiPositions,
 }
+
+
+if __name__ == "__main__":
+    print("sinusoidal, 4 positions x 6 columns:", sinusoids(torch.arange(4), 6), sep="\n")
+    print("ALiBi slopes of 8 heads:", alibi_slopes(8))

@@ -89,3 +89,10 @@ def record(model: nn.Module, *, is_self: bool = False) -> Iterator[Maps]:
             handle.remove()
         for attention in idle:
             del attention.needs_weights
+
+
+if __name__ == "__main__":
+    recorded = Maps(num_layers=2)
+    for number in range(2):
+        recorded.add(number, torch.full((1, 3, 4), 0.25))
+    print("sentences, layers, heads, targets, sources:", tuple(recorded.stack().shape))

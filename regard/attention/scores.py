@@ -211,3 +211,11 @@ SCORES: dict[str, type[Score]] = {
     "cosine": CosineScore,
     "gaussian": GaussianScore,
 }
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    keys, query = torch.randn(4, 8), torch.randn(1, 8)
+    for name, kind in SCORES.items():
+        score = kind(8, 8, max_source=4)
+        print(f"{name:>10}", score(query, score.prepare(keys)).detach())

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention.attend import Attention, at_least_float32, mix, weigh
 from regard.attention.masks import window
-from regard.attention.scores import Score
+from regard.attention.scores import DotScore, Score
 from regard.core.module import Linear
 
 Prepared = dict[str, Tensor]
@@ -235,3 +235,13 @@ SPANS: dict[str, type[GlobalAttention]] = {
     "local_p": LocalPredictiveAttention,
     "monotonic": MonotonicAttention,
 }
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    states = torch.randn(1, 6, 4)
+    for name, kind in SPANS.items():
+        attention = kind(DotScore(4, 4), half_width=1).eval()
+        source = attention.prepare(states, torch.ones(1, 6).bool())
+        attended = attention(states[:, 2:3], source, attention.start(source)[:, None])
+        print(f"{name:>9}", attended.weights.detach())
