@@ -113,10 +113,11 @@ def attend(
         order = causal(num_queries, num_keys, queries.device)
         mask = order if mask is None else mask & order
     if is_explicit:
-        context, weights = _attend_explicitly(
-            queries, keys, values, mask=mask, bias=bias, dropout=dropout
-        )
-        return context, weights if needs_weights else None
+        group = queries.shape[1] // keys.shape[1]
+        if group > 1:
+            keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
+        weights = weigh(scaled_dot(queries, keys), mask, bias)
+        return mix(drop(weights, dropout), values), weights if needs_weights else None
     context = scaled_dot_product_attention(
         queries,
         keys,
@@ -137,22 +138,6 @@ def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
     """
     is_trained = queries.device.type == "cpu" and queries.requires_grad
     return is_trained and (dropout > 0 or queries.dtype == torch.bfloat16)
-
-
-def _attend_explicitly(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    mask: Tensor | None,
-    bias: Tensor | None,
-    dropout: float,
-) -> tuple[Tensor, Tensor]:
-    group = queries.shape[1] // keys.shape[1]
-    if group > 1:
-        keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
-    weights = weigh(scaled_dot(queries, keys), mask, bias)
-    return mix(drop(weights, dropout), values), weights
 
 
 def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, Positions
 from regard.core.config import at_least
-from regard.core.errors import ConfigError
 from regard.core.module import Conv2d, Linear, Module
 from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
+from regard.models.encoders.vit import count_patches
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.transformer import VisionBlockConfig, build_final_norm, build_stack
@@ -205,14 +205,8 @@ class AttentionGenerator(Generator):
         shape: ImageShape,
     ) -> None:
         super().__init__()
-        channels, num_rows, num_columns = shape
-        if num_rows % config.patch or num_columns % config.patch:
-            raise ConfigError(
-                f"`generator.patch` must divide both sides of the image ({num_rows} x "
-                f"{num_columns} pixels), but is {config.patch}."
-            )
         self.patch = config.patch
-        self.layout = num_rows // config.patch, num_columns // config.patch
+        self.layout = count_patches(shape, config.patch, name="generator.patch")
         self.memory_map = Linear(memory_dim, config.dim)
         self.patch_positions = GridPositions(
             dim=config.dim, num_heads=config.num_heads, num_columns=self.layout[1]
@@ -220,7 +214,7 @@ class AttentionGenerator(Generator):
         positions = Positions(dim=config.dim, num_heads=config.num_heads)
         self.blocks = build_stack(config, positions, memory_dim=config.dim)
         self.norm = build_final_norm(config)
-        self.output = Linear(config.dim, channels * config.patch**2)
+        self.output = Linear(config.dim, shape[0] * config.patch**2)
 
     def forward(self, memory: Memory) -> Tensor:
         """Return an image for each source, (B, C, Y, X)."""

@@ -57,10 +57,5 @@ class ConvolutionEncoder(TokenEncoder):
             inputs = self.dropout(states).masked_fill(~is_real, 0.0)
             states = (block(pad(inputs, (0, 0, self.reach, self.reach))) + states) * HALF
         states = self.output_map(states)
-        return Memory(
-            states=states,
-            mask=mask,
-            summary=masked_mean(states, mask),
-            values=(states + embedded) * HALF,
-            tokens=values,
-        )
+        read = (states + embedded) * HALF
+        return Memory(states, mask, masked_mean(states, mask), values=read, tokens=values)

@@ -51,23 +51,18 @@ class RnnEncoder(TokenEncoder):
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         lengths = mask.sum(1).cpu()
-        order = reading_order(lengths, values.shape[1]) if self.config.is_reversed else None
-        if order is not None:
-            order = order.to(values.device, non_blocking=True)  # (B, S)
-        read = values if order is None else values.gather(1, order)
+        order, read = None, values
+        if self.config.is_reversed:
+            order = reading_order(lengths, values.shape[1]).to(values.device, non_blocking=True)
+            read = values.gather(1, order)  # (B, S)
         embedded = self.dropout(self.embedding(read))
         states, parts = run_packed(self.recurrence, embedded, lengths)
         final = self._layers(parts)
         if order is not None:
             states = states.gather(1, order[..., None].expand_as(states))
-        device_mask = mask.to(values.device, non_blocking=True)
-        return Memory(
-            states=self.dropout(states),
-            mask=device_mask,
-            summary=self._summarise(states, device_mask, final),
-            final=final,
-            tokens=values,
-        )
+        mask = mask.to(values.device, non_blocking=True)
+        summary = self._summarise(states, mask, final)
+        return Memory(self.dropout(states), mask, summary, final=final, tokens=values)
 
     def _layers(self, parts: tuple[Tensor, ...]) -> LayerStates:
         assert len(parts) == num_tensors(self.config.cell)

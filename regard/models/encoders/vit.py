@@ -46,14 +46,8 @@ class VitEncoder(PositionedStack, Encoder):
     def __init__(self, config: VitEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        channels, num_rows, num_columns = spec.shape
-        if num_rows % config.patch or num_columns % config.patch:
-            raise ConfigError(
-                f"`patch` must divide both sides of the image ({num_rows} x {num_columns} "
-                f"pixels), but is {config.patch}."
-            )
-        self.layout = num_rows // config.patch, num_columns // config.patch
-        self.patch_map = Conv2d(channels, config.dim, config.patch, stride=config.patch)
+        self.layout = count_patches(spec.shape, config.patch, name="patch")
+        self.patch_map = Conv2d(spec.channels, config.dim, config.patch, stride=config.patch)
         # A vector has no fan to start by, and no decay.
         self.class_token = (
             nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
@@ -73,6 +67,23 @@ class VitEncoder(PositionedStack, Encoder):
         patches = states[:, self.num_before :]  # (B, S, D)
         summary = patches.mean(1) if self.class_token is None else states[:, 0]
         return Memory(patches, all_real(patches), summary, layout=self.layout)
+
+
+def count_patches(shape: tuple[int, int, int], patch: int, *, name: str) -> tuple[int, int]:
+    """Return the rows and columns of patches in an image.
+
+    Args:
+        shape: Channels, rows and columns of the image.
+        patch: Width and height of a patch.
+        name: Of the setting, for the message if it does not divide the image.
+    """
+    _, num_rows, num_columns = shape
+    if num_rows % patch or num_columns % patch:
+        raise ConfigError(
+            f"`{name}` must divide both sides of the image ({num_rows} x {num_columns} pixels), "
+            f"but is {patch}."
+        )
+    return num_rows // patch, num_columns // patch
 
 
 def _build_positions(
