@@ -242,14 +242,12 @@ def build_stack(
     *,
     memory_dim: int = 0,
     attention_type: Callable[..., SelfAttention] = SelfAttention,
-    num_rounds: int = 1,
 ) -> TransformerStack:
-    """Build a stack of `config.num_layers` blocks, which are applied `num_rounds` times."""
-    blocks = (
+    """Build a stack of `config.num_layers` blocks."""
+    return TransformerStack(
         TransformerBlock(config, positions, memory_dim=memory_dim, attention_type=attention_type)
         for _ in range(config.num_layers)
     )
-    return TransformerStack(blocks, num_rounds=num_rounds)
 
 
 class PositionedStack(Module):
@@ -262,16 +260,11 @@ class PositionedStack(Module):
         *,
         memory_dim: int = 0,
         attention_type: Callable[..., SelfAttention] = SelfAttention,
-        num_rounds: int = 1,
     ) -> None:
         """Build positions, blocks, final norm and dropout; the arguments are those of a stack."""
         self.positions = positions
         self.blocks = build_stack(
-            config,
-            positions,
-            memory_dim=memory_dim,
-            attention_type=attention_type,
-            num_rounds=num_rounds,
+            config, positions, memory_dim=memory_dim, attention_type=attention_type
         )
         self.norm = build_final_norm(config)
         self.dropout = Dropout(config.dropout)

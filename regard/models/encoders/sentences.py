@@ -54,8 +54,8 @@ class SentencesEncoder(PositionedStack, TokenEncoder):
         self.embedding = Embedding(spec.vocab_size, config.dim)
         # As what is added to one: so a sentence begins close to the plain sum of its words.
         self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
-        positions = build_positions(config, is_causal=False)
-        self.build_layers(config, positions, num_rounds=config.num_rounds)
+        self.build_layers(config, build_positions(config, is_causal=False))
+        self.blocks.num_rounds = config.num_rounds
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
