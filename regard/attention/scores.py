@@ -89,7 +89,7 @@ class ScaledDotScore(DotScore):
         return scaled_dot(queries, prepared)
 
 
-class GeneralScore(Score):
+class GeneralScore(DotScore):
     """q · W k: a bilinear form."""
 
     def build(self) -> None:
@@ -99,10 +99,6 @@ class GeneralScore(Score):
     def prepare(self, keys: Tensor) -> Tensor:
         """Map the keys to the queries' width, once per sentence."""
         return self.key_map(keys)
-
-    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
-        return queries @ prepared.transpose(-2, -1)
 
 
 class AdditiveScore(Score):

@@ -88,8 +88,11 @@ class GlobalAttention(Attention):
             prepared: What `prepare` returned.
             steps: (B, Q), the number of steps taken before each query.
         """
-        scores = self.score(queries, prepared["keys"])  # (B, Q, S)
-        weights = weigh(scores, prepared["mask"][:, None])
+        return self.attend(queries, prepared, prepared["mask"][:, None])
+
+    def attend(self, queries: Tensor, prepared: Prepared, allowed: Tensor) -> Attended:
+        """Attend from queries (B, Q, D) to the positions allowed, (B, Q, S) or broadcastable."""
+        weights = weigh(self.score(queries, prepared["keys"]), allowed)  # (B, Q, S)
         return Attended(mix(weights, prepared["values"]), weights)
 
 
@@ -102,8 +105,7 @@ class LocalMonotonicAttention(GlobalAttention):
         # A target longer than its source stays at the end of the source.
         centres = steps.minimum(mask.sum(-1, keepdim=True) - 1)  # (B, Q)
         allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
-        weights = weigh(self.score(queries, prepared["keys"]), allowed)
-        return Attended(mix(weights, prepared["values"]), weights)
+        return self.attend(queries, prepared, allowed)
 
 
 class LocalPredictiveAttention(GlobalAttention):

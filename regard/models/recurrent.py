@@ -146,11 +146,8 @@ class Recurrence(Module):
             torch.stack([layer[part] for layer in states]).to(inputs.dtype)
             for part in range(num_tensors(self.cell))
         ]  # (N, B, D) each
-        if self.cell == "lstm":
-            outputs, (hidden, memory) = self.sequence(inputs, (stacked[0], stacked[1]))
-            return outputs, tuple(zip(hidden, memory, strict=True))
-        outputs, hidden = self.sequence(inputs, stacked[0])
-        return outputs, tuple((layer,) for layer in hidden)
+        outputs, last = self.sequence(inputs, tuple(stacked) if len(stacked) > 1 else stacked[0])
+        return outputs, tuple(zip(*(last if len(stacked) > 1 else [last]), strict=True))
 
     def step(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
         """Advance by one position.
