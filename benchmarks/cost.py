@@ -70,7 +70,7 @@ class Look(nn.Module):
 
     def forward(self, states: Tensor) -> Tensor:
         """Read a text."""
-        return self.attention(states, self.attention.extend(states))[0]
+        return self.attention(states)[0]
 
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {

@@ -23,7 +23,7 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.runs import folder as runs
 from regard.tasks.recipe import BaseDataConfig
-from regard.tasks.table import RECIPES, TASKS
+from regard.tasks.table import recipe_class, task_class
 
 VARIANTS = ("devlin2019", "liu2019", "lan2020", "joshi2020", "sanh2019")
 """Masked models of one size, but for the last, which has half the layers."""
@@ -188,7 +188,7 @@ def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
     if task not in ("classification", "generation") or run.seed != SEEDS[0]:
         return []
     answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
-    kind = TASKS[RECIPES[task]]
+    kind = task_class(recipe_class(task)())
     rows = zip(
         kind.read_side((str(place / runs.TEST),), "test", config=BaseDataConfig()),
         answers,

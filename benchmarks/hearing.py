@@ -26,10 +26,10 @@ from regard.core.files import read_json
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
+from regard.interpret.visualize import spectrogram_of
 from regard.metrics.text.edits import align
 from regard.runs import folder as runs
 from regard.runs.long_audio import join, transcribe
-from regard.tasks.generation.attention import spectrogram_of
 
 RECIPES = ("chan2016", "speech-transformer")
 LAPTOP = "chan2016-laptop"

@@ -24,7 +24,7 @@ from regard.data.example import Example
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
-from regard.interpret.probes import unlearned
+from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.tfidf import BagOfWords, shared_words
 from regard.metrics.representation.vectors import Array, cosines, nearest, retrieve
 from regard.runs import folder as runs
@@ -130,7 +130,7 @@ def measure(vectors: Array, found: Paraphrases) -> dict[str, Any]:
 def measure_run(name: str, folder: Path, found: Paraphrases) -> dict[str, Any]:
     """Measure a run, beside itself before it learned, and place the sentences of the picture."""
     task = runs.load_one(folder)
-    fresh = unlearned(task)
+    fresh = untrained_copy(task)
     vectors = {kind: embed(task, found.sentences, pooling=kind) for kind in POOLINGS}
     points, share = project(vectors["summary"][found.drawn()])
     places = nearest(_without_self(vectors["summary"]), 1)[:, 0]

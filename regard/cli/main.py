@@ -1,4 +1,4 @@
-"""`regard VERB …`: every verb is a function; an error for people is one line."""
+"""`regard COMMAND …`: the table of commands, loaded on first use, and how each of them ends."""
 
 import logging
 import os
@@ -9,41 +9,77 @@ import typer
 from typer.core import TyperGroup
 
 import regard
-from regard.cli.analysis import (
-    anomalies,
-    compare,
-    compress,
-    embed,
-    ladder,
-    neighbours,
-    probe,
-    reduce,
-    reproduce,
-)
-from regard.cli.data import datasets as data
-from regard.cli.model import (
-    chat,
-    demo,
-    evaluate,
-    explain,
-    interpolate,
-    predict,
-    sample,
-    score,
-    show,
-    train,
-)
-from regard.cli.model import export as exporting
-from regard.cli.model import load as importing
 from regard.core.errors import RegardError
 from regard.core.logging import log_to
+from regard.core.tables import resolve
+
+HELP = "Encoder–decoders with attention: train one on your own pairs, see it think, ship it."
+
+PANELS: dict[str, dict[str, str]] = {
+    "Model": {
+        "train": "regard.cli.model.train:train",
+        "predict": "regard.cli.model.predict:predict",
+        "chat": "regard.cli.model.chat:chat",
+        "evaluate": "regard.cli.model.evaluate:evaluate",
+        "score": "regard.cli.model.score:score",
+        "show": "regard.cli.model.show:show",
+        "sample": "regard.cli.model.sample:sample",
+        "interpolate": "regard.cli.model.interpolate:interpolate",
+        "explain": "regard.cli.model.explain:explain",
+        "import": "regard.cli.model.load:app",
+        "export": "regard.cli.model.export:app",
+        "demo": "regard.cli.model.demo:demo",
+    },
+    "Analysis": {
+        "embed": "regard.cli.analysis.embed:embed",
+        "neighbours": "regard.cli.analysis.neighbours:neighbours",
+        "probe": "regard.cli.analysis.probe:probe",
+        "reduce": "regard.cli.analysis.reduce:reduce",
+        "anomalies": "regard.cli.analysis.anomalies:anomalies",
+        "compress": "regard.cli.analysis.compress:compress",
+        "restore": "regard.cli.analysis.compress:restore",
+        "compare": "regard.cli.analysis.compare:compare",
+        "ladder": "regard.cli.analysis.ladder:ladder",
+        "reproduce": "regard.cli.analysis.reproduce:reproduce",
+    },
+    "Data": {"data": "regard.cli.data.datasets:app"},
+}
+"""By the heading of the help, the commands and where they are defined."""
+
+COMMANDS = {name: dotted for panel in PANELS.values() for name, dotted in panel.items()}
 
 
-class Verbs(TyperGroup):
-    """The verbs, and how each of them may end."""
+class Commands(TyperGroup):
+    """The commands; only the module of the one that runs is imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command: a function, or an application with commands of its own."""
+        if cmd_name not in COMMANDS:
+            return None
+        found = resolve(COMMANDS[cmd_name])
+        single = typer.Typer(rich_markup_mode=None)
+        if isinstance(found, typer.Typer):
+            single.add_typer(found, name=cmd_name)
+        else:
+            single.command(cmd_name)(found)
+        return typer.main.get_group(single).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the help of all commands in panels."""
+        limit = formatter.width - 6 - max(map(len, COMMANDS))
+        for panel, names in PANELS.items():
+            commands = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(f"{panel} commands"):
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(limit)) for name, command in commands]
+                )
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a verb; an error for people is one line on standard error and exit code 2."""
+        """Run a command; an error for people is one line on standard error and exit code 2."""
         try:
             outcome = super().invoke(ctx)
             sys.stdout.flush()
@@ -54,7 +90,7 @@ class Verbs(TyperGroup):
             print("regard: interrupted.", file=sys.stderr)
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            # Whoever read our output has had enough, as `head` does; that is no error.
+            # The reader of our output closed it, as `head` does; that is no error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         return outcome
@@ -62,36 +98,13 @@ class Verbs(TyperGroup):
 
 app = typer.Typer(
     name="regard",
-    cls=Verbs,
-    help="Encoder–decoders with attention: train one on your own pairs, see it think, ship it.",
+    cls=Commands,
+    help=HELP,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("train")(train.train)
-app.command("predict")(predict.predict)
-app.command("chat")(chat.chat)
-app.command("evaluate")(evaluate.evaluate)
-app.command("score")(score.score)
-app.command("show")(show.show)
-app.command("embed")(embed.embed)
-app.command("neighbours")(neighbours.neighbours)
-app.command("probe")(probe.probe)
-app.command("reduce")(reduce.reduce)
-app.command("anomalies")(anomalies.anomalies)
-app.command("compress")(compress.compress)
-app.command("restore")(compress.restore)
-app.command("sample")(sample.sample)
-app.command("interpolate")(interpolate.interpolate)
-app.command("compare")(compare.compare)
-app.command("ladder")(ladder.ladder)
-app.command("explain")(explain.explain)
-app.add_typer(data.app, name="data")
-app.add_typer(importing.app, name="import")
-app.add_typer(exporting.app, name="export")
-app.command("demo")(demo.demo)
-app.command("reproduce")(reproduce.reproduce)
 
 
 @app.callback(invoke_without_command=True)
@@ -99,7 +112,7 @@ def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say more on the way.")] = False,
 ) -> None:
-    """Encoder–decoders with attention: train one on your own pairs, see it think, ship it."""
+    """Send the package's messages to standard error; print the version if asked for."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     log_to(handler, logging.DEBUG if verbose else logging.INFO)

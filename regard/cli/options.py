@@ -1,47 +1,39 @@
-"""What several verbs take: arguments and options with one meaning each."""
+"""Arguments and options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-Run = Annotated[
-    str, typer.Argument(help="A run folder, or several joined by commas that answer together.")
-]
-OneRun = Annotated[str, typer.Argument(help="A run folder.")]
-Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-Rerank = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RUN", help="A run that tells sources from answers: answers it understands win."
-    ),
-]
-RerankWeight = Annotated[
-    float | None, typer.Option(help="What the --rerank run counts; 0.5 if not given.")
-]
-Data = Annotated[str, typer.Argument(help="A data set's name or a file of pairs.")]
-SecondData = Annotated[str | None, typer.Argument(help="The target side, line by line.")]
-DataAndSettings = Annotated[
+Run = Annotated[str, Argument(help="A run folder, or several joined by commas (an ensemble).")]
+OneRun = Annotated[str, Argument(help="A run folder.")]
+Device = Annotated[str, Option(help="auto, cpu or cuda.")]
+Beam = Annotated[int | None, Option(help="Beams; 1 is greedy search.")]
+Rerank = Annotated[str | None, Option(metavar="RUN", help="A run from targets to sources.")]
+RerankWeight = Annotated[float | None, Option(help="Weight of --rerank; 0.5 if not given.")]
+Data = Annotated[str, Argument(help="A data set's name or a file of pairs.")]
+SecondData = Annotated[str | None, Argument(help="The target side, line by line.")]
+DataAndOverrides = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         metavar="DATA [DATA2] [section.key=value ...]",
         help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
     ),
 ]
-Valid = Annotated[
-    list[str] | None,
-    typer.Option(help="Validation data; give it twice for two line-aligned files."),
+Sources = Annotated[
+    str,
+    Argument(metavar="FILE|DATA", help="A file, - for standard input, or a data set (test part)."),
 ]
-Test = Annotated[
-    list[str] | None,
-    typer.Option(help="Test data; give it twice for two line-aligned files."),
+Valid = Annotated[list[str] | None, Option(help="Validation data; twice for line-aligned files.")]
+Test = Annotated[list[str] | None, Option(help="Test data; twice for line-aligned files.")]
+Columns = Annotated[str | None, Option(help="Columns of a file, such as source,source,target,-.")]
+SearchOverrides = Annotated[
+    list[str] | None, Argument(metavar="[search.key=value ...]", help="Settings of the search.")
 ]
-Columns = Annotated[
-    str | None,
-    typer.Option(help="What stands in the columns of a file, such as source,source,target,-."),
-]
-SearchWords = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[search.key=value ...]", help="Settings of the search."),
-]
-Picture = Annotated[Path | None, typer.Option(help="Where images go: a file, .png, .svg or .html.")]
+Layer = Annotated[int | None, Option(help="A layer, 0 = embeddings; the last if not given.")]
+Pooling = Annotated[str | None, Option(help="summary, mean or first; summary if not given.")]
+Plot = Annotated[Path | None, Option(help="A file to plot to: .png, .svg or .html.")]
+RunFolder = Annotated[Path | None, Option(help="The run folder.")]
+RunFolders = Annotated[Path, Option(help="The folder of the run folders.")]
+Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
+Force = Annotated[bool, Option("--force", help="Replace what is in --out.")]

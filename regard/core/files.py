@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.core.errors import CheckpointError, DataError
+from regard.core.errors import CheckpointError, ConfigError, DataError
 
 
 @contextmanager
@@ -65,6 +65,19 @@ def _umask() -> int:
     umask = os.umask(0)
     os.umask(umask)
     return umask
+
+
+def check_suffix(path: Path, name: str, *suffixes: str) -> None:
+    """Raise a `ConfigError` unless a file name ends in one of the suffixes.
+
+    Args:
+        path: The file.
+        name: The option that names it, as people type it.
+        suffixes: Such as `.png`.
+    """
+    if path.suffix not in suffixes:
+        known = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise ConfigError(f"`{name}` must end in {known}, but is '{path}'.")
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,8 +1,9 @@
-"""Lookup of a row of a table by its name."""
+"""Lookup of table rows by name, and of objects by dotted name."""
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 from regard.core.errors import ConfigError
 
@@ -20,6 +21,16 @@ def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
     if name not in table:
         raise ConfigError(f"`{what}` must be {one_of(table)}, but is '{name}'.{near(name, table)}")
     return table[name]
+
+
+def resolve(dotted: str) -> Any:
+    """Import an object on first use.
+
+    Args:
+        dotted: `package.module:name`, as tables hold rows that are costly to import.
+    """
+    module, _, name = dotted.partition(":")
+    return getattr(import_module(module), name)
 
 
 def one_of(names: Iterable[str]) -> str:

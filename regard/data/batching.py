@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
 from torch import Tensor
 
-from regard.core.config import at_least
+from regard.core.config import AtLeast, Config, NonNegative, Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
 from regard.data.batch import Batch, change_values
@@ -19,25 +19,23 @@ Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchConfig:
+class BatchConfig(Config):
     """How examples are put together."""
 
     max_tokens: int = 4096
     """Positions in a batch at most, padding included; the larger side, source or target, counts."""
-    max_sentences: int = 0
+    max_sentences: NonNegative = 0
     """Examples in a batch at most; 0 sets no limit."""
-    max_length: int = 200
+    max_length: Annotated[int, AtLeast(3)] = 200
     """Tokens in a source or a target at most, start and end token included."""
     too_long: Literal["drop", "truncate"] = "drop"
     """What becomes of a training pair beyond `max_length`."""
-    pool: int = 100
+    pool: Positive = 100
     """How many batches' worth of examples are sorted by length together; more means less padding,
     fewer means more chance."""
 
     def __post_init__(self) -> None:
-        at_least("max_sentences", self.max_sentences, 0)
-        at_least("max_length", self.max_length, 3)
-        at_least("pool", self.pool, 1)
+        super().__post_init__()
         if self.max_tokens < self.max_length:
             raise ConfigError(
                 f"`max_tokens` must be at least `max_length` ({self.max_length}), "

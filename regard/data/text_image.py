@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.core.errors import DataError
 from regard.core.specs import TextImageSpec
 from regard.data.decoding import keep_readable
@@ -21,7 +22,7 @@ from regard.data.text.tokenizers import TokenizerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedConfig:
+class JoinedConfig(Config):
     """A text and an image, read side by side."""
 
     kind: Literal["joined"] = "joined"

@@ -1,14 +1,17 @@
 """What a run's encoder makes of sources: one vector each, or the states of every layer."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.numpy import save_file
 
 from regard.core.config import within
-from regard.core.errors import ConfigError
+from regard.core.errors import ConfigError, DataError
+from regard.core.files import check_suffix, replacing
 from regard.core.logging import logger
 from regard.core.tables import pick
 from regard.data.example import Example
@@ -30,35 +33,18 @@ POOLINGS: dict[str, type[Pooling]] = {
 
 Vectors = NDArray[np.float32]
 
-
-class Reader:
-    """Encodes sources with the encoder of a task.
-
-    Args:
-        task: A task that embeds sources.
-    """
-
-    def __init__(self, task: Task[Any]) -> None:
-        self.task = task
-        self.encoder = encoder_of(task)
-        assert isinstance(task, Embeds)
-        self.read = task.encoder_batches
-        self.items = task.encoder_items
-
-    @property
-    def reads_text(self) -> bool:
-        """Whether sources are texts alone."""
-        return isinstance(self.task, Embeds) and self.task.reads_text
+VECTORS = "vectors"
+"""The name of the vectors in a `.safetensors` file."""
 
 
-def encoder_of(task: Task[Any]) -> Encoder:
-    """Return the encoder of a task, or raise a `ConfigError` if it has none or several."""
+def as_embedder(task: Task[Any]) -> Embeds:
+    """Return a task that embeds sources with one encoder; raise a `ConfigError` for any other."""
     if not isinstance(task, Embeds) or isinstance(task.encoder, EnsembleEncoder):
         raise ConfigError(
             f"Vectors need a run with one encoder, but this one, for the task "
             f"'{task.recipe.task}', has none or several. Name a single run folder."
         )
-    return task.encoder
+    return task
 
 
 def embed(
@@ -80,8 +66,8 @@ def embed(
         pooling: What makes one vector of the states: the encoder's own summary, their mean or the
             first of them. If not given, the summary, and of a layer, which has none, the mean.
     """
-    reader = Reader(task)
-    chosen = _choose_pooling(reader, layer, pooling)
+    embedder = as_embedder(task)
+    pool = _find_pooling(task, layer, pooling)
     filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
     if len(filled) < len(sources):
         num_empty = len(sources) - len(filled)
@@ -90,10 +76,10 @@ def embed(
     filled = [row for row in filled if sources[row] in readable]
     found: dict[int, Vectors] = {}
     with torch.inference_mode():
-        for batch in reader.read([sources[row] for row in filled]):
-            pooled = chosen(_memory(reader.encoder, batch, layer)).float().cpu().numpy()
+        for batch in embedder.encoder_batches([sources[row] for row in filled]):
+            pooled = pool(_memory(embedder.encoder, batch, layer)).float().cpu().numpy()
             found.update(zip((filled[row] for row in batch.rows), pooled, strict=True))
-    width = len(next(iter(found.values()))) if found else reader.encoder.memory_dim
+    width = len(next(iter(found.values()))) if found else embedder.encoder.memory_dim
     vectors = np.zeros((len(sources), width), dtype=np.float32)
     for row, vector in found.items():
         vectors[row] = vector
@@ -104,6 +90,34 @@ def keep_readable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
     """Leave out images and the like that cannot be read, and say how many; texts are all kept."""
     kept = drop_unreadable([Example(source) for source in sources], task.recipe.data)
     return [example.source for example in kept]
+
+
+def check_vector_file(path: Path) -> None:
+    """Raise a `ConfigError` unless a file name ends in a format of vectors."""
+    check_suffix(path, "--out", ".npy", ".safetensors")
+
+
+def save_vectors(path: Path, vectors: Vectors, made: Mapping[str, object]) -> None:
+    """Write vectors (N, D) completely or not at all, in the format of the file name.
+
+    Args:
+        path: Ends in `.npy` or `.safetensors`.
+        vectors: One row a source.
+        made: How they were computed; `.npy` cannot hold it.
+    """
+    check_vector_file(path)
+    try:
+        with replacing(path) as temporary:
+            if path.suffix == ".npy":
+                with temporary.open("wb") as file:
+                    np.save(file, vectors)
+            else:
+                metadata = {name: str(value) for name, value in made.items()}
+                save_file({VECTORS: np.ascontiguousarray(vectors)}, temporary, metadata=metadata)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written ({error.strerror or error}). Name another place."
+        ) from None
 
 
 def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], float]:
@@ -118,7 +132,8 @@ def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], f
     return points, float(fitted.variances.sum()) / max(total, 1e-300)
 
 
-def _choose_pooling(reader: Reader, layer: int | None, pooling: str | None) -> Pooling:
+def _find_pooling(task: Task[Any], layer: int | None, pooling: str | None) -> Pooling:
+    embedder = as_embedder(task)
     if pooling is None:
         pooling = "summary" if layer is None else "mean"
     kind = pick(POOLINGS, pooling, "pooling")
@@ -127,13 +142,13 @@ def _choose_pooling(reader: Reader, layer: int | None, pooling: str | None) -> P
             "`pooling` must be 'mean' or 'first' with a `layer`, which has no summary of its own, "
             "but is 'summary'."
         )
-    if pooling == "first" and not reader.reads_text:
+    if pooling == "first" and not embedder.reads_text:
         raise ConfigError(
             "`pooling` 'first' is for runs that read text, whose first token may stand for all, "
-            f"but this one, for the task '{reader.task.recipe.task}', reads something else. Take "
+            f"but this one, for the task '{task.recipe.task}', reads something else. Take "
             "'summary' or 'mean'."
         )
-    return kind(reader.encoder.memory_dim)
+    return kind(embedder.encoder.memory_dim)
 
 
 def _memory(encoder: Encoder, batch: EncoderBatch, layer: int | None) -> Memory:

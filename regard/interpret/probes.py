@@ -14,23 +14,23 @@ import torch
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.text.field import Text, as_text
-from regard.interpret.embed import Reader, Vectors
+from regard.interpret.embed import Vectors, as_embedder
 from regard.metrics.representation.probes import LinearProbe, explained
 from regard.models.layer_states import check_layers, layer_states
-from regard.tasks.base import Task
+from regard.tasks.base import Embeds, Task
 
-LENGTH, ORDER, PLACE = "length R²", "word order %", "position R²"
-MEASURES = (LENGTH, ORDER, PLACE)
+LENGTH, ORDER, POSITION = "length R²", "word order %", "position R²"
+MEASURES = (LENGTH, ORDER, POSITION)
 """How well a linear probe tells the number of tokens of a text; whether two neighbouring words were
 swapped; and the position of a single token."""
 
-MOST = 1_000
+MAX_TEXTS = 1_000
 """Texts that are read at most."""
 
-MOST_TOKENS = 3_000
+MAX_TOKENS = 3_000
 """Tokens at most that the probe of positions learns from."""
 
-LEAST = 10
+MIN_TEXTS = 10
 """Texts on each side, below which a probe says nothing."""
 
 SEED = 12345
@@ -43,7 +43,7 @@ Vector = Vectors
 
 
 @dataclass(frozen=True)
-class Probing:
+class ProbeResults:
     """What probes found, layer by layer, embeddings first."""
 
     layers: tuple[Numbers, ...]
@@ -73,7 +73,7 @@ class Probing:
         return {**found, "num_learned": self.num_learned, "num_tested": self.num_tested}
 
 
-def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MOST) -> Probing:
+def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MAX_TEXTS) -> ProbeResults:
     """Probe every layer of a run's encoder, and of a fresh one of the same kind.
 
     Every other text is learned from, the others are tested on; they share none.
@@ -83,60 +83,60 @@ def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MOST) -> Probin
         texts: Any texts; each distinct one counts once.
         most: How many of them are taken, spread evenly.
     """
-    check_probed(task)
+    check_layerwise(task)
     distinct = list(dict.fromkeys(line for line in map(as_text, texts) if line.strip()))
     chosen = distinct[:: -(-len(distinct) // most)] if distinct else []
-    if len(chosen) < 2 * LEAST:
+    if len(chosen) < 2 * MIN_TEXTS:
         raise DataError(
-            f"Probes need at least {2 * LEAST} distinct texts, half of them to learn from, but "
+            f"Probes need at least {2 * MIN_TEXTS} distinct texts, half of them to learn from, but "
             f"there are {len(chosen)}. Name more data."
         )
-    return Probing(
-        layers=_probe_layers(Reader(task), chosen),
-        control=_probe_layers(Reader(unlearned(task)), chosen),
+    return ProbeResults(
+        layers=_probe_layers(as_embedder(task), chosen),
+        control=_probe_layers(as_embedder(untrained_copy(task)), chosen),
         num_learned=len(chosen[::2]),
         num_tested=len(chosen[1::2]),
     )
 
 
-def check_probed(task: Task[Any]) -> None:
+def check_layerwise(task: Task[Any]) -> None:
     """Raise a `ConfigError` unless a run reads single texts layer by layer."""
-    reader = Reader(task)
-    if not reader.reads_text:
+    embedder = as_embedder(task)
+    if not embedder.reads_text:
         raise ConfigError(
             "Probes ask about the words of a text, but this run, for the task "
             f"'{task.recipe.task}', reads something else."
         )
-    check_layers(reader.encoder)
+    check_layers(embedder.encoder)
 
 
-def unlearned(task: Task[Any]) -> Task[Any]:
+def untrained_copy(task: Task[Any]) -> Task[Any]:
     """Return the same task with fresh weights, as it was before training."""
     with tempfile.TemporaryDirectory() as name, torch.random.fork_rng():
         task.save(Path(name))
         return type(task).open(task.recipe, Path(name), device=task.device)
 
 
-def _probe_layers(reader: Reader, texts: Sequence[str]) -> tuple[Numbers, ...]:
-    plain = _read_states(reader, texts)
-    swaps = [*_read_swaps(reader, texts, plain)]
+def _probe_layers(embedder: Embeds, texts: Sequence[str]) -> tuple[Numbers, ...]:
+    plain = _read_states(embedder, texts)
+    swaps = [*_read_swaps(embedder, texts, plain)]
     return tuple(
         {
             LENGTH: _probe_length([own[layer] for own in plain]),
             ORDER: _probe_order([(row, was[layer], now[layer]) for row, (was, now) in swaps]),
-            PLACE: _probe_place([own[layer] for own in plain]),
+            POSITION: _probe_position([own[layer] for own in plain]),
         }
         for layer in range(len(plain[0]))
     )
 
 
-def _read_states(reader: Reader, texts: Sequence[str]) -> list[list[Vectors]]:
+def _read_states(embedder: Embeds, texts: Sequence[str]) -> list[list[Vectors]]:
     """Return for each text the states (S, D) of every layer, without padding."""
     found: list[list[Vectors]] = [[] for _ in texts]
     with torch.inference_mode():
-        for batch in reader.read(texts):
+        for batch in embedder.encoder_batches(texts):
             lengths = batch.mask.sum(1).tolist()
-            for states in layer_states(reader.encoder, batch.values, batch.mask):
+            for states in layer_states(embedder.encoder, batch.values, batch.mask):
                 host = states.float().cpu().numpy()
                 for row, length, own in zip(batch.rows, lengths, host, strict=True):
                     found[row].append(own[:length])
@@ -144,16 +144,16 @@ def _read_states(reader: Reader, texts: Sequence[str]) -> list[list[Vectors]]:
 
 
 def _read_swaps(
-    reader: Reader, texts: Sequence[str], plain: Sequence[list[Vectors]]
+    embedder: Embeds, texts: Sequence[str], plain: Sequence[list[Vectors]]
 ) -> Iterator[tuple[int, tuple[list[Vectors], list[Vectors]]]]:
     """Yield for texts the mean state (D,) of two words, as they stood and swapped, by layer.
 
     In the embeddings both are equal: only what a word knows of its neighbours can tell them apart.
     """
     swapped = swap_neighbours(texts)
-    changed = _read_states(reader, list(swapped.values()))
-    before = reader.items([texts[row] for row in swapped])
-    after = reader.items(list(swapped.values()))
+    changed = _read_states(embedder, list(swapped.values()))
+    before = embedder.encoder_items([texts[row] for row in swapped])
+    after = embedder.encoder_items(list(swapped.values()))
     for row, own, ids, new in zip(swapped, changed, before, after, strict=True):
         if ids == new:
             # Both words are unknown, and so alike.
@@ -209,7 +209,7 @@ def _probe_order(swaps: Sequence[tuple[int, Vector, Vector]]) -> float:
     sides = []
     for parity in (0, 1):
         own = [vector for row, *pair in swaps if row % 2 == parity for vector in pair]
-        if len(own) < 2 * LEAST:
+        if len(own) < 2 * MIN_TEXTS:
             return float("nan")
         sides.append((np.stack(own), np.tile([-1.0, 1.0], len(own) // 2)))
     (learned, signs), (tested, right) = sides
@@ -217,11 +217,11 @@ def _probe_order(swaps: Sequence[tuple[int, Vector, Vector]]) -> float:
     return 100 * float(np.mean(told == right))
 
 
-def _probe_place(states: Sequence[Vectors]) -> float:
+def _probe_position(states: Sequence[Vectors]) -> float:
     sides = [
         (np.concatenate(own), np.concatenate([np.arange(len(one), dtype=float) for one in own]))
         for own in (states[::2], states[1::2])
     ]
     (learned, places), (tested, right) = sides
-    kept = slice(None, None, -(-len(learned) // MOST_TOKENS))
+    kept = slice(None, None, -(-len(learned) // MAX_TOKENS))
     return explained(LinearProbe(learned[kept], places[kept])(tested), right)

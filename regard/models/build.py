@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.core.specs import InputSpec, TextSpec
 from regard.models.decoders import DECODERS, DecoderConfig
@@ -27,7 +28,7 @@ from regard.models.seq2seq import EncoderDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(Config):
     """An encoder–decoder."""
 
     encoder: EncoderConfig = field(default_factory=RnnEncoderConfig)
@@ -44,6 +45,7 @@ class ModelConfig:
     """How the weights start."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.foretells_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
                 "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other "

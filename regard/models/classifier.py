@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from regard.core.config import within
+from regard.core.config import Config, DropoutRate
 from regard.core.errors import ConfigError
 from regard.core.module import Dropout, Linear, Module
 from regard.core.specs import InputSpec
@@ -21,7 +21,7 @@ from regard.models.interfaces import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierConfig:
+class ClassifierConfig(Config):
     """An encoder with a decision on top."""
 
     encoder: (
@@ -37,13 +37,13 @@ class ClassifierConfig:
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
     has_hidden: bool = False
     """Whether a layer with tanh stands between pooling and decision, as in BERT."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on the pooled states."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
 
     def __post_init__(self) -> None:
-        within("dropout", self.dropout, low=0.0, high=0.99)
+        super().__post_init__()
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
             self._check_begins_with_a_token()

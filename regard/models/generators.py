@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, Positions
-from regard.core.config import at_least
+from regard.core.config import Config, Positive
 from regard.core.module import Conv2d, Linear, Module
 from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
@@ -37,7 +37,7 @@ class Generator(Module, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvolutionGeneratorConfig:
+class ConvolutionGeneratorConfig(Config):
     """Stages of residual convolutions; each but the first doubles rows and columns."""
 
     kind: Literal["convolution"] = "convolution"
@@ -48,6 +48,7 @@ class ConvolutionGeneratorConfig:
     """Residual blocks of each stage."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_stages(self.widths, self.blocks)
 
 
@@ -175,12 +176,8 @@ class AttentionGeneratorConfig(VisionBlockConfig):
 
     kind: Literal["attention"] = "attention"
     """What kind of generator this is."""
-    patch: int = 4
+    patch: Positive = 4
     """Width and height of a patch in pixels; it must divide the image's."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patch", self.patch, 1)
 
 
 class AttentionGenerator(Generator):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.core.module import Module
 from regard.core.specs import ImageSpec, VideoSpec
@@ -20,7 +21,7 @@ from regard.models.interfaces import Memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageToImageConfig:
+class ImageToImageConfig(Config):
     """An encoder of images or videos and a generator of images."""
 
     encoder: ImageEncoderConfig | VideoEncoderConfig | BottleneckEncoderConfig = field(
@@ -38,6 +39,7 @@ class ImageToImageConfig:
     """How the weights start."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.deviation <= 0:
             raise ConfigError(f"`deviation` must be above 0, but is {self.deviation:g}.")
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.attention.attend import at_least_float32
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import recent
-from regard.core.config import at_least
+from regard.core.config import NonNegative
 from regard.core.errors import ConfigError
 from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.models.init import InitConfig, initialise
@@ -60,17 +60,13 @@ class TransformerLanguageConfig(TransformerConfig):
 
     kind: Literal["transformer"] = "transformer"
     """What kind of language model this is."""
-    window: int = 0
+    window: NonNegative = 0
     """How many tokens each position sees, its own included; 0 = all that came before. With the
     window that it learns from, a text can go on for any length, in the same memory."""
     is_tied: bool = True
     """Share one matrix between the embedding and the output layer."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 0)
 
 
 class TransformerLanguageModel(PositionedStack, LanguageModel):

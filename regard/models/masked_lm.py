@@ -1,12 +1,13 @@
 """The masked language model: an encoder that tells what was hidden from it."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from regard.core.config import all_at_least
+from regard.core.config import AtLeast, Config
 from regard.core.module import Embedding, Linear, Module
 from regard.core.specs import TextSpec
 from regard.models.encoders import check_unpooled
@@ -24,7 +25,7 @@ PLACE_DIM = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedModelConfig:
+class MaskedModelConfig(Config):
     """An encoder with a head that tells hidden tokens, and further heads where they have weight."""
 
     encoder: TokenEncoderConfig = field(default_factory=BertEncoderConfig)
@@ -33,13 +34,13 @@ class MaskedModelConfig:
         default_factory=lambda: InitConfig(rule="normal", embedding="normal", scale=0.02)
     )
     """How the weights start."""
-    next_sentence: float = 0.0
+    next_sentence: Annotated[float, AtLeast(0)] = 0.0
     """Weight of telling whether two texts belong together; 0 = no head for it."""
-    boundary: float = 0.0
+    boundary: Annotated[float, AtLeast(0)] = 0.0
     """Weight of telling a hidden span from its two neighbours alone; 0 = no head for it."""
 
     def __post_init__(self) -> None:
-        all_at_least(self, 0, "next_sentence", "boundary")
+        super().__post_init__()
         check_unpooled(self.encoder, "where every token is told")
 
 

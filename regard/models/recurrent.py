@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.core.config import all_at_least, within
+from regard.core.config import Config, DropoutRate, Positive
 from regard.core.module import Dropout, Module
 from regard.models.interfaces import LayerStates
 
@@ -27,23 +27,19 @@ STEPS: dict[Cell, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig:
+class RecurrentConfig(Config):
     """Settings of every stack of recurrent layers over tokens."""
 
     cell: Cell = "gru"
     """The recurrent cell."""
-    embedding_dim: int = 256
+    embedding_dim: Positive = 256
     """Width of the embeddings."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of a layer's states, in each direction where there are two."""
-    num_layers: int = 1
+    num_layers: Positive = 1
     """Number of recurrent layers."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout on the embeddings, between the layers and on the states or before the output."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "embedding_dim", "dim", "num_layers")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 def num_tensors(cell: Cell) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +10,13 @@ from torch import Tensor, nn
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import all_at_least, at_least, within
+from regard.core.config import (
+    Config,
+    DropoutRate,
+    NonNegative,
+    Positive,
+    Within,
+)
 from regard.core.module import Dropout, Module
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
@@ -18,35 +24,32 @@ from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind,
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockConfig:
+class BlockConfig(Config):
     """Settings of every stack of transformer blocks."""
 
-    dim: int = 256
+    dim: Positive = 256
     """Width of the states."""
-    num_layers: int = 3
+    num_layers: Positive = 3
     """Number of blocks."""
-    num_heads: int = 4
+    num_heads: Positive = 4
     """Query heads of each attention."""
-    num_key_heads: int = 0
+    num_key_heads: NonNegative = 0
     """Key heads; fewer are shared by groups of query heads, 0 = as many."""
-    feed_forward_dim: int = 1024
+    feed_forward_dim: Positive = 1024
     """Width inside the feed-forward layers."""
     feed_forward: FeedForwardKind = "relu"
     """The feed-forward layer."""
     norm: NormKind = "layer"
     """The norm."""
-    norm_epsilon: float = EPSILON
+    norm_epsilon: Annotated[float, Within(0.0, 0.1)] = EPSILON
     """What the norm adds to the variance; imported models bring their own."""
     is_norm_first: bool = False
     """Norm before each layer instead of after the residual sum."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on embeddings, weights, feed-forward layers and before each residual sum."""
 
     def __post_init__(self) -> None:
-        all_at_least(self, 1, "dim", "num_layers", "num_heads", "feed_forward_dim")
-        at_least("num_key_heads", self.num_key_heads, 0)
-        within("dropout", self.dropout, low=0.0, high=0.99)
-        within("norm_epsilon", self.norm_epsilon, low=0.0, high=0.1)
+        super().__post_init__()
         check_heads(self.dim, self.num_heads, self.num_key_heads or self.num_heads)
 
 
@@ -66,12 +69,8 @@ class TransformerConfig(BlockConfig):
 
     positions: PositionKind = "sinusoidal"
     """How order is encoded."""
-    max_length: int = 512
+    max_length: Positive = 512
     """Most tokens; only learned positions have to know."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("max_length", self.max_length, 1)
 
 
 def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:

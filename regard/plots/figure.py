@@ -13,8 +13,7 @@ import matplotlib
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from regard.core.errors import ConfigError
-from regard.core.files import replacing, write_text
+from regard.core.files import check_suffix, replacing, write_text
 from regard.plots.html import page
 from regard.plots.inputs import Markup
 
@@ -88,8 +87,7 @@ def check_path(path: Path, name: str = "path") -> None:
         path: The file.
         name: The setting or option that the message names.
     """
-    if path.suffix not in (".png", ".svg", ".html"):
-        raise ConfigError(f"`{name}` must end in .png, .svg or .html, but is '{path}'.")
+    check_suffix(path, name, ".png", ".svg", ".html")
 
 
 if __name__ == "__main__":

@@ -65,12 +65,11 @@ def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
 
 
 def _check_task(folder: Path, run: Task[Any]) -> Predictor:
-    if run.recipe.task != "generation":
+    if type(run) is not Predictor:
         raise ConfigError(
             f"An ensemble needs runs for the task 'generation', but {folder} is one for "
             f"'{run.recipe.task}'. Leave it out, or open it alone."
         )
-    assert isinstance(run, Predictor)
     if run.recipe.model.ctc_weight == 1:
         raise ConfigError(
             f"An ensemble needs runs whose decoder writes, but {folder} has `model.ctc.weight` 1. "

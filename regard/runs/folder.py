@@ -5,20 +5,23 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 import regard
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
-from regard.core.errors import CheckpointError
+from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, write_json
+from regard.data.text.readers import read_examples
 from regard.runs.ensemble import assemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import TASKS, to_recipe
+from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import load_weights
+
+AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
 FORMAT = 2
 """Version of the folder's layout; raised when an older reader would go wrong."""
@@ -61,7 +64,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def load(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None) -> Any:
+def load(
+    folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None
+) -> Task[Any]:
     """Open a run folder: a `Task`, of the class that its recipe is for.
 
     Args:
@@ -76,7 +81,9 @@ def load(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None 
     return assemble({path: load_one(path, device, recipe=recipe) for path in folders})
 
 
-def load_one(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None) -> Any:
+def load_one(
+    folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None
+) -> Task[Any]:
     """Open one run folder, where several would make no sense."""
     path = Path(folder)
     task = load_untrained(path, find_device(device), recipe=recipe)
@@ -84,17 +91,41 @@ def load_one(folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | N
     return task
 
 
+def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:
+    """Open a run folder whose task must be of a class; raise a `ConfigError` for any other.
+
+    Args:
+        kind: The class, such as `Predictor`.
+        folder: As for `load`.
+        device: Where the model goes.
+    """
+    task = load(folder, device)
+    if not isinstance(task, kind):
+        raise ConfigError(
+            f"{folder} must be a run that opens as {kind.__name__}, but is one for the task "
+            f"'{task.recipe.task}'."
+        )
+    return task
+
+
 def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
-    """Open a run folder and answer every source with its best prediction."""
-    answers: list[str] = load(folder, device).translate(sources)
-    return answers
+    """Open a run folder and return the best prediction for each source."""
+    return load(folder, device).translate(sources)
 
 
-def load_untrained(folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None) -> Any:
+def read_test_sources(folder: str | Path, task: Task[Any]) -> list[Any]:
+    """Return the sources of the test set that is kept in a run folder."""
+    columns = getattr(task.recipe.data, "columns", ())
+    return [example.source for example in read_examples(Path(folder) / TEST, columns=columns)]
+
+
+def load_untrained(
+    folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None
+) -> Task[Any]:
     """Open a run folder with fresh weights, as it was before training."""
     saved = read_config(folder)["recipe"]
     recipe = recipe or to_recipe(saved)
-    return TASKS[type(recipe)].open(recipe, folder, device=device)
+    return task_class(recipe).open(recipe, folder, device=device)
 
 
 def describe_making(device: torch.device) -> dict[str, Any]:

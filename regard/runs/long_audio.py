@@ -20,8 +20,8 @@ NUM_TOGETHER = 8
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a model heard in a part of a recording."""
+class Segment:
+    """A part of a recording and what a model predicts for it."""
 
     chunk: Chunk
     prediction: Prediction
@@ -29,7 +29,7 @@ class Heard:
 
 def transcribe(
     task: Task[Any], path: str, *, seconds: float, search: SearchConfig | None = None
-) -> Iterator[Heard]:
+) -> Iterator[Segment]:
     """Hear a recording of any length in parts, each as soon as it is asked for.
 
     Args:
@@ -38,18 +38,17 @@ def transcribe(
         seconds: How long a part is at most; best as long as what the model learned from.
         search: How to search; the recipe's way if not given.
     """
-    check_hears(task, seconds)
-    assert isinstance(task, Predictor)
+    generator = check_chunks(task, seconds)
     chunks = cut_at_pauses(path, seconds=seconds)
     while together := list(islice(chunks, NUM_TOGETHER)):
-        found = task.predict([chunk.reference for chunk in together], search=search)
+        found = generator.predict([chunk.reference for chunk in together], search=search)
         for chunk, predictions in zip(together, found, strict=True):
-            yield Heard(chunk, predictions[0])
+            yield Segment(chunk, predictions[0])
 
 
 def transcribe_all(
     task: Task[Any], paths: Sequence[str], *, seconds: float, search: SearchConfig | None = None
-) -> Iterator[list[Heard]]:
+) -> Iterator[list[Segment]]:
     """Hear recordings one after the other; one among others that cannot be read has no parts.
 
     How many these are is said at the end. Where nothing else is asked, it is an error.
@@ -79,7 +78,7 @@ def transcribe_all(
     AUDIO_FILES.report_skipped(reasons, num_kept=num_heard, num_given=len(paths))
 
 
-def join(parts: Iterable[Heard]) -> str:
+def join(parts: Iterable[Segment]) -> str:
     """Return the text of parts in order; what two of them heard in their overlap comes once."""
     words: list[str] = []
     for part in parts:
@@ -89,10 +88,10 @@ def join(parts: Iterable[Heard]) -> str:
     return " ".join(words)
 
 
-def check_hears(task: Task[Any], seconds: float) -> None:
-    """Raise if a task cannot hear recordings in parts of so many seconds."""
+def check_chunks(task: Task[Any], seconds: float) -> Predictor:
+    """Return a task that transcribes recordings in parts; raise a `ConfigError` for any other."""
     field = task.source if isinstance(task, Predictor) else None
-    if not isinstance(field, AudioField):
+    if not isinstance(task, Predictor) or not isinstance(field, AudioField):
         raise ConfigError(
             "`--chunk` is for models that write what they hear, but this run is for the task "
             f"'{task.recipe.task}' and reads '{_kind(task)}'. Leave it out."
@@ -103,6 +102,7 @@ def check_hears(task: Task[Any], seconds: float) -> None:
             f"`--chunk` must be at most `data.source.max_seconds` ({field.config.max_seconds:g}), "
             f"but is {seconds:g}."
         )
+    return task
 
 
 def _kind(task: Task[Any]) -> str:

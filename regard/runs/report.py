@@ -6,17 +6,16 @@ from typing import Any
 
 from regard.core.files import read_json, read_json_lines, write_text
 from regard.data.example import Example
-from regard.interpret.attention_tiles import look_through, num_columns
-from regard.interpret.representations import representation_sections
+from regard.interpret.probe_report import representation_sections
+from regard.interpret.visualize import attention_svg
 from regard.metrics.grouping import Group
-from regard.plots import curves, heatmap, spectrogram
+from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.inputs import check_image, fit
-from regard.runs import folder as runs
+from regard.runs.folder import JOURNAL, METRICS, REPORT
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.generation.attention import spectrogram_of
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import AttentionMap
 
@@ -64,8 +63,8 @@ def write_report(
         num_samples: Sources shown with their answers: the first of the test set.
         num_maps: How many of them are shown with their attention.
     """
-    metrics = read_json(folder / runs.METRICS)
-    journal = read_json_lines(folder / runs.JOURNAL)
+    metrics = read_json(folder / METRICS)
+    journal = read_json_lines(folder / JOURNAL)
     metric = predictor.recipe.validation.metric
     looked = _look(predictor, evaluation, num_maps)
     has_images = any(found.image is not None for _, found in looked)
@@ -87,7 +86,7 @@ def write_report(
         *representation_sections(predictor, evaluation.sources),
         Section("How it was made", _making(metrics, evaluation)),
     ]
-    path = folder / runs.REPORT
+    path = folder / REPORT
     write_text(path, str(report(title, sections)))
     return path
 
@@ -130,21 +129,11 @@ def _look(predictor: Predictor, evaluation: Evaluation, num: int) -> Looked:
 
 def _maps(looked: Looked, note: str) -> list[Section]:
     figures = [
-        figure(_draw(found), f"{pair.source} → {pair.target}")
+        figure(attention_svg(found), f"{pair.source} → {pair.target}")
         for pair, found in looked
         if found.weights.shape[0]
     ]
     return [Section("Attention", join(paragraph(note), *figures))] if figures else []
-
-
-def _draw(found: AttentionMap) -> Any:
-    heard = spectrogram_of(found)
-    if heard is not None:
-        return to_svg(spectrogram.draw(heard))
-    seen = look_through(found)
-    if seen:
-        return to_svg(sheet(seen, columns=num_columns(found)))
-    return heatmap.svg(found.mean().numpy(), *found.labels)
 
 
 def _groups(title: str, groups: Sequence[Group]) -> list[Section]:

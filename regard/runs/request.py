@@ -18,7 +18,7 @@ from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import TASKS, to_recipe
+from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import find_training
 
 
@@ -132,5 +132,4 @@ class Request:
 
     def _read(self, recipe: BaseRecipe) -> Splits:
         """Read the data as the recipe's task reads it."""
-        task = TASKS[type(recipe)]
-        return task.read(self.data, self.valid, self.test, config=recipe.data)
+        return task_class(recipe).read(self.data, self.valid, self.test, config=recipe.data)

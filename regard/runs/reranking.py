@@ -85,7 +85,9 @@ def rerank(
     return answers
 
 
-def answering(task: Any, reverse: Any = None, weight: float | None = None) -> Answers:
+def answering(
+    task: Task[Any], reverse: Task[Any] | None = None, weight: float | None = None
+) -> Answers:
     """Return how a run answers: by itself, or reranked by another one.
 
     Args:
@@ -96,28 +98,31 @@ def answering(task: Any, reverse: Any = None, weight: float | None = None) -> An
     if reverse is None:
         if weight is not None:
             logger.warning("`--rerank-weight` is %g, but has no effect without `--rerank`.", weight)
-        answers: Answers = task.predict
-        return answers
-    check_writer(task, "What is reranked")
-    check_writer(reverse, "What reranks")
-    weight = WEIGHT if weight is None else weight
-    return partial(rerank, task, reverse, weight=weight, question=last_turn)
+        return task.predict
+    return partial(
+        rerank,
+        check_writer(task, "What is reranked"),
+        check_writer(reverse, "What reranks"),
+        weight=WEIGHT if weight is None else weight,
+        question=last_turn,
+    )
 
 
-def check_writer(run: Task[Any], what: str) -> None:
-    """Raise a `ConfigError` unless a run writes a target for a text.
+def check_writer(run: Task[Any], what: str) -> Predictor:
+    """Return a run that generates text from text; raise a `ConfigError` for any other.
 
     Args:
         run: The run.
-        what: What it is there for, as a message begins.
+        what: Its role, as a message begins.
     """
-    if run.recipe.task != "generation":
+    if type(run) is not Predictor:
         raise ConfigError(
             f"{what} must be a run for the task 'generation', an encoder–decoder, but is one for "
             f"'{run.recipe.task}'."
         )
     if modality_of(run.recipe.data.source).name != "text":
         raise ConfigError(f"{what} must be a run that reads text alone, but it reads images.")
+    return run
 
 
 def last_turn(context: str) -> str:

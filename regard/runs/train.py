@@ -12,12 +12,21 @@ from regard.core.files import write_json
 from regard.core.logging import logger
 from regard.data.splits import Splits
 from regard.data.text.readers import write_examples
-from regard.runs import folder as runs
+from regard.runs.folder import (
+    METRICS,
+    PREDICTIONS,
+    TEST,
+    describe_making,
+    load_one,
+    load_untrained,
+    read_config,
+    save_start,
+)
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import TASKS
+from regard.tasks.table import task_class
 from regard.training.logs import Display
 from regard.training.loop import Summary, Trainer
 
@@ -79,11 +88,11 @@ def save_metrics(
     """Write what was measured and how, and what was answered, beside the weights."""
     progress = summary.progress
     search = getattr(task.recipe, "search", None)
-    write_json(folder / runs.PREDICTIONS, evaluation.outputs)
+    write_json(folder / PREDICTIONS, evaluation.outputs)
     write_json(
-        folder / runs.METRICS,
+        folder / METRICS,
         {
-            **runs.describe_making(task.device),
+            **describe_making(task.device),
             "seed": task.recipe.seed,
             "parameters": task.num_parameters,
             "training": {
@@ -108,7 +117,7 @@ def read_again(folder: Path, task: Task[Any]) -> Splits:
         folder: The run folder.
         task: The run itself.
     """
-    about = runs.read_config(folder)["about"]
+    about = read_config(folder)["about"]
     if "data" not in about:
         raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
     # Runs from before validation and test data were noted had none of their own, or are refused.
@@ -126,18 +135,17 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
     """Prepare the task anew, or take it from the run that goes on."""
     device = find_device(request.device)
     if not request.is_resumed:
-        init_from = runs.load_one(recipe.init_from, str(device)) if recipe.init_from else None
-        kind = TASKS[type(recipe)]
+        init_from = load_one(recipe.init_from, str(device)) if recipe.init_from else None
+        kind = task_class(recipe)
         return kind.prepare(recipe, splits.train, device=device, init_from=init_from)
-    about = runs.read_config(request.out)["about"]
+    about = read_config(request.out)["about"]
     if about["data_fingerprint"] != _fingerprint(splits):
         raise CheckpointError(
             f"{request.out} was trained on other data than {' '.join(request.data)}. "
             "Resume with the data it began with."
         )
-    task: Task[Any] = runs.load_untrained(
-        request.out, device, recipe=recipe if isinstance(request.recipe, BaseRecipe) else None
-    )
+    own = recipe if isinstance(request.recipe, BaseRecipe) else None
+    task = load_untrained(request.out, device, recipe=own)
     _check_resumed(recipe, task.recipe)
     task.recipe = recipe
     return task
@@ -156,15 +164,15 @@ def _check_resumed(asked: BaseRecipe, saved: BaseRecipe) -> None:
 def _save_start(request: Request, task: Task[Any], splits: Splits) -> None:
     """Write what is known of a run before it begins, in place of what an earlier one left."""
     about = {
-        **runs.describe_making(task.device),
+        **describe_making(task.device),
         "data": list(request.data),
         "valid": list(request.valid),
         "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
     }
-    runs.save_start(request.out, task, about)
-    write_examples(request.out / runs.TEST, splits.test)
+    save_start(request.out, task, about)
+    write_examples(request.out / TEST, splits.test)
 
 
 def _fingerprint(splits: Splits) -> str:

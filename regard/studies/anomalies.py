@@ -1,5 +1,6 @@
 """Odd items by what an autoencoder cannot draw: errors, a threshold, and how well they tell."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,11 @@ class Anomalies:
     """What an error is."""
 
     @property
+    def judges(self) -> dict[str, Judge]:
+        """The autoencoder and principal components, by name."""
+        return {"autoencoder": self.own, f"PCA, {self.num_components} components": self.rival}
+
+    @property
     def difference(self) -> Difference:
         """How far the autoencoder is ahead, and whether that is chance."""
         before, after = ((one.normal, one.odd) for one in (self.rival, self.own))
@@ -97,12 +103,11 @@ class Anomalies:
 
     def draw(self) -> Figure:
         """Draw the autoencoder's errors with its threshold, and both ROC curves."""
-        judges = {"autoencoder": self.own, f"PCA, {self.num_components} components": self.rival}
         return detection(
             {"normal": self.own.normal, "odd": self.own.odd},
             {
                 f"{name}: {one.area.value:.3f}": roc_curve(one.normal, one.odd)
-                for name, one in judges.items()
+                for name, one in self.judges.items()
             },
             x_label=self.unit,
             threshold=self.own.threshold,
@@ -122,6 +127,23 @@ def find_threshold(subject: Subject, false_alarms: float = FALSE_ALARMS) -> floa
         return errors
 
     return choose_threshold(subject.remembered(HELD_OUT, measure), false_alarms)
+
+
+def flag(
+    subject: Subject, data: str, *, false_alarms: float = FALSE_ALARMS
+) -> Iterator[dict[str, Any]]:
+    """Yield each item with its error, the threshold, and whether it is an anomaly.
+
+    Args:
+        subject: An autoencoder.
+        data: The items; of a built-in data set, its test part.
+        false_alarms: Share of validation items that may lie beyond the threshold.
+    """
+    threshold = find_threshold(subject, false_alarms)
+    sources = subject.read(data)
+    for source, error in zip(sources, subject.errors(sources).tolist(), strict=True):
+        is_odd = error > threshold
+        yield {"source": source, "error": error, "threshold": threshold, "is_odd": is_odd}
 
 
 def detect(

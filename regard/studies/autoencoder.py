@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from regard.data.image.builtin import split_reference
 from regard.data.splits import Splits
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
-from regard.runs import folder as runs
+from regard.runs.folder import WEIGHTS, load_one
 from regard.runs.train import read_again
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.latents import check_autoencoder
@@ -37,7 +37,7 @@ class Subject:
             device: Where the model goes.
         """
         self.folder = Path(folder)
-        self.task: Any = runs.load_one(folder, device)
+        self.task = cast(Any, load_one(folder, device))
         check_autoencoder(self.task)
         if self.task.source.modality == "video":
             raise ConfigError(
@@ -50,7 +50,7 @@ class Subject:
     @cached_property
     def fingerprint(self) -> str:
         """Checksum of the weights."""
-        return sha256(self.folder / runs.WEIGHTS)
+        return sha256(self.folder / WEIGHTS)
 
     def remembered(self, file: str, make: Callable[[], Any]) -> Any:
         """Return what is made once and kept in the run folder, for as long as the weights stay.

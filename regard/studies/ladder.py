@@ -9,7 +9,7 @@ from regard.core.device import find_device
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.runs import folder as runs
+from regard.runs.folder import CONFIG, METRICS, read_config
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -64,12 +64,12 @@ def climb(request: Request, *, only: Sequence[str] = ()) -> list[Path] | None:
 def _is_finished(rung: Request) -> bool:
     """Tell whether a rung is trained and measured; raise if it is not the one asked for."""
     recipe = to_dict(load_recipe(str(rung.recipe), rung.settings))
-    if not (rung.out / runs.CONFIG).exists():
+    if not (rung.out / CONFIG).exists():
         return False
-    saved = runs.read_config(rung.out)
+    saved = read_config(rung.out)
     if saved["recipe"] != recipe or saved["about"]["data"] != list(rung.data):
         raise ConfigError(
             f"{rung.out} was trained with other settings or on other data than asked for now, so "
             "it cannot stand beside the others. Remove it, or name another folder (--out)."
         )
-    return (rung.out / runs.METRICS).exists()
+    return (rung.out / METRICS).exists()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.recording import record
-from regard.core.config import at_least
+from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
 from regard.data.text.field import TextField, tokenizer_file
@@ -51,14 +51,10 @@ class LanguageDataConfig(BaseDataConfig):
 
     tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
     """The tokeniser; 'byte' keeps the text to the letter."""
-    window: int = 256
+    window: Positive = 256
     """Tokens of a training example, and of the windows that a test text is read by."""
-    num_windows: int = 64
+    num_windows: Positive = 64
     """Windows in a batch."""
-
-    def __post_init__(self) -> None:
-        at_least("window", self.window, 1)
-        at_least("num_windows", self.num_windows, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +73,7 @@ class LanguageRecipe(BaseRecipe):
     """How texts are continued."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         model = self.model
         if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
             return

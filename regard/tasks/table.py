@@ -1,44 +1,50 @@
-"""The tasks by recipe, and recipes from plain values."""
+"""The table of tasks, imported on first use, and recipes from plain values."""
 
 from typing import Any
 
 from regard.core.config import from_dict
-from regard.core.tables import pick
-from regard.tasks.autoencoding.recipe import AutoencodingRecipe
-from regard.tasks.autoencoding.task import AutoencodingTask
+from regard.core.tables import pick, resolve
 from regard.tasks.base import Task
-from regard.tasks.classification.recipe import ClassificationRecipe
-from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.denoising import DenoisingRecipe, DenoisingTask
-from regard.tasks.generation.recipe import Recipe
-from regard.tasks.generation.task import Predictor
-from regard.tasks.image_to_image.recipe import ImageToImageRecipe
-from regard.tasks.image_to_image.task import ImageToImageTask
-from regard.tasks.language_modeling import LanguageModelingTask, LanguageRecipe
-from regard.tasks.masked_lm.recipe import MaskedRecipe
-from regard.tasks.masked_lm.task import MaskedLmTask
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.regions.grounding import GroundingTask
-from regard.tasks.regions.recipe import GroundingRecipe, SegmentationRecipe
-from regard.tasks.regions.segmentation import SegmentationTask
 
-TASKS: dict[type[BaseRecipe], type[Task[Any]]] = {
-    Recipe: Predictor,
-    LanguageRecipe: LanguageModelingTask,
-    DenoisingRecipe: DenoisingTask,
-    AutoencodingRecipe: AutoencodingTask,
-    MaskedRecipe: MaskedLmTask,
-    ClassificationRecipe: ClassificationTask,
-    SegmentationRecipe: SegmentationTask,
-    GroundingRecipe: GroundingTask,
-    ImageToImageRecipe: ImageToImageTask,
+TASKS: dict[str, tuple[str, str]] = {
+    "generation": ("generation.recipe:Recipe", "generation.task:Predictor"),
+    "language_model": (
+        "language_modeling:LanguageRecipe",
+        "language_modeling:LanguageModelingTask",
+    ),
+    "denoising": ("denoising:DenoisingRecipe", "denoising:DenoisingTask"),
+    "autoencoding": (
+        "autoencoding.recipe:AutoencodingRecipe",
+        "autoencoding.task:AutoencodingTask",
+    ),
+    "masked_language_model": ("masked_lm.recipe:MaskedRecipe", "masked_lm.task:MaskedLmTask"),
+    "classification": (
+        "classification.recipe:ClassificationRecipe",
+        "classification.task:ClassificationTask",
+    ),
+    "segmentation": ("regions.recipe:SegmentationRecipe", "regions.segmentation:SegmentationTask"),
+    "grounding": ("regions.recipe:GroundingRecipe", "regions.grounding:GroundingTask"),
+    "image_to_image": (
+        "image_to_image.recipe:ImageToImageRecipe",
+        "image_to_image.task:ImageToImageTask",
+    ),
 }
-"""The tasks by the class of their recipe."""
+"""By the name of a task, the classes of its recipe and of the task, within this package."""
 
-RECIPES: dict[str, type[BaseRecipe]] = {recipe.task: recipe for recipe in TASKS}
-"""The classes of recipes by the name of their task."""
+
+def recipe_class(name: str) -> type[BaseRecipe]:
+    """Return the class of the recipes of a task."""
+    recipe: type[BaseRecipe] = resolve(f"{__package__}.{pick(TASKS, name, 'task')[0]}")
+    return recipe
+
+
+def task_class(recipe: BaseRecipe) -> type[Task[Any]]:
+    """Return the class of the task that a recipe is for."""
+    task: type[Task[Any]] = resolve(f"{__package__}.{TASKS[recipe.task][1]}")
+    return task
 
 
 def to_recipe(values: dict[str, Any]) -> BaseRecipe:
     """Build a recipe from plain values, of the class that `task` names."""
-    return from_dict(pick(RECIPES, str(values.get("task", "generation")), "task"), values)
+    return from_dict(recipe_class(str(values.get("task", "generation"))), values)

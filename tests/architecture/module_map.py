@@ -13,7 +13,7 @@ PACKAGES = (
     "core attention data metrics training plots models search tasks interpret runs interop "
     "studies cli"
 ).split()
-WIDTH = 32
+WIDTH = 34
 
 
 def module_map() -> str:
@@ -40,7 +40,7 @@ def _folder_lines(folder: Path, depth: int) -> list[str]:
 
 
 def _line(name: str, depth: int, meaning: str) -> str:
-    return ("    " * depth + name).ljust(WIDTH) + meaning
+    return f"{'    ' * depth + name:<{WIDTH - 2}}  {meaning}"
 
 
 def _purpose(path: Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 from regard.cli.model import chat
 from regard.core.errors import DataError
 from regard.data.text.readers import read_examples
+from regard.runs.chat import max_source_tokens, reply_search
 from regard.runs.reranking import rerank
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.task import Predictor
@@ -57,8 +58,8 @@ def test_without_temperature_the_likeliest_reply_is_searched_for(regard, tiny_ru
 
 def test_way_of_drawing_that_a_recipe_has_is_kept():
     drawn = SearchConfig(temperature=1.3, top_k=4)
-    assert chat._how_to_reply(drawn, []) == drawn
-    assert chat._how_to_reply(SearchConfig(), ["search.top_p=0.5"]) == SearchConfig(
+    assert reply_search(drawn, []) == drawn
+    assert reply_search(SearchConfig(), ["search.top_p=0.5"]) == SearchConfig(
         temperature=0.8, top_p=0.5
     )
 
@@ -140,7 +141,7 @@ def test_oldest_turns_are_left_out_where_all_are_too_many(regard, tiny_run, log)
 
 def test_learned_positions_limit_what_is_read(tiny_run):
     recipe = tiny_run.predictor.recipe
-    assert chat._limit(recipe) == recipe.data.batch.max_length == 200
+    assert max_source_tokens(recipe) == recipe.data.batch.max_length == 200
 
     class Encoder:
         positions, max_length = "learned", 64
@@ -151,7 +152,7 @@ def test_learned_positions_limit_what_is_read(tiny_run):
     class Limited:
         data, model = recipe.data, Model
 
-    assert chat._limit(Limited) == 64
+    assert max_source_tokens(Limited) == 64
 
 
 def test_error_of_the_model_is_told_and_the_conversation_goes_on(

@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
-from regard.cli.model import demo
 from regard.data.datasets.catalog import find_data
 from regard.data.splits import Splits
 from regard.runs.parallel import learn
+from regard.studies import demo
 
 SMALL_TRANSFORMER = (
     "data.batch.max_tokens=200",
@@ -33,7 +33,7 @@ def small_demo(monkeypatch, tiny_settings):
         )
 
     monkeypatch.setattr("regard.tasks.reading.find_data", find_some)
-    monkeypatch.setattr("regard.runs.parallel.train_together", train_here)
+    monkeypatch.setattr("regard.studies.demo.train_together", train_here)
 
 
 def test_demo_compares_translates_looks_and_reports(regard, small_demo, tmp_path):
@@ -59,14 +59,14 @@ def test_second_demo_goes_straight_to_the_results(regard, small_demo, monkeypatc
     def never(requests):
         raise AssertionError("nothing should be trained")
 
-    monkeypatch.setattr("regard.runs.parallel.train_together", never)
+    monkeypatch.setattr("regard.studies.demo.train_together", never)
     answer = regard("demo", "--out", tmp_path)
     assert answer.code == 0
     assert "holds trained models; remove the folder to train again." in answer.out
 
 
 def test_demo_that_is_stopped_says_how_to_go_on(regard, monkeypatch, tmp_path):
-    monkeypatch.setattr("regard.runs.parallel.train_together", lambda requests: False)
+    monkeypatch.setattr("regard.studies.demo.train_together", lambda requests: False)
     answer = regard("demo", "--out", tmp_path)
     assert answer.code == 130
     assert "The same command goes on." in answer.err

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from regard.cli.arguments import split_words
+from regard.cli.arguments import split_arguments
 from regard.cli.main import app
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 
@@ -80,7 +80,7 @@ def test_pages_hold_commands():
 def test_command_of_a_page_can_be_typed(line):
     verb, given = parse(line)
     if verb == "train":
-        _, settings = split_words(list(given["data"]), most_paths=2)
+        _, settings = split_arguments(list(given["data"]), max_paths=2)
         load_recipe(given["recipe"] or "bahdanau2015", settings)
     if verb == "explain":
         load_recipe(given["recipe"], given["settings"] or [])

@@ -6,22 +6,10 @@ import sys
 import pytest
 
 import regard as package
+from regard.cli.main import COMMANDS
 from regard.core.errors import DataError
 from regard.core.logging import logger
-
-VERBS = (
-    "train",
-    "predict",
-    "chat",
-    "evaluate",
-    "score",
-    "show",
-    "compare",
-    "ladder",
-    "explain",
-    "data",
-    "demo",
-)
+from regard.core.tables import resolve
 
 
 def run(*command):
@@ -36,10 +24,10 @@ def test_version_is_the_packages(regard):
 def test_help_names_every_verb(regard):
     answer = regard("--help")
     assert answer.code == 0
-    assert [verb for verb in VERBS if f"\n  {verb} " not in answer.out] == []
+    assert [verb for verb in COMMANDS if f"\n  {verb} " not in answer.out] == []
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_every_verb_has_help(regard, verb):
     answer = regard(verb, "--help")
     assert answer.code == 0
@@ -47,7 +35,19 @@ def test_every_verb_has_help(regard, verb):
 
 
 def test_no_words_at_all_show_the_help(regard):
-    assert "Commands:" in regard().out + regard().err
+    assert "Model commands:" in regard().out + regard().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_can_be_imported(name):
+    assert callable(resolve(COMMANDS[name]))
+
+
+def test_command_imports_no_other_command():
+    code = "from regard.cli.main import app; app(['data', 'list'], standalone_mode=False)"
+    done = run(sys.executable, "-c", f"{code}; import sys; print(*sys.modules)")
+    loaded = {name for name in done.stdout.split() if name.startswith("regard.cli.model.")}
+    assert loaded == set()
 
 
 def test_unknown_verb_is_refused(regard):

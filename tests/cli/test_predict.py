@@ -35,7 +35,7 @@ def test_no_lines_in_are_no_lines_out(regard, tiny_run):
 
 def test_lines_in_parts_come_out_in_order(regard, tiny_run, sources, monkeypatch):
     whole = regard("predict", tiny_run.folder, sources)
-    monkeypatch.setattr("regard.cli.model.predict.CHUNK", 2)
+    monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 2)
     assert regard("predict", tiny_run.folder, sources).out == whole.out
 
 
@@ -82,7 +82,7 @@ def test_words_change_the_search(regard, tiny_run, sources):
 def test_what_is_drawn_for_a_line_depends_on_no_other(regard, tiny_run, sources, monkeypatch):
     words = ("search.temperature=2", "--nbest", 6)
     whole = regard("predict", tiny_run.folder, sources, *words)
-    monkeypatch.setattr("regard.cli.model.predict.CHUNK", 1)
+    monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 1)
     assert regard("predict", tiny_run.folder, sources, *words).out == whole.out
     first = [line for line in whole.lines if line.startswith("1\t")]
     assert regard("predict", tiny_run.folder, *words, stdin=SOURCES[0]).lines == first

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.files import read_json
-from regard.studies.reproduce import experiments as reproduction
+from regard.studies.reproduce.experiments import REPRODUCTIONS
 from regard.studies.reproduce.findings import Findings, Relation
 
 
@@ -13,7 +13,8 @@ def shower(monkeypatch):
         relations = (Relation("It rains.", seed % 2 == 0),)
         return Findings("Weather", "Looked out.", {"today": {"drops": 7.0}}, relations, {})
 
-    monkeypatch.setitem(reproduction.REPRODUCTIONS, "shower", make)
+    monkeypatch.setitem(REPRODUCTIONS, "shower", "regard.studies.reproduce.findings:shower")
+    monkeypatch.setattr("regard.studies.reproduce.findings.shower", make, raising=False)
 
 
 def test_numbers_and_verdicts_of_an_experiment_are_printed(regard, tmp_path):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from regard.cli.model.demo import MODELS
 from regard.data.text.readers import read_examples
 from regard.runs import folder as runs
+from regard.studies.demo import MODELS
 from regard.tasks.generation.evaluation import evaluate
 
 pytestmark = pytest.mark.learn

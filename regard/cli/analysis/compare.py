@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from regard.cli.options import Device
+from regard.cli.output import print_json
 
 if TYPE_CHECKING:
     from regard.studies.compare.comparison import Comparison
@@ -15,12 +16,10 @@ STANDARD_OUTPUT = "-"
 
 def compare(
     run: Annotated[
-        list[str], typer.Argument(metavar="RUN RUN...", help="Run folders; the first is the base.")
+        list[str], Argument(metavar="RUN RUN...", help="Run folders; the first is the base.")
     ],
-    as_json: Annotated[
-        str | None, typer.Option("--json", help="A file for every number, or - for here.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="A file for the page with the curves.")] = None,
+    as_json: Annotated[str | None, Option("--json", help="A JSON file, or - to print it.")] = None,
+    html: Annotated[Path | None, Option(help="A file for the page with the curves.")] = None,
     device: Device = "auto",
 ) -> None:
     """Compare runs on the test set they share, each against the first."""
@@ -38,8 +37,6 @@ def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) 
         as_json: A file for JSON; `-` prints it instead of the tables.
         html: A file for the page.
     """
-    import json
-
     from rich.console import Console
 
     from regard.core.files import write_json, write_text
@@ -48,7 +45,7 @@ def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) 
     if html is not None:
         write_text(html, comparison_page(comparison))
     if as_json == STANDARD_OUTPUT:
-        print(json.dumps(comparison.to_dict(), ensure_ascii=False, indent=2))
+        print_json(comparison.to_dict())
         return
     show(comparison, Console())
     if as_json is not None:

@@ -3,22 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun
+from regard.cli.options import Device, OneRun, Plot
 
 
 def compress(
     run: OneRun,
-    images: Annotated[
-        str,
-        typer.Argument(help="An image, a folder, a .zip or a data set's name (its test side)."),
-    ],
-    out: Annotated[Path, typer.Option(help="The file to write.")],
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Draw size and quality beside JPEG's: .svg, .png or .html."),
-    ] = None,
+    images: Annotated[str, Argument(help="An image, a folder, a .zip or a data set (test part).")],
+    out: Annotated[Path, Option(help="The file to write.")],
+    picture: Plot = None,
     device: Device = "auto",
 ) -> None:
     """Write the codes of images to one file, as small as their frequencies allow.
@@ -27,7 +21,7 @@ def compress(
     kept, only their order.
     """
     from regard.core.errors import ConfigError
-    from regard.plots import figure
+    from regard.plots.figure import check_path, save
     from regard.studies.autoencoder import Subject
     from regard.studies.compression.codec import Compressor
     from regard.studies.compression.jpeg import draw, quality_at, rates
@@ -35,7 +29,7 @@ def compress(
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
     if picture is not None:
-        figure.check_path(picture, "--picture")
+        check_path(picture, "--picture")
     subject = Subject(run, device)
     sources = subject.read(images)
     found = Compressor(subject).compress(sources, out)
@@ -46,15 +40,15 @@ def compress(
         told = f"{at_equal_size:.2f} dB" if at_equal_size else "none: no file of it is so small"
         print(f"JPEG at equal size: {told}")
         own = (found.bits_per_pixel, found.quality.value)
-        figure.save(picture, draw(others, {run: [own]}), title="Size and quality")
+        save(picture, draw(others, {run: [own]}), title="Size and quality")
         print(picture)
     print(out)
 
 
 def restore(
     run: OneRun,
-    file: Annotated[Path, typer.Argument(help="What `regard compress` wrote.")],
-    out: Annotated[Path, typer.Option(help="A folder for the images: 00000.png and so on.")],
+    file: Annotated[Path, Argument(help="What `regard compress` wrote.")],
+    out: Annotated[Path, Option(help="A folder for the images: 00000.png and so on.")],
     device: Device = "auto",
 ) -> None:
     """Draw the images of a file that the same run compressed."""

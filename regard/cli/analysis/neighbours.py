@@ -2,23 +2,18 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from regard.cli.analysis.embed import Layer, Listed, Pooling
-from regard.cli.options import Device, OneRun
+from regard.cli.options import Device, Layer, OneRun, Pooling, Sources
 
 
 def neighbours(
     run: OneRun,
-    data: Listed,
+    data: Sources,
     query: Annotated[
-        str | None,
-        typer.Option(
-            help="What to look for, or - for the lines of standard input; each line of the file "
-            "among the others without it."
-        ),
+        str | None, Option(help="A source, or - for standard input; every line if not given.")
     ] = None,
-    num: Annotated[int, typer.Option("-k", help="Neighbours of each.")] = 5,
+    num: Annotated[int, Option("-k", help="Neighbours of each.")] = 5,
     layer: Layer = None,
     pooling: Pooling = None,
     device: Device = "auto",
@@ -39,8 +34,9 @@ def neighbours(
     queries = None
     if query is not None:
         queries = list(read_sources(query)) if query == "-" else [query]
+    is_single = queries is not None and len(queries) == 1
     found = find_neighbours(task, lines, queries, num=num, layer=layer, pooling=pooling)
     for asked, near in found:
-        for neighbour in near:
-            start = () if queries is not None and len(queries) == 1 else (asked,)
-            print(*start, f"{neighbour.similarity:.4f}", neighbour.source, sep="\t")
+        for one in near:
+            row = (f"{one.similarity:.4f}", one.source)
+            print(*(row if is_single else (asked, *row)), sep="\t")

@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 
 def explain(
-    recipe: Annotated[str, typer.Argument(help="A recipe's name or a TOML file.")],
+    recipe: Annotated[str, Argument(help="A recipe's name or a TOML file.")],
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[section.key=value ...]", help="Changes.")
+        list[str] | None, Argument(metavar="[section.key=value ...]", help="Changes.")
     ] = None,
 ) -> None:
     """Print every setting of a recipe with its meaning, as TOML that can be edited and used."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import OneRun
+from regard.cli.options import Force, OneRun
 
 app = typer.Typer(help="Write a run for the tools of others.", no_args_is_help=True)
 
@@ -19,7 +19,7 @@ def root() -> None:
 def hf(
     run: OneRun,
     out: Annotated[Path, typer.Option(help="The folder to write.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace the model in --out.")] = False,
+    force: Force = False,
 ) -> None:
     """Write a masked language model or a Marian translator as a Hugging Face folder."""
     from regard.interop.huggingface.export import export_run

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import Force, RunFolder
+
 app = typer.Typer(help="Read a model that was trained elsewhere.", no_args_is_help=True)
 
 
@@ -16,8 +18,8 @@ def root() -> None:
 @app.command("hf")
 def hf(
     folder: Annotated[Path, typer.Argument(help="A Hugging Face folder.")],
-    out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    out: RunFolder = None,
+    force: Force = False,
 ) -> None:
     """Turn a BERT, RoBERTa, DistilBERT or Marian folder of Hugging Face's into a run."""
     from regard.interop.huggingface.load import import_folder

@@ -3,29 +3,22 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
-from regard.cli.options import Device, OneRun, Picture, SearchWords
+from regard.cli.options import Device, OneRun, Plot, SearchOverrides
 
 
 def sample(
     run: OneRun,
-    words: SearchWords = None,
-    num: Annotated[int, typer.Option("--num", "-n", help="How many.")] = 10,
-    seed: Annotated[int, typer.Option(help="Another seed makes up others.")] = 0,
-    out: Picture = None,
+    words: SearchOverrides = None,
+    num: Annotated[int, Option("--num", "-n", help="How many.")] = 10,
+    seed: Annotated[int, Option(help="Seed of the samples.")] = 0,
+    out: Plot = None,
     device: Device = "auto",
 ) -> None:
     """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
     from regard.runs.folder import load_one
-    from regard.studies.codes import check_picture, draw_sheet, write_codes
-    from regard.tasks.latents import sample_latents
+    from regard.studies.latents import LatentDecoder
 
-    task = load_one(run, device)
-    codes = sample_latents(task, num, seed=seed)
-    check_picture(task, out, num)
-    found = write_codes(task, codes, words or [])
-    if isinstance(found, list):
-        print(*found, sep="\n")
-    else:
-        print(draw_sheet(out or Path("samples.svg"), found, title=f"Made up by {Path(run).name}"))
+    decoder = LatentDecoder(load_one(run, device), words or (), out)
+    print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")

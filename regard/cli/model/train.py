@@ -5,37 +5,33 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
-from regard.cli.arguments import split_columns, split_words
-from regard.cli.options import Columns, DataAndSettings, Device, Test, Valid
+from regard.cli.arguments import split_arguments, split_columns
+from regard.cli.options import Columns, DataAndOverrides, Device, Force, RunFolder, Test, Valid
+from regard.cli.output import print_results, stop
 
 if TYPE_CHECKING:
     from regard.runs.request import Request
 
 
 def train(
-    data: DataAndSettings,
+    data: DataAndOverrides,
     valid: Valid = None,
     test: Test = None,
-    recipe: Annotated[
-        str | None, typer.Option(help="A recipe's name or a TOML file; chosen for you without it.")
-    ] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="What to judge by: bleu, chrf, cer, per, rouge, accuracy, …")
-    ] = None,
+    recipe: Annotated[str | None, Option(help="A recipe's name or a TOML file.")] = None,
+    metric: Annotated[str | None, Option(help="Metric of validation, such as bleu.")] = None,
     columns: Columns = None,
-    out: Annotated[Path | None, typer.Option(help="The run folder.")] = None,
+    out: RunFolder = None,
     device: Device = "auto",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in --out.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Go on with the run in --out.")] = False,
+    force: Force = False,
 ) -> None:
     """Train a model on pairs and score it on held-out ones."""
-    from regard.core.logging import logger
     from regard.runs.request import Request
     from regard.runs.train import train as learn
 
-    paths, settings = split_words(data, most_paths=2)
+    paths, settings = split_arguments(data, max_paths=2)
     if columns is not None:
         settings = [*settings, f"data.columns={json.dumps(split_columns(columns))}"]
     request = Request(
@@ -52,10 +48,8 @@ def train(
     )
     trained = learn(request)
     if trained.evaluation is None:
-        logger.info("Stopped; nothing is lost. Go on with: %s", _resume_line(request))
-        raise typer.Exit(130)
-    for result in trained.evaluation.results.values():
-        print(result)
+        stop(f"Go on with: {_resume_line(request)}")
+    print_results(trained.evaluation.results.values())
     print(f"Run folder: {request.out}")
 
 

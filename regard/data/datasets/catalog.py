@@ -3,38 +3,16 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 from regard.core.config import read_toml
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of
-from regard.data.datasets.babi import load_babi
-from regard.data.datasets.conversations import load_chitchat
-from regard.data.datasets.fsdd import load_fsdd
-from regard.data.datasets.images import load_digits, load_flickr8k, load_images
-from regard.data.datasets.labelled import load_imdb, load_opinions, load_sick, load_sst2
-from regard.data.datasets.spelling import load_cmudict, load_g2p, load_transliteration
-from regard.data.datasets.synthetic.moving import load_moving
-from regard.data.datasets.synthetic.phrasebook import load_phrasebook
-from regard.data.datasets.synthetic.scenes import load_scenes, load_shapes
-from regard.data.datasets.synthetic.tones import load_tones
-from regard.data.datasets.synthetic.toys import SYNTHETIC, load_toy
-from regard.data.datasets.text_pairs import (
-    load_multi30k,
-    load_small_enja,
-    load_summaries,
-    load_tatoeba,
-)
-from regard.data.datasets.texts import load_shakespeare, load_wikitext2
-from regard.data.datasets.visual_questions import load_easy_vqa
+from regard.core.tables import near, one_of, resolve
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.readers import STANDARD_INPUT, read_examples
 
 Reader = Callable[[str, str | None], list[Example]]
-Loader = Callable[[str, int], Splits]
-"""Makes the splits from what follows the name and a colon (may be empty) and a seed."""
 
 _CHOICE = re.compile(r"(?:(?P<before>.*),)?(?P<how>only|without)=(?P<labels>.*)")
 
@@ -47,7 +25,19 @@ class Dataset:
     """What it is, in one line."""
     origin: str
     """Where it comes from and under which licence."""
-    load: Loader
+    loader: tuple[str, ...]
+    """A row of `LOADERS`."""
+
+    def load(self, argument: str, seed: int) -> Splits:
+        """Return the splits.
+
+        Args:
+            argument: What follows the name and a colon; may be empty.
+            seed: For what is generated and how it is split.
+        """
+        dotted, *arguments = self.loader
+        splits: Splits = resolve(f"{__package__}.{dotted}")(*arguments, argument, seed)
+        return splits
 
 
 def find_data(
@@ -126,40 +116,46 @@ def choose_labels(splits: Splits, choice: str, *, name: str) -> Splits:
     return replace(splits, train=kept[0], valid=kept[1], test=kept[2], note=note)
 
 
-LOADERS: dict[str, Loader] = {
-    "phrasebook": load_phrasebook,
-    **{name: partial(load_toy, name) for name in SYNTHETIC},
-    "scenes": load_scenes,
-    "shapes": load_shapes,
-    "moving": load_moving,
-    "tones": load_tones,
-    "cmudict": load_cmudict,
-    "g2p": load_g2p,
-    "transliteration": load_transliteration,
-    "tatoeba": load_tatoeba,
-    "multi30k": load_multi30k,
-    "small_enja": load_small_enja,
-    "synopsis": partial(load_summaries, "synopsis"),
-    "scitldr": partial(load_summaries, "scitldr"),
-    "chitchat": load_chitchat,
-    "shakespeare": load_shakespeare,
-    "wikitext2": load_wikitext2,
-    "opinions": load_opinions,
-    "sst2": load_sst2,
-    "sick": load_sick,
-    "babi": load_babi,
-    "imdb": load_imdb,
-    "fashion-mnist": partial(load_images, "fashion-mnist"),
-    "mnist": partial(load_images, "mnist"),
-    "cifar10": partial(load_images, "cifar10"),
-    "digits": load_digits,
-    "easy-vqa": load_easy_vqa,
-    "flickr8k": load_flickr8k,
-    "fsdd": load_fsdd,
+LOADERS: dict[str, tuple[str, ...]] = {
+    "phrasebook": ("synthetic.phrasebook:load_phrasebook",),
+    "copy": ("synthetic.toys:load_toy", "copy"),
+    "reverse": ("synthetic.toys:load_toy", "reverse"),
+    "sort": ("synthetic.toys:load_toy", "sort"),
+    "add": ("synthetic.toys:load_toy", "add"),
+    "numbers": ("synthetic.toys:load_toy", "numbers"),
+    "dates": ("synthetic.toys:load_toy", "dates"),
+    "scenes": ("synthetic.scenes:load_scenes",),
+    "shapes": ("synthetic.scenes:load_shapes",),
+    "moving": ("synthetic.moving:load_moving",),
+    "tones": ("synthetic.tones:load_tones",),
+    "cmudict": ("spelling:load_cmudict",),
+    "g2p": ("spelling:load_g2p",),
+    "transliteration": ("spelling:load_transliteration",),
+    "tatoeba": ("text_pairs:load_tatoeba",),
+    "multi30k": ("text_pairs:load_multi30k",),
+    "small_enja": ("text_pairs:load_small_enja",),
+    "synopsis": ("text_pairs:load_summaries", "synopsis"),
+    "scitldr": ("text_pairs:load_summaries", "scitldr"),
+    "chitchat": ("conversations:load_chitchat",),
+    "shakespeare": ("texts:load_shakespeare",),
+    "wikitext2": ("texts:load_wikitext2",),
+    "opinions": ("labelled:load_opinions",),
+    "sst2": ("labelled:load_sst2",),
+    "sick": ("labelled:load_sick",),
+    "babi": ("babi:load_babi",),
+    "imdb": ("labelled:load_imdb",),
+    "fashion-mnist": ("images:load_images", "fashion-mnist"),
+    "mnist": ("images:load_images", "mnist"),
+    "cifar10": ("images:load_images", "cifar10"),
+    "digits": ("images:load_digits",),
+    "easy-vqa": ("visual_questions:load_easy_vqa",),
+    "flickr8k": ("images:load_flickr8k",),
+    "fsdd": ("fsdd:load_fsdd",),
 }
+"""By name the loader, imported on first use, and its first arguments."""
 
 _TEXTS = read_toml(Path(__file__).with_name("catalog.toml"))
 
 DATASETS: dict[str, Dataset] = {
-    name: Dataset(**_TEXTS[name], load=load) for name, load in LOADERS.items()
+    name: Dataset(**_TEXTS[name], loader=loader) for name, loader in LOADERS.items()
 }

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from regard.core.config import at_least
+from regard.core.config import Config, Positive
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
 from regard.data.image.augment import AugmentationConfig, augment
@@ -22,26 +22,25 @@ IMAGE = "{}.image.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageConfig:
+class ImageConfig(Config):
     """How images are read."""
 
     kind: Literal["image"] = "image"
     """Images."""
-    size: int = 32
+    size: Positive = 32
     """Rows, and columns, that every image is brought to, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
     fit: Fit = "crop"
     """What becomes of an image that is no square: cut at its longer sides, filled up with grey at
     its shorter ones, or squashed."""
-    max_pixels: int = MAX_PIXELS
+    max_pixels: Positive = MAX_PIXELS
     """Pixels that a file may hold; a larger image is refused before it is decoded."""
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     """What may happen to an image while training."""
 
     def __post_init__(self) -> None:
-        at_least("size", self.size, 1)
-        at_least("max_pixels", self.max_pixels, 1)
+        super().__post_init__()
         for name in ("crop", "cutout"):
             value = getattr(self.augmentation, name)
             if value >= self.size:

@@ -7,24 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, NonNegative, NonNegativeFloat, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelNoiseConfig:
+class PixelNoiseConfig(Config):
     """What spoils an image that is to be restored."""
 
-    gaussian: float = 0.0
+    gaussian: NonNegativeFloat = 0.0
     """Standard deviation of what is added to every value, where black is 0 and white is 1."""
-    salt_and_pepper: float = 0.0
+    salt_and_pepper: UnitInterval = 0.0
     """Share of the pixels that become white or black."""
-    square: int = 0
+    square: NonNegative = 0
     """Side of a grey square that hides a part of the image, in pixels; 0 for none."""
-
-    def __post_init__(self) -> None:
-        at_least("gaussian", self.gaussian, 0.0)
-        within("salt_and_pepper", self.salt_and_pepper, low=0.0, high=1.0)
-        at_least("square", self.square, 0)
 
     @property
     def is_any(self) -> bool:

@@ -3,8 +3,9 @@
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
-from regard.core.config import at_least, within
+from regard.core.config import AtLeast, Config, Positive, Within
 from regard.core.keyed_random import uniform
 from regard.data.batching import BatchConfig, Batches, Field, Rows, Sequences
 from regard.data.text.tokenizers import Tokenizer
@@ -17,20 +18,15 @@ Change = Callable[[Pairs, Rows, int], Pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorruptionConfig:
+class CorruptionConfig(Config):
     """How much of a text is taken out, and in what pieces (Raffel et al. 2020, section 3.1.4)."""
 
-    share: float = 0.15
+    share: Annotated[float, Within(0.01, 0.9)] = 0.15
     """Share of the tokens that is taken out, one at the least."""
-    mean_length: float = 3.0
+    mean_length: Annotated[float, AtLeast(1)] = 3.0
     """Tokens of a span on average."""
-    num_sentinels: int = 32
+    num_sentinels: Positive = 32
     """Tokens that mark where spans were; so many spans at most are taken out of a text."""
-
-    def __post_init__(self) -> None:
-        within("share", self.share, low=0.01, high=0.9)
-        at_least("mean_length", self.mean_length, 1)
-        at_least("num_sentinels", self.num_sentinels, 1)
 
     @property
     def sentinels(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from typing import Literal
 import tokenizers as library
 from tokenizers import decoders, models
 
-from regard.core.config import at_least
+from regard.core.config import Config, Positive, at_least
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
 from regard.core.tables import one_of
@@ -41,7 +41,7 @@ UNKNOWN_SIGN = "⁇"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerConfig:
+class TokenizerConfig(Config):
     """How text is cut into tokens."""
 
     kind: Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
@@ -49,7 +49,7 @@ class TokenizerConfig:
     one of three ways."""
     vocab_size: int = 8000
     """Number of tokens at most, the four special ones included; `byte` always has 260."""
-    min_frequency: int = 1
+    min_frequency: Positive = 1
     """How often a word, character or pair of pieces must occur to become a token; not used by
     `byte` and `unigram`."""
     is_lower_cased: bool = False
@@ -58,8 +58,8 @@ class TokenizerConfig:
     """Further special tokens that no text is ever cut into, such as '<mask>'."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
-        at_least("min_frequency", self.min_frequency, 1)
 
 
 def split_words(text: str) -> list[str]:

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from regard.core.config import at_least
+from regard.core.config import AtLeast, Config, Positive
 from regard.core.errors import DataError
 from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.io import MAX_PIXELS
@@ -22,27 +22,22 @@ VIDEO = "{}.video.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class VideoConfig:
+class VideoConfig(Config):
     """How videos are read."""
 
     kind: Literal["video"] = "video"
     """Videos."""
-    size: int = 32
+    size: Annotated[int, AtLeast(8)] = 32
     """Rows, and columns, that every frame is brought to, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
-    num_frames: int = 8
+    num_frames: Annotated[int, AtLeast(2)] = 8
     """Frames that every video is brought to, evenly from its first to its last."""
     fit: Fit = "crop"
     """What becomes of a frame that is no square: cut at its longer sides, filled up with grey at
     its shorter ones, or squashed."""
-    max_pixels: int = MAX_PIXELS
+    max_pixels: Positive = MAX_PIXELS
     """Pixels that a frame may hold; a larger one is refused before it is decoded."""
-
-    def __post_init__(self) -> None:
-        at_least("size", self.size, 8)
-        at_least("num_frames", self.num_frames, 2)
-        at_least("max_pixels", self.max_pixels, 1)
 
     @property
     def frame(self) -> Frame:

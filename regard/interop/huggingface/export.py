@@ -10,7 +10,7 @@ from regard.core.files import replacing_folder, write_json
 from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.load import LAYOUTS, check_free
 from regard.interop.huggingface.weights import write_tensors
-from regard.runs import folder as runs
+from regard.runs.folder import load, read_config
 from regard.tasks.base import Task
 
 TOLERANCE = 1e-3
@@ -40,8 +40,8 @@ def export_run(run: Path, out: Path, *, is_forced: bool = False) -> Exported:
         is_forced: Whether what is already there may be replaced.
     """
     check_free(out, source=run, is_forced=is_forced)
-    task = runs.load(run, "cpu")
-    layout = find_layout(task, str(runs.read_config(run)["about"].get("model_type", "")))
+    task = load(run, "cpu")
+    layout = find_layout(task, str(read_config(run)["about"].get("model_type", "")))
     with replacing_folder(out) as part:
         config = layout.to_config(task)
         write_json(part / "config.json", config)

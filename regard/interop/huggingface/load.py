@@ -15,7 +15,7 @@ from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import fill, read_tensors
-from regard.runs import folder as runs
+from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_making, load_untrained
 from regard.tasks.table import to_recipe
 from regard.training.checkpoint import save_weights
 
@@ -63,7 +63,7 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
     recipe = to_recipe(layout.to_recipe(config, vocabularies))
     tensors = read_tensors(folder, allows_pickle=layout.allows_pickle)
     about = {
-        **runs.describe_making(torch.device("cpu")),
+        **describe_making(torch.device("cpu")),
         "data": [],
         "data_note": f"imported from {folder}",
         "data_fingerprint": "",
@@ -71,11 +71,11 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
     }
     with replacing_folder(out) as part:
         layout.save_vocabularies(vocabularies, part)
-        saved = {"format": runs.FORMAT, "recipe": to_dict(recipe), "about": about}
-        write_json(part / runs.CONFIG, saved)
-        task = runs.load_untrained(part, torch.device("cpu"))
+        saved = {"format": FORMAT, "recipe": to_dict(recipe), "about": about}
+        write_json(part / CONFIG, saved)
+        task = load_untrained(part, torch.device("cpu"))
         notes = fill(task.model, tensors, layout, config=config)
-        save_weights(task.model, part / runs.WEIGHTS)
+        save_weights(task.model, part / WEIGHTS)
     return Imported(out, task, notes)
 
 
@@ -103,7 +103,7 @@ def check_free(out: Path, *, source: Path, is_forced: bool) -> None:
         raise ConfigError(f"`--out` must not hold {source}, which is read, but is {out}.")
     if not out.exists() or not any(out.iterdir()):
         return
-    if not (out / runs.CONFIG).exists():
+    if not (out / CONFIG).exists():
         raise ConfigError(f"{out} holds something that is no model. Name another folder (--out).")
     if not is_forced:
         raise ConfigError(

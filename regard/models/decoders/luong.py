@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.scores import ScoreKind
 from regard.attention.spans import SPANS, SpanKind
-from regard.core.config import at_least
+from regard.core.config import Positive
 from regard.core.module import Linear
 from regard.core.tables import pick
 from regard.models.decoders.recurrent import (
@@ -29,14 +29,10 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
     """How well the new state fits a source position."""
     span: SpanKind = "global"
     """Attend to all positions, in a window that moves along or is predicted, or only ahead."""
-    window: int = 10
+    window: Positive = 10
     """Half the width of a local window, the paper's D."""
     is_input_fed: bool = True
     """Feed the last attentional vector in again, so that past choices are known."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 1)
 
 
 class LuongDecoder(AttentiveDecoder):

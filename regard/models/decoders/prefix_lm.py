@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal
 from regard.attention.multihead import KeyValue, SelfAttention
-from regard.core.config import at_least
+from regard.core.config import NonNegativeFloat
 from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
 from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
@@ -23,13 +23,9 @@ class PrefixDecoderConfig(TransformerConfig):
 
     kind: Literal["prefix"] = "prefix"
     """What kind of decoder this is."""
-    source_weight: float = 0.0
+    source_weight: NonNegativeFloat = 0.0
     """Weight of predicting the source itself; above 0 it needs the encoder 'embedding' and a joint
     vocabulary."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("source_weight", self.source_weight, 0.0)
 
 
 class PrefixAttention(SelfAttention):

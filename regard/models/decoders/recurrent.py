@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import Attended, GlobalAttention
-from regard.core.config import at_least
+from regard.core.config import Positive
 from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.core.tables import pick
 from regard.models.interfaces import Decoder, LayerStates, Memory, State, by_sentence, repeat_rows
@@ -20,14 +20,10 @@ class AttentiveDecoderConfig(RecurrentConfig):
 
     score: ScoreKind = "additive"
     """How well a decoder state fits a source position; 'dot' and its kin need equal widths."""
-    attention_dim: int = 256
+    attention_dim: Positive = 256
     """Width of the hidden layer of the additive and concat scores."""
     max_source: int = 256
     """Longest source in tokens; only the location score has to know."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("attention_dim", self.attention_dim, 1)
 
     def build_score(self, memory_dim: int) -> Score:
         """Build the score function between states and a source of this width."""

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import all_at_least, at_least
+from regard.core.config import NonNegative, Positive
 from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.core.tables import pick
@@ -31,14 +31,10 @@ class SegmentConfig(TransformerConfig):
     """The feed-forward layer."""
     positions: PositionKind = "learned"
     """How order is told."""
-    num_segments: int = 2
+    num_segments: NonNegative = 2
     """Segments that have a vector each: the first text, the second; 0 = none are told apart."""
-    separator: int = 3
+    separator: NonNegative = 3
     """Id of the token after which the next segment begins."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        all_at_least(self, 0, "num_segments", "separator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +51,8 @@ class AlbertEncoderConfig(SegmentConfig):
 
     kind: Literal["albert"] = "albert"
     """What kind of encoder this is."""
-    embedding_dim: int = 64
+    embedding_dim: Positive = 64
     """Width of the embeddings, from which a matrix leads to `dim`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("embedding_dim", self.embedding_dim, 1)
 
 
 class SegmentEncoder(TokenEncoder):

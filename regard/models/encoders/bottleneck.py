@@ -6,6 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.models.bottlenecks import (
     BottleneckConfig,
     PlainBottleneckConfig,
@@ -18,7 +19,7 @@ from regard.models.interfaces import Encoder, Memory, all_real, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class BottleneckEncoderConfig:
+class BottleneckEncoderConfig(Config):
     """An encoder, and how narrow it ends."""
 
     kind: Literal["bottleneck"] = "bottleneck"

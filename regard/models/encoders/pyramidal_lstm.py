@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from regard.core.config import all_at_least, within
+from regard.core.config import Config, DropoutRate, Positive
 from regard.core.module import Dropout
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory
@@ -14,21 +14,17 @@ from regard.models.recurrent import BothWays
 
 
 @dataclass(frozen=True, kw_only=True)
-class PyramidalLstmEncoderConfig:
+class PyramidalLstmEncoderConfig(Config):
     """A pyramid of LSTMs that read in both directions."""
 
     kind: Literal["pyramidal_lstm"] = "pyramidal_lstm"
     """What kind of encoder this is."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of a layer's states in each direction; both together are the memory's."""
-    num_layers: int = 4
+    num_layers: Positive = 4
     """Recurrent layers; each but the first reads pairs of what the one below says."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout between the layers and on the states."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "dim", "num_layers")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class PyramidalLstmEncoder(Encoder):

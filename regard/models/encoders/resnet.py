@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, DropoutRate, at_least
 from regard.core.errors import ConfigError
 from regard.core.module import Conv2d, Dropout, Module
 from regard.core.specs import ImageSpec
@@ -17,7 +17,7 @@ from regard.models.interfaces import Encoder, Memory, all_real
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResnetEncoderConfig:
+class ResnetEncoderConfig(Config):
     """Stages of residual blocks; each but the first halves rows and columns."""
 
     kind: Literal["resnet"] = "resnet"
@@ -29,12 +29,12 @@ class ResnetEncoderConfig:
     """Channels of each stage; the last is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
     """Residual blocks of each stage."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout on the states."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_stages(self.widths, self.blocks)
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 def check_stages(widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import all_at_least, at_least
+from regard.core.config import NonNegative, Positive
 from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.encoders.bert import segment
@@ -22,20 +22,15 @@ class SentencesEncoderConfig(TransformerConfig):
     """What kind of encoder this is."""
     max_length: int = 256
     """Ages that are told apart where positions are added; older ones share the last."""
-    num_rounds: int = 1
+    num_rounds: Positive = 1
     """How often all blocks are run, with the same weights."""
-    max_words: int = 32
+    max_words: Positive = 32
     """Places in a sentence that have a mask of their own; words beyond share the last."""
     has_question: bool = False
     """Whether the last text asks about the others: a decoder then starts from its words alone, and
     has to look for the answer in the others."""
-    separator: int = 3
+    separator: NonNegative = 3
     """Id of the token that ends a sentence."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        all_at_least(self, 1, "num_rounds", "max_words")
-        at_least("separator", self.separator, 0)
 
 
 class SentencesEncoder(PositionedStack, TokenEncoder):

@@ -5,7 +5,7 @@ from typing import Literal
 
 from torch import Tensor, nn
 
-from regard.core.config import at_least
+from regard.core.config import Positive
 from regard.core.module import Conv2d, Linear
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory, masked_mean
@@ -18,14 +18,10 @@ class SpeechEncoderConfig(TransformerConfig):
 
     kind: Literal["speech"] = "speech"
     """What kind of encoder this is."""
-    channels: int = 32
+    channels: Positive = 32
     """Channels of the convolutions."""
     is_norm_first: bool = True
     """Norm before each layer instead of after the residual sum."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("channels", self.channels, 1)
 
 
 class SpeechEncoder(PositionedStack, Encoder):

@@ -6,7 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, DropoutRate, NonNegative, Positive
 from regard.core.errors import ConfigError
 from regard.core.module import Embedding, Linear
 from regard.core.specs import TextImageSpec
@@ -26,7 +26,7 @@ WORDS: dict[type, type[TokenEncoder]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextImageEncoderConfig:
+class TextImageEncoderConfig(Config):
     """An encoder for the text and one for the image."""
 
     kind: Literal["joined"] = "joined"
@@ -37,17 +37,15 @@ class TextImageEncoderConfig:
     """What reads the text."""
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
-    num_layers: int = 0
+    num_layers: NonNegative = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""
-    num_heads: int = 4
+    num_heads: Positive = 4
     """Heads of each attention in these blocks."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout in these blocks."""
 
     def __post_init__(self) -> None:
-        at_least("num_layers", self.num_layers, 0)
-        at_least("num_heads", self.num_heads, 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
+        super().__post_init__()
         pooling = getattr(self.text, "pooling", 1)
         if pooling != 1:
             raise ConfigError(

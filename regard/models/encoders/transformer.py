@@ -9,7 +9,7 @@ from torch.nn.functional import pad
 
 from regard.attention.multihead import SelfAttention
 from regard.attention.windowed import WindowedAttention
-from regard.core.config import at_least
+from regard.core.config import NonNegative, Positive
 from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -22,15 +22,10 @@ class TransformerEncoderConfig(TransformerConfig):
 
     kind: Literal["transformer"] = "transformer"
     """What kind of encoder this is."""
-    window: int = 0
+    window: NonNegative = 0
     """Positions to each side that a position sees in each block; 0 = all there are."""
-    pooling: int = 1
+    pooling: Positive = 1
     """Neighbouring positions that share one state of the memory, their mean."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 0)
-        at_least("pooling", self.pooling, 1)
 
 
 class TransformerEncoder(PositionedStack, TokenEncoder):

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, LearnedPositions, Positions
-from regard.core.config import at_least
+from regard.core.config import Positive
 from regard.core.errors import ConfigError
 from regard.core.module import Conv2d
 from regard.core.specs import ImageSpec
@@ -21,16 +21,12 @@ class VitEncoderConfig(VisionBlockConfig):
 
     kind: Literal["vit"] = "vit"
     """What kind of encoder this is."""
-    patch: int = 4
+    patch: Positive = 4
     """Width and height of a patch in pixels; it must divide the image's."""
     positions: Literal["learned", "sincos2d"] = "learned"
     """How places are told: by learned vectors, or by sines and cosines of row and column."""
     summary: Literal["class", "mean"] = "class"
     """What stands for the whole image: the state of a class token, or the mean of the patches."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patch", self.patch, 1)
 
 
 class VitEncoder(PositionedStack, Encoder):

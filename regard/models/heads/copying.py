@@ -9,13 +9,13 @@ from torch.nn.functional import logsigmoid
 
 from regard.attention.attend import Attention, at_least_float32, mix, weigh
 from regard.attention.scores import ScaledDotScore
-from regard.core.config import at_least
+from regard.core.config import Config, NonNegativeFloat, Positive
 from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, by_sentence, repeat_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCopyingConfig:
+class NoCopyingConfig(Config):
     """Every token comes from the vocabulary."""
 
     kind: Literal["none"] = "none"
@@ -23,19 +23,15 @@ class NoCopyingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointerConfig:
+class PointerConfig(Config):
     """A token comes from the vocabulary or from a place in the source."""
 
     kind: Literal["pointer"] = "pointer"
     """Whether and how source tokens are copied."""
-    dim: int = 256
+    dim: Positive = 256
     """Width in which the decoder's states and the source are compared."""
-    coverage: float = 0.0
+    coverage: NonNegativeFloat = 0.0
     """Weight of the loss on looking at one place again; 0 = what was looked at is not kept."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        at_least("coverage", self.coverage, 0.0)
 
 
 CopyingConfig = NoCopyingConfig | PointerConfig

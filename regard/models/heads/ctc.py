@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.nn.functional import ctc_loss, pad
 
 from regard.attention.attend import at_least_float32
-from regard.core.config import within
+from regard.core.config import Config, UnitInterval
 from regard.core.errors import DataError
 from regard.core.module import Linear, Module
 from regard.models.interfaces import Emissions, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCtcConfig:
+class NoCtcConfig(Config):
     """The decoder alone says what is written."""
 
     kind: Literal["none"] = "none"
@@ -23,17 +23,14 @@ class NoCtcConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CtcHeadConfig:
+class CtcHeadConfig(Config):
     """The encoder's states learn to say the target by themselves, in its order."""
 
     kind: Literal["head"] = "head"
     """Whether the encoder's states say tokens by themselves."""
-    weight: float = 0.3
+    weight: UnitInterval = 0.3
     """Share of this in the loss, the rest being the decoder's; 1 = the decoder learns nothing, and
     `search.ctc_weight` must be 1, too."""
-
-    def __post_init__(self) -> None:
-        within("weight", self.weight, low=0.0, high=1.0)
 
 
 CtcConfig = NoCtcConfig | CtcHeadConfig

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
-from regard.core.config import at_least, within
+from regard.core.config import Config, DropoutRate, Positive
 from regard.core.module import Dropout, Linear, Module
 from regard.core.specs import ImageSpec, TextImageSpec
 from regard.models.encoders import build_encoder
@@ -24,18 +24,15 @@ NEAR_ZERO = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchLabellerConfig:
+class PatchLabellerConfig(Config):
     """An encoder of images with a decision on each cell."""
 
     encoder: ImageEncoderConfig = field(default_factory=VitEncoderConfig)
     """What reads the image; its grid is the grid of the labels."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on the states."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
-
-    def __post_init__(self) -> None:
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class PatchLabeller(Module):
@@ -68,23 +65,19 @@ class PatchLabeller(Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrounderConfig:
+class GrounderConfig(Config):
     """Two encoders, and a look from the phrase at the image."""
 
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What reads the image."""
     text: TokenEncoderConfig = field(default_factory=RnnEncoderConfig)
     """What reads the phrase."""
-    dim: int = 64
+    dim: Positive = 64
     """Width of the hidden layers: of the score that looks, and of what makes a box of it."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on what was seen."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class Grounding(NamedTuple):

@@ -16,8 +16,9 @@ from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
-from regard.runs import folder as runs
+from regard.runs.folder import describe_making, load_as
 from regard.studies.compare.contenders import Contender, read_contenders
+from regard.tasks.generation.task import Predictor
 
 EDGES = tuple(range(5, 61, 5))
 """The most words of each group of source lengths."""
@@ -142,7 +143,7 @@ def compare(
             for contender in contenders
         ],
         disagreements=find_disagreements(contenders[0].examples, outputs, num=num_shown),
-        making=runs.describe_making(find_device(device)),
+        making=describe_making(find_device(device)),
     )
 
 
@@ -195,7 +196,7 @@ def _measure(contender: Contender, first: Contender, *, device: str, num_samples
 
 
 def _predicted_words(contender: Contender, device: str) -> list[Group]:
-    predicted = runs.load(contender.folder, device).correct_words(contender.examples)
+    predicted = load_as(Predictor, contender.folder, device).correct_words(contender.examples)
     hits = [
         _without_punctuation(unicodedata.normalize("NFC", example.target), own)
         for example, own in zip(contender.examples, predicted, strict=True)

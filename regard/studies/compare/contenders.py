@@ -9,7 +9,9 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.example import Example
 from regard.data.text.readers import read_examples
-from regard.runs import folder as runs
+from regard.runs.folder import METRICS, PREDICTIONS, TEST, read_config
+from regard.tasks.generation.recipe import Recipe
+from regard.tasks.table import to_recipe
 
 
 @dataclass(frozen=True)
@@ -51,20 +53,20 @@ def read_contenders(folders: Sequence[Path]) -> list[Contender]:
 
 
 def _read(folder: Path, name: str) -> Contender:
-    config = runs.read_config(folder)
-    task = config["recipe"].get("task", "generation")
-    if task != "generation":
+    config = read_config(folder)
+    recipe = to_recipe(config["recipe"])
+    if type(recipe) is not Recipe:
         raise ConfigError(
             f"Only runs that answer a source can be compared, but {folder} is one for the task "
-            f"'{task}'. Its measures are in {runs.METRICS}."
+            f"'{recipe.task}'. Its measures are in {METRICS}."
         )
-    if not (folder / runs.METRICS).exists():
+    if not (folder / METRICS).exists():
         raise CheckpointError(
-            f"{folder} was never measured: {runs.METRICS} is missing. Train it to its end "
+            f"{folder} was never measured: {METRICS} is missing. Train it to its end "
             "(`regard train … --resume`)."
         )
-    examples = read_examples(folder / runs.TEST)
-    outputs: list[str] = read_json(folder / runs.PREDICTIONS)
+    examples = read_examples(folder / TEST)
+    outputs: list[str] = read_json(folder / PREDICTIONS)
     if len(outputs) != len(examples):
         raise CheckpointError(
             f"{folder} has {len(outputs):,} predictions for {len(examples):,} test sentences. "
@@ -74,7 +76,7 @@ def _read(folder: Path, name: str) -> Contender:
         name=name,
         folder=folder,
         decoder=config["recipe"]["model"]["decoder"]["kind"],
-        metrics=read_json(folder / runs.METRICS),
+        metrics=read_json(folder / METRICS),
         examples=examples,
         outputs=outputs,
     )

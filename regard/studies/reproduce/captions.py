@@ -9,7 +9,7 @@ from regard.data.datasets.synthetic.scenes.captions import TOGETHER
 from regard.data.datasets.synthetic.scenes.things import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.interpret.attention_tiles import look_through
+from regard.interpret.visualize import attention_tiles
 from regard.plots.grid import Tile, sheet
 from regard.runs.request import Request
 from regard.studies.reproduce.findings import Findings, Plot, Relation, about, train_once
@@ -108,7 +108,7 @@ def _plot(name: str, task: Any, examples: Sequence[Example]) -> Plot:
     )
     tiles: list[Tile] = []
     for one, answer, found in zip(examples, answers, maps, strict=True):
-        plain, *words = look_through(found)
+        plain, *words = attention_tiles(found)
         told = [tile for tile in words if tile.caption in SHOWN_WORDS][:NUM_WORDS]
         # A caption that misses a thing leaves its place empty.
         told += [Tile(plain.image)] * (NUM_WORDS - len(told))

@@ -11,7 +11,7 @@ from regard.core.config import read_toml
 from regard.core.files import write_json, write_text
 from regard.plots import figure as picture
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.runs import folder as runs
+from regard.runs.folder import METRICS, load_one
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -31,8 +31,8 @@ def about(name: str) -> str:
 def train_once(request: Request, seed: int) -> Any:
     """Return the task that a request trains, or that an earlier call trained with this seed."""
     out = request.out.with_name(f"{request.out.name}-{seed}")
-    if (out / runs.METRICS).exists():
-        return runs.load_one(out)
+    if (out / METRICS).exists():
+        return load_one(out)
     seeded = replace(request, settings=(f"seed={seed}", *request.settings), out=out)
     return train(seeded.going_on()).predictor
 

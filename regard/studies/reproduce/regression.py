@@ -5,6 +5,7 @@ lies. The experiment, its sizes and its rates are those of Dive into Deep Learni
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ class _Data:
         return ~torch.eye(len(self.x), dtype=torch.bool)
 
 
-def nadaraya_watson(seed: int) -> Findings:
+def nadaraya_watson(seed: int, _folder: Path | None = None) -> Findings:
     """Fit the three regressions, and see what the lectures see.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 from regard.data.datasets.synthetic.phrasebook.meanings import Turned, sample_turned
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
-from regard.interpret.probes import unlearned
+from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.tfidf import BagOfWords
 from regard.metrics.representation.vectors import Array, cosines, retrieve
 from regard.plots.scatter import grouped
@@ -62,7 +62,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
     vectors: dict[str, Array] = {name: embed(task, sentences) for name, task in tasks.items()}
     vectors[MEAN] = embed(tasks[ATTENDING], sentences, pooling="mean")
     shown = {name: vectors[name] for name in (*MODELS, MEAN)}
-    vectors[UNLEARNED] = embed(unlearned(tasks[FIXED]), sentences)
+    vectors[UNLEARNED] = embed(untrained_copy(tasks[FIXED]), sentences)
     known = [sentence for one in learned for sentence in one.sentences]
     vectors[BAG] = BagOfWords(known)(sentences)
     numbers = {name: measure(own) for name, own in vectors.items()}

@@ -16,7 +16,6 @@ from regard.data.text.field import TextField
 from regard.models.heads import ctc
 from regard.models.heads.copying import CopyAttention
 from regard.models.interfaces import Memory
-from regard.plots.spectrogram import Hearing
 from regard.tasks.batches import map_batches
 from regard.tasks.prediction import (
     COPYING,
@@ -190,25 +189,3 @@ def align_ctc(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | 
                 weights[number, position] = 1.0
         found.append(weights)
     return found
-
-
-def spectrogram_of(found: AttentionMap) -> Hearing | None:
-    """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
-
-    The end token is left out, as it has no time. A label is the only row of its map and stays.
-    """
-    recording = found.recording
-    if recording is None:
-        return None
-    words, _ = found.labels
-    num = max(1, len(words) - 1)
-    weights = {found.kind: found.mean()} if found.weights.shape[0] else {}
-    if recording.aligned is not None:
-        weights[CTC] = recording.aligned
-    return Hearing(
-        frames=recording.frames,
-        seconds=len(recording.frames) * recording.hop,
-        words=tuple(words[:num]),
-        roads={name: own[:num].numpy() for name, own in weights.items()},
-        step=recording.num_joined * recording.hop,
-    )

@@ -102,13 +102,13 @@ def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfi
                 )
 
 
-def take_eyes(
+def start_from_image_encoder(
     recipe: ImageToImageRecipe, init_from: Task[Any]
 ) -> tuple[ImageToImageRecipe, ImageField, Encoder]:
-    """Take over what sees of a run that does not draw: its encoder of images.
+    """Take over the image encoder of a run of another task.
 
     Returns:
-        The recipe with its settings, what reads sources, and the encoder with its weights.
+        The recipe with its settings, the field of the sources, and the encoder with its weights.
     """
     if not isinstance(recipe.data.source, ImageConfig):
         raise ConfigError(

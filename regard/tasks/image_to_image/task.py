@@ -29,7 +29,7 @@ from regard.tasks.image_to_image.fields import (
     fit_source,
     load_source,
     read_sides,
-    take_eyes,
+    start_from_image_encoder,
     target_field,
 )
 from regard.tasks.image_to_image.metrics import (
@@ -84,7 +84,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             check_same_form(init_from, recipe.data)
             recipe = replace(recipe, model=init_from.recipe.model)
             return WarmStart(recipe, init_from.fields, init_from.model.state_dict())
-        recipe, source, encoder = take_eyes(recipe, init_from)
+        recipe, source, encoder = start_from_image_encoder(recipe, init_from)
         is_narrow = isinstance(recipe.model.encoder, BottleneckEncoderConfig)
         prefix = "encoder.encoder" if is_narrow else "encoder"
         return WarmStart(recipe, {"source": source}, encoder_weights(encoder, prefix))

@@ -43,7 +43,7 @@ def test_recorded_and_fused_attention_count_alike():
     states = torch.zeros(1, 6, 8)
 
     def attend():
-        return attention(states, attention.extend(states))
+        return attention(states)
 
     fused = count_flops(attend, [])
     attention.needs_weights = True

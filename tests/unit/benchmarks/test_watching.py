@@ -89,7 +89,7 @@ def test_next_frames_are_kept_with_what_is_right(watching):
         return [SimpleNamespace(image=pixels, caption=f"{source} {target}", note="")]
 
     test = [Example(f"moving/0/{number}", f"moving/0/{number}") for number in range(9)]
-    run = watching.Finished(SimpleNamespace(sheet=sheet), "moving", test, [])
+    run = watching.Finished(SimpleNamespace(image_grid=sheet), "moving", test, [])
     found = watching._of_next_frame(run)["rows"]
     assert [row[0]["caption"] for row in found] == [f"moving/0/{n} moving/0/{n}" for n in range(6)]
 

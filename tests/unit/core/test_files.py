@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.core.errors import CheckpointError, DataError
+from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import (
     append_json_line,
+    check_suffix,
     read_json,
     read_json_lines,
     replacing,
@@ -198,3 +199,17 @@ def test_checksum_is_that_of_the_standard(tmp_path):
     content = json.dumps(list(range(1000))).encode() * 300  # more than one block
     (tmp_path / "file").write_bytes(content)
     assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("suffixes", "known"),
+    [
+        ((".html",), ".html"),
+        ((".png", ".svg"), ".png or .svg"),
+        ((".a", ".b", ".c"), ".a, .b or .c"),
+    ],
+)
+def test_file_with_another_suffix_is_refused(suffixes, known):
+    check_suffix(Path(f"x{suffixes[0]}"), "--out", *suffixes)
+    with pytest.raises(ConfigError, match=rf"^`--out` must end in {known}, but is 'x.bmp'\.$"):
+        check_suffix(Path("x.bmp"), "--out", *suffixes)

@@ -20,13 +20,13 @@ def test_labels_are_numbered_in_alphabetical_order(labels):
 
 
 def test_labels_are_saved_and_loaded(labels, tmp_path):
-    labels.save(tmp_path / "labels.json")
-    assert LabelField.load(tmp_path / "labels.json").names == labels.names
+    labels.save(tmp_path, "labels")
+    assert LabelField.load(tmp_path).names == labels.names
 
 
 def test_missing_file_of_labels_is_said(tmp_path):
     with pytest.raises(CheckpointError, match=r"labels\.json is missing"):
-        LabelField.load(tmp_path / "labels.json")
+        LabelField.load(tmp_path)
 
 
 def test_unknown_label_is_named_with_the_known_ones_and_the_nearest(labels):

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.interpret import probes as probing
-from regard.interpret.probes import LENGTH, ORDER, PLACE, probe, swap_neighbours, unlearned
+from regard.interpret.probes import LENGTH, ORDER, POSITION, probe, swap_neighbours, untrained_copy
+from regard.tasks.generation.task import Predictor
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,8 @@ def found(tiny_run, texts):
 def test_every_layer_is_measured_beside_a_fresh_encoder(found):
     assert found.names == ["embeddings", "layer 1"]
     for numbers in (*found.layers, *found.control):
-        assert list(numbers) == [LENGTH, ORDER, PLACE]
-        assert numbers[LENGTH] <= 1 and 0 <= numbers[ORDER] <= 100 and numbers[PLACE] <= 1
+        assert list(numbers) == [LENGTH, ORDER, POSITION]
+        assert numbers[LENGTH] <= 1 and 0 <= numbers[ORDER] <= 100 and numbers[POSITION] <= 1
     assert found.layers != found.control
 
 
@@ -33,11 +33,11 @@ def test_embeddings_know_neither_order_nor_position(found):
     for numbers in (found.layers[0], found.control[0]):
         assert numbers[ORDER] == pytest.approx(50, abs=2)
         # Only the end token tells where it stands: it is the last.
-        assert numbers[PLACE] < 0.5
+        assert numbers[POSITION] < 0.5
 
 
 def test_reading_in_order_tells_positions(found):
-    assert found.layers[1][PLACE] > found.layers[0][PLACE] + 0.2
+    assert found.layers[1][POSITION] > found.layers[0][POSITION] + 0.2
 
 
 def test_same_texts_give_the_same_numbers(tiny_run, texts, found):
@@ -78,7 +78,7 @@ def test_several_texts_are_probed_as_their_line(tiny_run, texts):
 
 def test_fresh_encoder_has_the_same_parts_and_other_weights(tiny_run):
     before = torch.get_rng_state()
-    fresh = unlearned(tiny_run.predictor)
+    fresh = untrained_copy(tiny_run.predictor)
     assert torch.equal(torch.get_rng_state(), before)
     assert fresh.source.read("a b c") == tiny_run.predictor.source.read("a b c")
     own, other = tiny_run.predictor.model.state_dict(), fresh.model.state_dict()
@@ -97,6 +97,6 @@ def test_too_few_texts_are_refused(tiny_run):
 
 
 def test_run_that_reads_no_text_is_refused(tiny_run, monkeypatch):
-    monkeypatch.setattr(probing.Reader, "reads_text", property(lambda _self: False))
+    monkeypatch.setattr(Predictor, "reads_text", property(lambda _self: False))
     with pytest.raises(ConfigError, match="Probes ask about the words of a text"):
         probe(tiny_run.predictor, ["a b"] * 50)

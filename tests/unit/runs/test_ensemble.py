@@ -9,8 +9,8 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.models.ensemble import Ensemble
-from regard.runs import folder as runs
 from regard.runs.ensemble import assemble, split_folders
+from regard.runs.folder import load, predict
 from regard.runs.recipes import load_recipe
 from regard.runs.train import train
 from regard.search.settings import SearchConfig
@@ -29,7 +29,7 @@ def other_run(reverse_files, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ensemble(tiny_run, other_run):
-    return runs.load(f"{tiny_run.folder},{other_run.folder}")
+    return load(f"{tiny_run.folder},{other_run.folder}")
 
 
 def test_ensemble_is_a_predictor_with_the_settings_of_the_first(ensemble, tiny_run, other_run):
@@ -71,7 +71,7 @@ def test_what_is_written_greedily_is_foretold(ensemble):
 
 
 def test_member_without_attention_adds_no_map(tiny_run, tiny_run_without_attention):
-    both = runs.load(f"{tiny_run.folder},{tiny_run_without_attention.folder}")
+    both = load(f"{tiny_run.folder},{tiny_run_without_attention.folder}")
     for ours, alone in zip(both.attend(PAIRS), tiny_run.predictor.attend(PAIRS), strict=True):
         assert torch.allclose(ours.weights, alone.weights, atol=1e-5)
 
@@ -79,7 +79,7 @@ def test_member_without_attention_adds_no_map(tiny_run, tiny_run_without_attenti
 def test_members_without_attention_give_maps_without_layers(tiny_run_without_attention, tmp_path):
     folder = tiny_run_without_attention.folder
     shutil.copytree(folder, tmp_path / "again")
-    both = runs.load(f"{folder},{tmp_path / 'again'}")
+    both = load(f"{folder},{tmp_path / 'again'}")
     assert [found.weights.shape[0] for found in both.attend(PAIRS)] == [0, 0, 0]
     assert both.translate(SOURCES) == tiny_run_without_attention.predictor.translate(SOURCES)
 
@@ -87,7 +87,7 @@ def test_members_without_attention_give_maps_without_layers(tiny_run_without_att
 def test_folder_with_a_comma_in_its_name_is_one_run(tiny_run, tiny_folder):
     moved = tiny_folder.rename(tiny_folder.with_name("a,b"))
     assert split_folders(str(moved)) == [moved]
-    assert runs.predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
+    assert predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
 
 
 def test_blanks_around_a_comma_are_no_part_of_a_name():
@@ -100,17 +100,17 @@ def test_folder_without_a_name_is_refused(folders, number):
         ConfigError,
         match=rf"^'{folders}' must be run folders joined by commas, but number {number} has no",
     ):
-        runs.load(folders)
+        load(folders)
 
 
 def test_folder_given_twice_is_refused(tiny_run):
     with pytest.raises(ConfigError, match=r"reverse/ is given twice\. Name each run once\.$"):
-        runs.load(f"{tiny_run.folder},{tiny_run.folder}/")
+        load(f"{tiny_run.folder},{tiny_run.folder}/")
 
 
 def test_folder_that_does_not_exist_is_named(tiny_run):
     with pytest.raises(CheckpointError, match=r"^absent is not a folder\. Give a run folder"):
-        runs.load(f"{tiny_run.folder},absent")
+        load(f"{tiny_run.folder},absent")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_runs_with_other_vocabularies_are_refused(
         match=rf"same vocabularies, but \S+reverse and \S+other have different {sides} "
         r"vocabularies\. Train them with the same data and data settings\.$",
     ):
-        runs.load(f"{tiny_run.folder},{tmp_path / 'other'}")
+        load(f"{tiny_run.folder},{tmp_path / 'other'}")
 
 
 def test_run_for_another_task_is_refused(tiny_run):

@@ -5,44 +5,58 @@ import pytest
 import torch
 
 import regard
-from regard.core.errors import CheckpointError
+from regard.core.errors import CheckpointError, ConfigError
 from regard.data.text.field import TOKENIZER
-from regard.runs import folder as runs
+from regard.runs.folder import (
+    CONFIG,
+    METRICS,
+    PREDICTIONS,
+    REPORT,
+    WEIGHTS,
+    load,
+    load_as,
+    predict,
+    read_config,
+    read_test_sources,
+    save_start,
+)
 from regard.runs.train import train
+from regard.tasks.classification.task import ClassificationTask
+from regard.tasks.generation.task import Predictor
 
 SOURCE, TARGET = (TOKENIZER.format(side) for side in ("source", "target"))
 SOURCES = ["a b c", "e d", "b a c d"]
 
 
 def change_config(folder, **values):
-    path = folder / runs.CONFIG
+    path = folder / CONFIG
     config = json.loads(path.read_text(encoding="utf-8"))
     path.write_text(json.dumps({**config, **values}), encoding="utf-8")
 
 
 def test_loaded_run_answers_as_the_trained_one(tiny_run):
-    loaded = runs.load(tiny_run.folder)
+    loaded = load(tiny_run.folder)
     assert loaded.predict(SOURCES) == tiny_run.predictor.predict(SOURCES)
     assert loaded.recipe == tiny_run.predictor.recipe
 
 
 def test_run_can_be_moved(tiny_run, tiny_folder):
     moved = tiny_folder.rename(tiny_folder.with_name("moved"))
-    assert runs.predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
+    assert predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
 
 
 def test_run_without_its_training_state_still_answers(tiny_run, tiny_folder):
-    kept = {runs.CONFIG, runs.WEIGHTS, SOURCE, TARGET}
+    kept = {CONFIG, WEIGHTS, SOURCE, TARGET}
     for path in tiny_folder.iterdir():
         if path.is_file() and path.name not in kept:
             path.unlink()
-    assert runs.predict(tiny_folder, SOURCES) == tiny_run.predictor.translate(SOURCES)
+    assert predict(tiny_folder, SOURCES) == tiny_run.predictor.translate(SOURCES)
 
 
 def test_tied_weights_are_stored_once_and_load_back(reverse_files, tmp_path):
     settings = ("data.is_joint=true", "model.ties=all", "train.max_steps=1")
     trained = train(reverse_files.request(tmp_path, *settings))
-    loaded = runs.load(tmp_path)
+    loaded = load(tmp_path)
     assert loaded.model.encoder.embedding.weight is loaded.model.decoder.output.weight
     assert loaded.num_parameters == trained.predictor.num_parameters
     assert loaded.predict(SOURCES) == trained.predictor.predict(SOURCES)
@@ -52,23 +66,23 @@ def test_folder_that_does_not_exist_is_named(tmp_path):
     with pytest.raises(
         CheckpointError, match=r"absent is not a folder\. Give a run folder made by `regard train`"
     ):
-        runs.load(tmp_path / "absent")
+        load(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("name", [runs.CONFIG, runs.WEIGHTS, SOURCE, TARGET])
+@pytest.mark.parametrize("name", [CONFIG, WEIGHTS, SOURCE, TARGET])
 def test_missing_file_is_named(tiny_folder, name):
     (tiny_folder / name).unlink()
     with pytest.raises(
         CheckpointError, match=rf"{re.escape(name)} is missing\. Is .*run a run folder\?"
     ):
-        runs.load(tiny_folder)
+        load(tiny_folder)
 
 
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        (runs.CONFIG, "is not valid JSON .* The file is damaged"),
-        (runs.WEIGHTS, r"is damaged \(.*\)\. Copy it again, or train again"),
+        (CONFIG, "is not valid JSON .* The file is damaged"),
+        (WEIGHTS, r"is damaged \(.*\)\. Copy it again, or train again"),
         (SOURCE, "is not a tokenizer: .* It is damaged"),
     ],
 )
@@ -76,7 +90,7 @@ def test_file_cut_short_is_named(tiny_folder, name, fault):
     path = tiny_folder / name
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {fault}"):
-        runs.load(tiny_folder)
+        load(tiny_folder)
 
 
 def test_run_of_another_format_is_refused(tiny_folder):
@@ -85,30 +99,41 @@ def test_run_of_another_format_is_refused(tiny_folder):
         CheckpointError,
         match=r"was saved in format 99; this version reads format 2\. Upgrade with `pip install",
     ):
-        runs.load(tiny_folder)
+        load(tiny_folder)
 
 
 def test_run_of_an_older_format_says_to_train_again(tiny_folder):
     change_config(tiny_folder, format=1)
     with pytest.raises(CheckpointError, match=r"format 1; .* reads format 2\. Train again\."):
-        runs.load(tiny_folder)
+        load(tiny_folder)
 
 
 def test_weights_of_another_model_are_refused(tiny_folder):
-    recipe = json.loads((tiny_folder / runs.CONFIG).read_text(encoding="utf-8"))["recipe"]
+    recipe = json.loads((tiny_folder / CONFIG).read_text(encoding="utf-8"))["recipe"]
     recipe["model"]["encoder"]["dim"] = 7
     change_config(tiny_folder, recipe=recipe)
     with pytest.raises(CheckpointError, match=r"does not fit the model: .* is .* but must be"):
-        runs.load(tiny_folder)
+        load(tiny_folder)
 
 
 def test_run_tells_how_it_was_made(tiny_run, reverse_files):
-    about = runs.read_config(tiny_run.folder)["about"]
+    about = read_config(tiny_run.folder)["about"]
     assert about["data"] == [reverse_files.train]
     assert (about["regard"], about["torch"]) == (regard.__version__, torch.__version__)
 
 
 def test_outcome_of_an_earlier_run_is_removed_at_the_start(tiny_run, tiny_folder):
-    runs.save_start(tiny_folder, tiny_run.predictor, {})
-    outcome = (runs.WEIGHTS, runs.METRICS, runs.PREDICTIONS, runs.REPORT)
+    save_start(tiny_folder, tiny_run.predictor, {})
+    outcome = (WEIGHTS, METRICS, PREDICTIONS, REPORT)
     assert [name for name in outcome if (tiny_folder / name).exists()] == []
+
+
+def test_run_of_another_class_is_refused(tiny_run):
+    assert isinstance(load_as(Predictor, tiny_run.folder), Predictor)
+    with pytest.raises(ConfigError, match="must be a run that opens as ClassificationTask, but is"):
+        load_as(ClassificationTask, tiny_run.folder)
+
+
+def test_test_set_of_a_run_can_be_read_again(tiny_run):
+    sources = read_test_sources(tiny_run.folder, tiny_run.predictor)
+    assert sources == tiny_run.evaluation.sources

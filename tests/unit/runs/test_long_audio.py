@@ -13,7 +13,7 @@ from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
-from regard.runs.long_audio import Heard, join, transcribe, transcribe_all
+from regard.runs.long_audio import Segment, join, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -85,7 +85,7 @@ def test_parts_come_before_the_recording_is_read_to_its_end(listener, long_wave,
 
 
 def heard(text, *, has_overlap=False):
-    return Heard(Chunk("a.wav", 0, 1, has_overlap), Prediction(text, 0.0, (), ()))
+    return Segment(Chunk("a.wav", 0, 1, has_overlap), Prediction(text, 0.0, (), ()))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from regard.core.errors import RegardError
-from regard.runs import folder as runs
 from regard.runs import parallel as together
+from regard.runs.folder import JOURNAL, METRICS, REPORT, WEIGHTS
 from regard.runs.parallel import train_together
 
 BRIEFLY = ("train.max_steps=2", "train.validate_every=1")
@@ -34,7 +34,7 @@ def press_ctrl_c_when_trained(folder):
 
     def work():
         until = time.monotonic() + 60
-        while time.monotonic() < until and not (folder / runs.JOURNAL).exists():
+        while time.monotonic() < until and not (folder / JOURNAL).exists():
             time.sleep(0.05)
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGINT)
@@ -47,8 +47,8 @@ def test_every_request_is_trained_and_reported(requests_of, monkeypatch):
     requests = requests_of(BRIEFLY, BRIEFLY)
     assert train_together(requests)
     for request in requests:
-        assert (request.out / runs.METRICS).exists()
-        assert (request.out / runs.REPORT).exists()
+        assert (request.out / METRICS).exists()
+        assert (request.out / REPORT).exists()
 
 
 def test_side_by_side_equals_one_after_the_other(requests_of, monkeypatch):
@@ -57,7 +57,7 @@ def test_side_by_side_equals_one_after_the_other(requests_of, monkeypatch):
     assert train_together([side_by_side])
     monkeypatch.setattr(together, "num_cores", lambda: 0)
     assert train_together([alone])
-    first, second = (load_file(one.out / runs.WEIGHTS) for one in (side_by_side, alone))
+    first, second = (load_file(one.out / WEIGHTS) for one in (side_by_side, alone))
     assert all(torch.equal(first[name], second[name]) for name in second)
 
 
@@ -79,7 +79,7 @@ def test_failure_of_one_is_told_and_stops_the_others(requests_of, monkeypatch, c
     with pytest.raises(RegardError, match="Training second failed with exit code 2"):
         train_together(requests)
     assert "second: `train.max_stpes` is not a setting" in capfd.readouterr().err
-    assert not (requests[0].out / runs.METRICS).exists()
+    assert not (requests[0].out / METRICS).exists()
 
 
 class EndsLate:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.runs import folder as runs
+from regard.runs.folder import JOURNAL, METRICS, REPORT
 from regard.runs.report import write_report
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names
@@ -42,10 +42,10 @@ class Page(HTMLParser):
 
 
 def write_page(trained, folder, evaluation):
-    for name in (runs.METRICS, runs.JOURNAL):
+    for name in (METRICS, JOURNAL):
         shutil.copy(trained.folder / name, folder)
     path = write_report(folder, trained.predictor, evaluation, title="A <small> run")
-    assert path == folder / runs.REPORT
+    assert path == folder / REPORT
     return path.read_text(encoding="utf-8")
 
 

@@ -7,7 +7,7 @@ import torch
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json
 from regard.data.example import Example
-from regard.runs import folder as runs
+from regard.runs.folder import METRICS, PREDICTIONS, WEIGHTS, load_untrained, predict
 from regard.runs.train import train
 from regard.training.checkpoint import read_weights
 
@@ -44,9 +44,7 @@ def resumed(reverse_files, interrupted_at, tmp_path_factory):
 
 @pytest.mark.parametrize("place", [".", "resume"])
 def test_resumed_weights_equal_those_of_an_uninterrupted_run(uninterrupted, resumed, place):
-    assert_same_weights(
-        resumed.folder / place / runs.WEIGHTS, uninterrupted.folder / place / runs.WEIGHTS
-    )
+    assert_same_weights(resumed.folder / place / WEIGHTS, uninterrupted.folder / place / WEIGHTS)
 
 
 def test_resumed_run_answers_as_an_uninterrupted_one(uninterrupted, resumed):
@@ -57,8 +55,8 @@ def test_resumed_run_answers_as_an_uninterrupted_one(uninterrupted, resumed):
 def test_interrupted_run_is_not_measured_but_answers(reverse_files, interrupted_at, tmp_path):
     trained = train(reverse_files.request(tmp_path), display=interrupted_at(2))
     assert trained.evaluation is None
-    assert not (tmp_path / runs.METRICS).exists()
-    assert len(runs.predict(tmp_path, ["a b c"])) == 1
+    assert not (tmp_path / METRICS).exists()
+    assert len(predict(tmp_path, ["a b c"])) == 1
 
 
 def test_same_seed_gives_the_same_weights_and_another_seed_others(reverse_files, tmp_path):
@@ -66,7 +64,7 @@ def test_same_seed_gives_the_same_weights_and_another_seed_others(reverse_files,
         settings = (*DROPOUT, "train.max_steps=2", f"seed={seed}")
         train(reverse_files.request(tmp_path / name, *settings))
     first, again, other = (
-        read_weights(tmp_path / name / runs.WEIGHTS) for name in ("first", "again", "other")
+        read_weights(tmp_path / name / WEIGHTS) for name in ("first", "again", "other")
     )
     assert all(torch.equal(tensor, again[name]) for name, tensor in first.items())
     assert not any(torch.equal(tensor, other[name]) for name, tensor in first.items())
@@ -91,16 +89,16 @@ def test_longer_training_goes_on_where_the_run_ended(reverse_files, tiny_run, ti
 
 def test_forced_run_replaces_the_one_before(reverse_files, tiny_folder):
     train(reverse_files.request(tiny_folder, "train.max_steps=2", is_forced=True))
-    assert read_json(tiny_folder / runs.METRICS)["training"]["steps"] == 2
+    assert read_json(tiny_folder / METRICS)["training"]["steps"] == 2
 
 
 def test_metrics_say_what_was_measured_and_how(tiny_run):
-    metrics = read_json(tiny_run.folder / runs.METRICS)
+    metrics = read_json(tiny_run.folder / METRICS)
     measured = tiny_run.evaluation.results["bleu"]
     assert metrics["test"]["scores"]["bleu"]["value"] == measured.value
     assert metrics["training"]["steps"] == tiny_run.summary.progress.step
     assert metrics["parameters"] == tiny_run.predictor.num_parameters
-    assert read_json(tiny_run.folder / runs.PREDICTIONS) == tiny_run.evaluation.outputs
+    assert read_json(tiny_run.folder / PREDICTIONS) == tiny_run.evaluation.outputs
 
 
 @pytest.mark.parametrize(
@@ -132,7 +130,7 @@ def test_joint_tokenizer_is_one(reverse_files, tmp_path):
 @pytest.fixture
 def fresh(tiny_run):
     """The tiny run as it was before training, but without dropout."""
-    predictor = runs.load_untrained(tiny_run.folder, torch.device("cpu"))
+    predictor = load_untrained(tiny_run.folder, torch.device("cpu"))
     for module in predictor.model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0

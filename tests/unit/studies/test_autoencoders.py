@@ -10,7 +10,6 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.video.next_frame import FirstFrames
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
-from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -182,6 +181,6 @@ def test_videos_are_refused(monkeypatch):
     recipe = load_recipe("next-frame-laptop")
     source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
     task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
-    monkeypatch.setattr(runs, "load_one", lambda *_: task)
+    monkeypatch.setattr("regard.studies.autoencoder.load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
         Subject("some-run")

@@ -18,7 +18,7 @@ from regard.tasks.base import (
     search_with,
 )
 from regard.tasks.source_task import EncoderTask
-from regard.tasks.table import RECIPES, TASKS
+from regard.tasks.table import TASKS, recipe_class, task_class
 
 GENERATING = {"generation", "language_model", "denoising", "autoencoding"}
 IMAGES = [Example(f"scenes/0/{number}", "left" if number % 2 else "right") for number in range(4)]
@@ -30,9 +30,9 @@ def offered(task, protocol):
     return all(hasattr(task, name) for name in names)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", TASKS)
 def test_each_task_follows_the_protocols_of_what_it_offers(name):
-    task = TASKS[RECIPES[name]]
+    task = task_class(recipe_class(name)())
     assert issubclass(task, Generates) == (name in GENERATING)
     assert offered(task, GeneratesImages) == (name == "image_to_image")
     assert offered(task, Attends) == (name != "image_to_image")
@@ -41,16 +41,16 @@ def test_each_task_follows_the_protocols_of_what_it_offers(name):
     assert offered(task, Scores)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", TASKS)
 def test_only_tasks_that_generate_take_search_and_prefix(name):
-    task = TASKS[RECIPES[name]]
+    task = task_class(recipe_class(name)())
     parameters = inspect.signature(task.predict).parameters
     assert ({"search", "prefix"} <= set(parameters)) == (name in GENERATING)
     assert set(inspect.signature(task.evaluate).parameters) == {"self", "examples", "num_bootstrap"}
 
 
 def test_recipes_are_found_by_the_name_of_their_task():
-    assert all(recipe.task == name for name, recipe in RECIPES.items())
+    assert all(recipe_class(name).task == name for name in TASKS)
 
 
 def test_other_search_settings_leave_the_task_as_it_is(tiny_run):
@@ -69,13 +69,13 @@ def test_more_predictions_need_more_beams(tiny_run):
 
 def test_task_without_search_has_no_settings_of_it(tmp_path):
     recipe = load_recipe("he2016-laptop")
-    task = TASKS[type(recipe)].prepare(recipe, IMAGES, device=torch.device("cpu"))
+    task = task_class(recipe).prepare(recipe, IMAGES, device=torch.device("cpu"))
     assert search_with(task, beams=None) is None
     assert isinstance(task, Attends | Scores) and not isinstance(task, Generates)
     task.save(tmp_path)
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["labels.json", "source.image.json"]
-    opened = TASKS[type(recipe)].open(recipe, tmp_path, device=torch.device("cpu"))
+    opened = task_class(recipe).open(recipe, tmp_path, device=torch.device("cpu"))
     assert opened.labels.names == task.labels.names
     own, other = task.model.state_dict(), opened.model.state_dict()
     assert all(torch.equal(own[name], other[name]) for name in own)

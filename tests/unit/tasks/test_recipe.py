@@ -21,6 +21,7 @@ from regard.models.language_model import build_language_model
 from regard.models.masked_lm import MaskedModel
 from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
+from regard.tasks.base import Task
 from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.denoising import DenoisingRecipe
 from regard.tasks.generation.recipe import Recipe
@@ -28,7 +29,7 @@ from regard.tasks.image_to_image.recipe import ImageToImageRecipe
 from regard.tasks.language_modeling import LanguageRecipe
 from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.regions.recipe import GroundingRecipe, SegmentationRecipe
-from regard.tasks.table import RECIPES, TASKS, to_recipe
+from regard.tasks.table import TASKS, recipe_class, task_class, to_recipe
 
 PAPERS = ("bahdanau2015", "cho2014", "luong2015", "sutskever2014")
 
@@ -85,7 +86,11 @@ def test_shipped_recipe_loads_and_its_model_can_be_built(name):
 
 
 def test_every_recipe_has_a_task_and_a_builder():
-    assert set(RECIPES.values()) == set(TASKS) == set(BUILDERS)
+    recipes = {name: recipe_class(name) for name in TASKS}
+    assert set(recipes.values()) == set(BUILDERS)
+    for name, recipe in recipes.items():
+        assert recipe().task == name
+        assert issubclass(task_class(recipe()), Task)
 
 
 def test_header_of_a_shipped_recipe_carries_its_run_line(name):

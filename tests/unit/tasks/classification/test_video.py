@@ -6,7 +6,7 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
-from regard.interpret.attention_tiles import look_through, num_columns
+from regard.interpret.visualize import attention_tiles, num_columns
 from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.recipe import Recipe
@@ -84,7 +84,7 @@ def test_a_look_is_over_frames_rows_and_columns(task):
         assert torch.allclose(rows, torch.ones(len(found.target)), atol=1e-5), example
         assert num_columns(found) == 3
         # The frames, and the frames under each piece of the target.
-        assert len(look_through(found)) == 3 * (1 + len(found.target))
+        assert len(attention_tiles(found)) == 3 * (1 + len(found.target))
 
 
 def test_without_attention_it_shows_what_counts():

@@ -13,7 +13,7 @@ from regard.tasks.autoencoding.recipe import AutoencodingRecipe
 from regard.tasks.denoising import DenoisingRecipe
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.rewards import RewardLoss
-from regard.tasks.table import TASKS
+from regard.tasks.table import task_class
 
 EXAMPLES = [Example("a b c", "c b a"), Example("d e", "e d"), Example("e", "e")]
 TEXTS = [("c b a", "a", "d e e"), ("e d", "d", ""), ("e", "a e", "b")]
@@ -67,7 +67,7 @@ def build(kind, examples, *, share=1.0, precision="fp32", **sections):
     """What a training with rewards is made of, with its only batch."""
     reward = {"metric": "bleu", "num_draws": 3, "share": share}
     recipe = from_dict(kind, {"reward": reward, "train": {"precision": precision}, **sections})
-    task = TASKS[kind].prepare(recipe, examples, device=torch.device("cpu"))
+    task = task_class(recipe).prepare(recipe, examples, device=torch.device("cpu"))
     (batch,) = task.training_batches(examples).epoch(0)
     return RewardLoss(task, examples), task, batch
 

@@ -11,6 +11,7 @@ from regard.runs import folder as runs
 from regard.runs.train import train
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.generation.rewards import RewardLoss
+from regard.tasks.table import task_class
 from regard.training.checkpoint import read_weights
 
 EXAMPLES = [
@@ -27,7 +28,7 @@ EXACT = ("train.label_smoothing=0", "model.encoder.dropout=0", "model.decoder.dr
 def rewarded(reverse_files, tmp_path):
     """What a training with rewards is made of, before it begins."""
     recipe, splits = reverse_files.request(tmp_path, *REWARD, *EXACT).resolve()
-    task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
+    task = task_class(recipe).prepare(recipe, splits.train, device=torch.device("cpu"))
     batches = task.training_batches(EXAMPLES)
     return RewardLoss(task, EXAMPLES), task, next(iter(batches.epoch(0)))
 
@@ -107,7 +108,7 @@ def test_draws_leave_the_model_as_they_found_it(rewarded):
 
 def test_without_a_reward_likelihood_counts(reverse_files, tmp_path):
     recipe, splits = reverse_files.request(tmp_path).resolve()
-    task = runs.TASKS[type(recipe)].prepare(recipe, splits.train, device=torch.device("cpu"))
+    task = task_class(recipe).prepare(recipe, splits.train, device=torch.device("cpu"))
     assert task.training_loss(splits.train) == task.loss
 
 

@@ -6,7 +6,7 @@ import torch
 from regard.core.config import from_dict
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.interpret.attention_tiles import look_through
+from regard.interpret.visualize import attention_tiles
 from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 from regard.tasks.generation.recipe import Recipe
@@ -109,8 +109,8 @@ def test_a_writer_looks_at_words_and_cells(writer):
         words = found.words()
         assert words.source == found.source[:num_words]
         assert torch.equal(words.weights, found.weights[..., :num_words])
-        assert len(look_through(found)) == 1 + len(found.target)
-        assert look_through(words) == []
+        assert len(attention_tiles(found)) == 1 + len(found.target)
+        assert attention_tiles(words) == []
 
 
 def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classifier):
@@ -118,7 +118,7 @@ def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classi
         assert found.grid == (2, 2)
         assert found.num_words == num_words
         assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
-        assert len(look_through(found)) == 2
+        assert len(attention_tiles(found)) == 2
 
 
 def test_a_look_alone_equals_a_look_in_a_batch(classifier):
@@ -139,7 +139,7 @@ def test_a_classifier_without_such_blocks_shows_which_cells_count(image, pooling
         assert found.grid == (2, 2)
         assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
         assert found.num_words == 0
-        assert len(look_through(found)) == 2
+        assert len(attention_tiles(found)) == 2
 
 
 def test_a_question_of_ten_thousand_words_is_shortened(classifier, caplog):

@@ -3,7 +3,8 @@ import pytest
 from safetensors import safe_open
 
 from regard.core.errors import ConfigError, DataError
-from regard.interpret.vector_files import NAME, save_vectors
+from regard.interpret.embed import VECTORS as NAME
+from regard.interpret.embed import save_vectors
 
 VECTORS = np.arange(6, dtype=np.float32).reshape(3, 2)
 

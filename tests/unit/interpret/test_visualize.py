@@ -1,8 +1,12 @@
+from io import StringIO
+
 import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
-from regard.interpret.attention_tiles import look_through
+from regard.core.errors import ConfigError
+from regard.interpret.visualize import attention_tiles, visualize
 from regard.plots.inputs import fit
 from regard.plots.overlay import overlay
 from regard.tasks.prediction import AttentionMap
@@ -19,7 +23,7 @@ def found():
 
 
 def test_each_piece_is_shown_by_the_mean_of_layers_and_heads(found):
-    image, *pieces = look_through(AttentionMap(**found, grid=(3, 4), image=IMAGE))
+    image, *pieces = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
     assert (image.image == fit(IMAGE)).all()
     assert [tile.caption for tile in pieces] == ["dog", "<eos>"]
     for number, tile in enumerate(pieces):
@@ -30,13 +34,27 @@ def test_each_piece_is_shown_by_the_mean_of_layers_and_heads(found):
 
 def test_without_attention_the_image_stands_alone(found):
     found["weights"] = torch.zeros(0, 1, 2, 12)
-    (tile,) = look_through(AttentionMap(**found, grid=(3, 4), image=IMAGE))
+    (tile,) = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
     assert (tile.image == fit(IMAGE)).all()
 
 
 def test_without_grid_the_image_stands_alone(found):
-    assert len(look_through(AttentionMap(**found, image=IMAGE))) == 1
+    assert len(attention_tiles(AttentionMap(**found, image=IMAGE))) == 1
 
 
 def test_texts_have_no_tiles(found):
-    assert look_through(AttentionMap(**found)) == []
+    assert attention_tiles(AttentionMap(**found)) == []
+
+
+def test_prediction_is_plotted_and_saved(tiny_run, tmp_path):
+    found = visualize(tiny_run.predictor, "a b c")
+    assert found.lines == tuple(tiny_run.predictor.translate(["a b c"]))
+    assert found.save(tmp_path / "map.svg") == [tmp_path / "map.svg"]
+    console = Console(file=StringIO(), width=80)
+    found.print(console)
+    assert "<eos>" in console.file.getvalue()
+
+
+def test_model_without_attention_has_nothing_to_plot(tiny_run_without_attention):
+    with pytest.raises(ConfigError, match="holds a model without attention, so there is no map"):
+        visualize(tiny_run_without_attention.predictor, "a b c")

@@ -1,7 +1,7 @@
 """What a run's encoder makes of texts, as a page or in its report: a map of them, and probes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +10,26 @@ from regard.core.files import write_text
 from regard.core.logging import logger
 from regard.data.text.field import Text, as_text
 from regard.interpret.embed import embed, project
-from regard.interpret.probes import LEAST, LENGTH, ORDER, PLACE, Probing, check_probed, probe
+from regard.interpret.probes import (
+    LENGTH,
+    MEASURES,
+    MIN_TEXTS,
+    ORDER,
+    POSITION,
+    ProbeResults,
+    check_layerwise,
+    probe,
+)
 from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.html import Section, figure, join, paragraph, report, table
 from regard.plots.scatter import shaded
 from regard.tasks.base import Task
 
-MOST_POINTS = 500
+MAX_POINTS = 500
 """Sentences on the map; more would hide each other."""
 
-MOST_PROBED = 500
+MAX_PROBED = 500
 """Sentences that are probed: enough to see which layer knows what, in a few seconds."""
 
 _MAP = (
@@ -46,18 +55,18 @@ def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Sec
         sources: The texts of its test set.
     """
     distinct = list(dict.fromkeys(text for text in sources if text.strip()))
-    if len(distinct) < 2 * LEAST:
+    if len(distinct) < 2 * MIN_TEXTS:
         return []
     try:
-        check_probed(task)
+        check_layerwise(task)
     except RegardError as error:
         logger.debug("The report shows no layers: %s", error)
         return []
-    return _sections(task, distinct, probe(task, distinct, most=MOST_PROBED))
+    return _sections(task, distinct, probe(task, distinct, most=MAX_PROBED))
 
 
 def write_page(
-    path: Path, task: Task[Any], texts: Sequence[Text], *, found: Probing, title: str
+    path: Path, task: Task[Any], texts: Sequence[Text], *, found: ProbeResults, title: str
 ) -> None:
     """Write the map of texts and what probes found as a page of their own.
 
@@ -72,9 +81,9 @@ def write_page(
     write_text(path, str(report(title, _sections(task, distinct, found))))
 
 
-def _sections(task: Task[Any], texts: Sequence[str], found: Probing) -> list[Section]:
+def _sections(task: Task[Any], texts: Sequence[str], found: ProbeResults) -> list[Section]:
     return [
-        Section("Sentences as points", _map(task, texts[:MOST_POINTS])),
+        Section("Sentences as points", _map(task, texts[:MAX_POINTS])),
         Section("What each layer knows", _curves(found)),
     ]
 
@@ -87,10 +96,10 @@ def _map(task: Task[Any], texts: Sequence[str]) -> Any:
     return join(paragraph(note), figure(to_svg(drawn)))
 
 
-def _curves(found: Probing) -> Any:
+def _curves(found: ProbeResults) -> Any:
     """Draw shares from 0 to 1, so that small differences stay small; all numbers stand below."""
     sides = {"": found.layers, ", fresh": found.control}
-    scales = {LENGTH: 1.0, PLACE: 1.0, ORDER: 0.01}
+    scales = {LENGTH: 1.0, POSITION: 1.0, ORDER: 0.01}
     series = {
         f"{name.removesuffix(' %')}{side}": [
             (layer, scale * numbers[name]) for layer, numbers in enumerate(own)
@@ -101,20 +110,26 @@ def _curves(found: Probing) -> Any:
     drawn = curves.lines(series, x_label="layer (0: embeddings)", y_label="R², or share right")
     drawn.axes[0].set_xticks(range(len(found.layers)))
     drawn.axes[0].set_ylim(0.0, 1.02)
-    head = ["", *(f"{name}{side}" for name in (LENGTH, ORDER, PLACE) for side in sides)]
-    rows = [
-        [
-            name,
-            *(
-                _shown(own[number][measure])
-                for measure in (LENGTH, ORDER, PLACE)
-                for own in sides.values()
-            ),
-        ]
-        for number, name in enumerate(found.names)
-    ]
+    head = ["", *(f"{name}{side}" for name in MEASURES for side in sides)]
+    rows = [[name, *(_shown(value) for value in values)] for name, values in _by_layer(found)]
     note = _PROBES.format(learned=found.num_learned, tested=found.num_tested)
     return join(paragraph(note), figure(to_svg(drawn)), table(head, rows))
+
+
+def table_rows(found: ProbeResults) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of the table that a terminal shows."""
+    head = ["", *(column for name in MEASURES for column in (name, "fresh"))]
+    rows = [
+        [name, *("–" if math.isnan(value) else f"{value:.2f}" for value in values)]
+        for name, values in _by_layer(found)
+    ]
+    return head, rows
+
+
+def _by_layer(found: ProbeResults) -> Iterator[tuple[str, list[float]]]:
+    """Yield each layer with its measures, each for the trained and for the fresh encoder."""
+    for name, trained, fresh in zip(found.names, found.layers, found.control, strict=True):
+        yield name, [values[measure] for measure in MEASURES for values in (trained, fresh)]
 
 
 def _shown(value: float) -> float | str:

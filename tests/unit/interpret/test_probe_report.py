@@ -1,6 +1,6 @@
 import pytest
 
-from regard.interpret.representations import representation_sections
+from regard.interpret.probe_report import representation_sections
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,75 @@
+"""What several commands print: JSON, scores, tables, and how to resume."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from regard.core.logging import logger
+
+if TYPE_CHECKING:
+    from regard.metrics.result import Result
+    from regard.tasks.evaluation import Evaluation
+
+NOTHING = "∅"
+"""The missing side of an insertion or a deletion."""
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON object over several lines."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_json_line(value: Any) -> None:
+    """Print one JSON object on a line of its own."""
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def print_results(results: "Iterable[Result]", *, title: str = "") -> None:
+    """Print scores, each on a line; under a title they are indented."""
+    if title:
+        print(f"{title}:")
+    for result in results:
+        print(f"  {result}" if title else result)
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, title: str = "") -> None:
+    """Print a table of numbers; the first column holds the names of the rows."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title or None, title_justify="left", box=None)
+    for number, name in enumerate(head):
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
+def print_evaluation(evaluation: "Evaluation", *, max_rows: int = 10) -> None:
+    """Print the scores of a test set, by group where there are groups, and frequent errors."""
+    print_results(evaluation.results.values())
+    for title, groups in (
+        ("By length", evaluation.by_length),
+        ("By tag", evaluation.by_tag),
+        (
+            "Most missed (times in the right answers, % of them missed)",
+            evaluation.by_unit[:max_rows],
+        ),
+    ):
+        if groups:
+            print(f"\n{title}:")
+        for group in groups:
+            values = "  ".join(f"{name} {r.value:6.2f}" for name, r in group.results.items())
+            print(f"  {group.name:<14} {group.count:>6,}  {values}")
+    if evaluation.edits:
+        print("\nMost frequent errors (right → written):")
+    for edit in evaluation.edits[:max_rows]:
+        print(f"  {edit.right or NOTHING} → {edit.written or NOTHING}  {edit.count:,}")
+
+
+def stop(how_to_resume: str) -> NoReturn:
+    """End a command whose training was interrupted."""
+    logger.info("Stopped; nothing is lost. %s", how_to_resume)
+    raise typer.Exit(130)

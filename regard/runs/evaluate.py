@@ -1,0 +1,62 @@
+"""Evaluation of a run on a test set, and log-probabilities of given targets."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from regard.core.errors import ConfigError
+from regard.data.example import Example
+from regard.tasks.base import Generates, Scores, Task, search_with
+from regard.tasks.evaluation import Evaluation
+from regard.tasks.generation.recipe import DataConfig
+from regard.tasks.prediction import Prediction
+from regard.tasks.recipe import BaseDataConfig
+
+
+def evaluate_data(
+    task: Task[Any],
+    paths: tuple[str, ...],
+    *,
+    columns: tuple[str, ...] | None = None,
+    beams: int | None = None,
+    num_bootstrap: int = 1000,
+) -> Evaluation:
+    """Evaluate a run on files, or on the test part of a built-in data set.
+
+    Args:
+        task: The run.
+        paths: A data set's name, a file of pairs, or two line-aligned files.
+        columns: The roles of the columns of a file, if not those of the recipe: a model that was
+            trained on two columns may be evaluated on several references.
+        beams: Number of beams, if not that of the recipe.
+        num_bootstrap: Samples behind each confidence interval.
+    """
+    config: BaseDataConfig = task.recipe.data
+    if columns is not None:
+        if not isinstance(config, DataConfig):
+            raise ConfigError(
+                "`--columns` is for models that write their answer, but the task of this run is "
+                f"'{task.recipe.task}'. Leave it out."
+            )
+        config = replace(config, columns=columns)
+    examples = task.read_side(paths, "test", config=config)
+    search = search_with(task, beams=beams)
+    if isinstance(task, Generates) and search is not None:
+        task = task.with_search(search)
+    return task.evaluate(examples, num_bootstrap=num_bootstrap)
+
+
+def score_data(task: Task[Any], paths: tuple[str, ...]) -> Iterator[tuple[Example, Prediction]]:
+    """Yield each example of files or a built-in data set with the log-probability of its target.
+
+    Args:
+        task: The run.
+        paths: As for `evaluate_data`.
+    """
+    if not isinstance(task, Scores):
+        raise ConfigError(
+            "This needs a run that gives targets a log-probability, but the task of this run is "
+            f"'{task.recipe.task}'."
+        )
+    examples = task.read_side(paths, "test", config=task.recipe.data)
+    yield from zip(examples, task.score(examples), strict=True)

@@ -1,0 +1,99 @@
+"""Latents of an autoencoder, sampled or interpolated, as lines of text or a sheet of images."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from regard.core.errors import ConfigError
+from regard.plots.figure import check_path, save
+from regard.plots.grid import COLUMNS, Tile, sheet
+from regard.plots.inputs import check_image, fit
+from regard.tasks.base import Autoencodes, Generates, GeneratesImages, Task, search_with
+from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
+from regard.tasks.prediction import as_picture
+
+MAX_IMAGES = 500
+"""Images of a sheet."""
+
+MAX_COLUMNS = 12
+"""Images of a row of interpolated images."""
+
+
+@dataclass(frozen=True)
+class LatentDecoder:
+    """Decodes latents to texts, or to images that are saved on a sheet."""
+
+    task: Task[Any]
+    """An autoencoder."""
+    overrides: Sequence[str] = ()
+    """Changes of the search for texts, such as `search.temperature=0.8`."""
+    path: Path | None = None
+    """Where a sheet of images is saved."""
+
+    def sample(self, num: int, *, seed: int = 0, name: str) -> list[str]:
+        """Decode samples of the prior, and return texts or the path of a sheet.
+
+        Args:
+            num: Number of samples.
+            seed: Of the samples.
+            name: What the sheet calls the model.
+        """
+        latents = sample_latents(self.task, num, seed=seed)
+        self._check_sheet(num)
+        return self._decode(latents, Path("samples.svg"), title=f"Made up by {name}")
+
+    def interpolate(self, first: str, last: str, *, num: int) -> list[str]:
+        """Decode latents between two sources, and return texts or the path of a sheet.
+
+        Args:
+            first: A text or the file of an image.
+            last: Another one.
+            num: Number of latents, both ends included.
+        """
+        if not first.strip() or not last.strip():
+            raise ConfigError("Both ends must have at least one word, but one is empty.")
+        check_autoencoder(self.task)
+        self._check_sheet(num)
+        assert isinstance(self.task, Autoencodes)
+        ends = self.task.encode([first, last])
+        return self._decode(
+            interpolate(ends[0], ends[1], num),
+            Path("between.svg"),
+            title=f"From {first} to {last}",
+            columns=min(num, MAX_COLUMNS),
+        )
+
+    def _check_sheet(self, num: int) -> None:
+        """Raise a `ConfigError` if a sheet is asked for that cannot be saved."""
+        if isinstance(self.task, GeneratesImages):
+            if self.path is not None:
+                check_path(self.path, "--out")
+            if num > MAX_IMAGES:
+                raise ConfigError(
+                    f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are asked for. Ask "
+                    "for fewer."
+                )
+        elif self.path is not None:
+            raise ConfigError(
+                "`--out` is for codes that stand for images, but those of this run stand for "
+                f"texts, which are printed. Leave it out, or end the line with `> {self.path}`."
+            )
+
+    def _decode(
+        self, latents: Tensor, default: Path, *, title: str, columns: int = COLUMNS
+    ) -> list[str]:
+        # A task without search refuses overrides.
+        task, search = self.task, search_with(self.task, beams=None, words=self.overrides)
+        if isinstance(task, Generates) and search is not None:
+            task = task.with_search(search)
+        assert isinstance(task, Autoencodes)
+        found = task.decode(latents)
+        if isinstance(found, list):
+            return found
+        tiles = [Tile(fit(check_image(as_picture(pixels)))) for pixels in found]
+        path = self.path or default
+        save(path, sheet(tiles, columns=columns, title=title), title=title)
+        return [str(path)]
