@@ -8,8 +8,14 @@ from typing import Annotated, Any, Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import AtLeast, Config, NonNegative, NonNegativeFloat, Positive
-from regard.core.module import Module
+from regard.core.config import (
+    AtLeast,
+    Config,
+    NonNegative,
+    NonNegativeFloat,
+    Positive,
+)
+from regard.core.module import Linear, Module
 
 Terms = dict[str, Tensor]
 """What codes cost, by name: one number a code, already weighted."""
@@ -90,7 +96,7 @@ class PlainBottleneck(Bottleneck):
         super().__init__()
         self.config = config
         self.dim = config.dim
-        self.code_map = nn.Linear(dim, config.dim)
+        self.code_map = Linear(dim, config.dim)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
         """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
@@ -128,8 +134,8 @@ class VariationalBottleneck(Bottleneck):
         super().__init__()
         self.config = config
         self.dim = config.dim
-        self.mean_map = nn.Linear(dim, config.dim)
-        self.log_variance_map = nn.Linear(dim, config.dim)
+        self.mean_map = Linear(dim, config.dim)
+        self.log_variance_map = Linear(dim, config.dim)
         # A buffer, so that a resumed run goes on where it was.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
@@ -168,7 +174,7 @@ class RoundedBottleneck(Bottleneck):
         """The smallest number of a code."""
         self.highest = self.lowest + config.levels - 1
         """The largest number of a code."""
-        self.code_map = nn.Linear(dim, config.dim)
+        self.code_map = Linear(dim, config.dim)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
         """Return the codes (..., D) of states (..., D); they cost nothing."""

@@ -10,16 +10,11 @@ from regard.models.decoders import DECODERS, DecoderConfig
 from regard.models.decoders.bahdanau import BahdanauDecoderConfig
 from regard.models.decoders.prefix_lm import PrefixDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
-from regard.models.encoders import (
-    BottleneckEncoder,
-    BottleneckEncoderConfig,
-    EmbeddingEncoderConfig,
-    EncoderConfig,
-    RnnEncoderConfig,
-    TokenEncoderConfig,
-    build_encoder,
-    check_unpooled,
-)
+from regard.models.encoders import EncoderConfig, build_encoder, check_unpooled
+from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
 from regard.models.heads.copying import (
     CopyingConfig,
     NoCopyingConfig,

@@ -10,18 +10,12 @@ from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.core.module import Module
 from regard.core.specs import ImageSpec, VideoSpec
-from regard.models.encoders import (
-    BottleneckEncoderConfig,
-    ImageEncoderConfig,
-    ResnetEncoderConfig,
-    VideoEncoderConfig,
-    build_encoder,
-)
-from regard.models.generators import (
-    GENERATORS,
-    ConvolutionGeneratorConfig,
-    GeneratorConfig,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.video import VideoEncoderConfig
+from regard.models.generators import GENERATORS, ConvolutionGeneratorConfig, GeneratorConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 

@@ -8,14 +8,11 @@ from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
 from regard.core.config import AtLeast, Config
-from regard.core.module import Module
+from regard.core.module import Embedding, Linear, Module
 from regard.core.specs import TextSpec
-from regard.models.encoders import (
-    TEXT_ENCODERS,
-    BertEncoderConfig,
-    TokenEncoderConfig,
-    check_unpooled,
-)
+from regard.models.encoders import check_unpooled
+from regard.models.encoders.bert import BertEncoderConfig
+from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON
@@ -56,17 +53,16 @@ class MaskedHead(Module):
         norm_epsilon: What the norm adds to the variance.
     """
 
-    def __init__(self, dim: int, embedding: nn.Embedding, *, norm_epsilon: float = EPSILON) -> None:
+    def __init__(self, dim: int, embedding: Embedding, *, norm_epsilon: float = EPSILON) -> None:
         super().__init__()
-        self.dense = nn.Linear(dim, embedding.embedding_dim)
+        self.dense = Linear(dim, embedding.embedding_dim)
         self.norm = nn.LayerNorm(embedding.embedding_dim, norm_epsilon)
-        self.output = nn.Linear(embedding.embedding_dim, embedding.num_embeddings)
+        self.output = Linear(embedding.embedding_dim, embedding.num_embeddings)
         self.output.weight = embedding.weight
 
     def forward(self, states: Tensor) -> Tensor:
         """Tell the tokens behind states (..., D): logits (..., V)."""
-        logits: Tensor = self.output(self.norm(gelu(self.dense(states))))
-        return logits
+        return self.output(self.norm(gelu(self.dense(states))))
 
 
 class NextSentenceHead(Module):
@@ -74,13 +70,12 @@ class NextSentenceHead(Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.pooler = nn.Linear(dim, dim)
-        self.output = nn.Linear(dim, 2)
+        self.pooler = Linear(dim, dim)
+        self.output = Linear(dim, 2)
 
     def forward(self, states: Tensor) -> Tensor:
         """Judge texts by their states (B, S, D): logits (B, 2), the second for yes."""
-        logits: Tensor = self.output(torch.tanh(self.pooler(states[:, 0])))
-        return logits
+        return self.output(torch.tanh(self.pooler(states[:, 0])))
 
 
 class BoundaryHead(Module):
@@ -91,16 +86,16 @@ class BoundaryHead(Module):
         embedding: What tokens are looked up in; its matrix is also the output layer.
     """
 
-    def __init__(self, dim: int, embedding: nn.Embedding) -> None:
+    def __init__(self, dim: int, embedding: Embedding) -> None:
         super().__init__()
-        self.place_embedding = nn.Embedding(MAX_SPAN, PLACE_DIM)
-        self.first = nn.Linear(2 * dim + PLACE_DIM, dim)
+        self.place_embedding = Embedding(MAX_SPAN, PLACE_DIM)
+        self.first = Linear(2 * dim + PLACE_DIM, dim)
         self.first_norm = nn.LayerNorm(dim)
-        self.second = nn.Linear(dim, embedding.embedding_dim)
+        self.second = Linear(dim, embedding.embedding_dim)
         self.second_norm = nn.LayerNorm(embedding.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
 
-    def forward(self, states: Tensor, hidden: Tensor, embedding: nn.Embedding) -> Tensor:
+    def forward(self, states: Tensor, hidden: Tensor, embedding: Embedding) -> Tensor:
         """Tell every hidden token.
 
         Args:

@@ -10,8 +10,14 @@ from torch import Tensor, nn
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import Config, DropoutRate, NonNegative, Positive, Within
-from regard.core.module import Module
+from regard.core.config import (
+    Config,
+    DropoutRate,
+    NonNegative,
+    Positive,
+    Within,
+)
+from regard.core.module import Dropout, Module
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
 from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
@@ -45,6 +51,16 @@ class BlockConfig(Config):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_heads(self.dim, self.num_heads, self.num_key_heads or self.num_heads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisionBlockConfig(BlockConfig):
+    """Settings of blocks over images, with the defaults of vision transformers."""
+
+    feed_forward: FeedForwardKind = "gelu"
+    """The feed-forward layer."""
+    is_norm_first: bool = True
+    """Norm before each layer instead of after the residual sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,14 +241,36 @@ def build_stack(
     *,
     memory_dim: int = 0,
     attention_type: Callable[..., SelfAttention] = SelfAttention,
-    num_rounds: int = 1,
 ) -> TransformerStack:
-    """Build a stack of `config.num_layers` blocks, which are applied `num_rounds` times."""
-    blocks = (
+    """Build a stack of `config.num_layers` blocks."""
+    return TransformerStack(
         TransformerBlock(config, positions, memory_dim=memory_dim, attention_type=attention_type)
         for _ in range(config.num_layers)
     )
-    return TransformerStack(blocks, num_rounds=num_rounds)
+
+
+class PositionedStack(Module):
+    """Base class of encoders and decoders that run a stack of blocks over embeddings."""
+
+    def build_layers(
+        self,
+        config: BlockConfig,
+        positions: Positions,
+        *,
+        memory_dim: int = 0,
+        attention_type: Callable[..., SelfAttention] = SelfAttention,
+    ) -> None:
+        """Build positions, blocks, final norm and dropout; the arguments are those of a stack."""
+        self.positions = positions
+        self.blocks = build_stack(
+            config, positions, memory_dim=memory_dim, attention_type=attention_type
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def embed(self, embedded: Tensor, *, first: int = 0) -> Tensor:
+        """Add the position embeddings to (B, L, D), and drop some of the sum."""
+        return self.dropout(add_positions(embedded, self.positions, first=first))
 
 
 def build_fusion(
@@ -241,13 +279,11 @@ def build_fusion(
     """Build blocks, and their final norm, for states whose order is already encoded."""
     if not num_layers:
         return TransformerStack(), nn.Identity()
-    config = BlockConfig(
+    config = VisionBlockConfig(
         dim=dim,
         num_layers=num_layers,
         num_heads=num_heads,
         feed_forward_dim=4 * dim,
-        feed_forward="gelu",
-        is_norm_first=True,
         dropout=dropout,
     )
     positions = Positions(dim=dim, num_heads=num_heads)

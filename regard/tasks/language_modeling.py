@@ -30,7 +30,7 @@ from regard.models.language_model import (
 )
 from regard.search.forced import describe_context, score_text
 from regard.search.hypothesis import Hypothesis
-from regard.search.scorer import LanguageScorer
+from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
@@ -284,7 +284,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             limits = limits.clamp(max=self.model.max_length).maximum(lengths + 1)
         with torch.inference_mode():
             found = find_targets(
-                LanguageScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
+                ModelScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
                 start=self.text.line_end,
                 end=roles.eos,
                 max_lengths=limits,

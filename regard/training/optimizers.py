@@ -269,13 +269,9 @@ def set_training(model: nn.Module) -> None:
     """
     model.train()
     for module in model.modules():
-        if isinstance(module, _BatchNorm) and _is_frozen(module):
+        is_trained = [parameter.requires_grad for parameter in module.parameters()]
+        if isinstance(module, _BatchNorm) and is_trained and not any(is_trained):
             module.eval()
-
-
-def _is_frozen(module: nn.Module) -> bool:
-    parameters = list(module.parameters())
-    return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
 def _trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -22,7 +22,7 @@ from regard.interop.huggingface.layout import (
 from regard.interop.huggingface.sentencepiece import build_unigram, read_pieces
 from regard.interop.huggingface.vocabularies import load_tokenizer, settle, write_tokenizer
 from regard.models.decoders.transformer import TransformerDecoderConfig
-from regard.models.encoders import TransformerEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
 

@@ -13,7 +13,7 @@ from regard.core.logging import logger
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
 from regard.interop.huggingface.layout import Config, Layout, unsupported_settings
-from regard.models.encoders import VitEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.tasks.base import Task
 from regard.tasks.classification.task import ClassificationTask
 

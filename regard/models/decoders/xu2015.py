@@ -9,8 +9,12 @@ from torch import Tensor, nn
 
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
-from regard.core.config import NonNegative, NonNegativeFloat, UnitInterval
-from regard.core.module import Module
+from regard.core.config import (
+    NonNegative,
+    NonNegativeFloat,
+    UnitInterval,
+)
+from regard.core.module import Linear, Module
 from regard.models.decoders.recurrent import AttentiveDecoderConfig, ContextFirstDecoder
 from regard.models.interfaces import LayerStates, Memory, Output, masked_mean
 from regard.models.recurrent import Cell, num_tensors
@@ -58,7 +62,7 @@ class MeanBridge(Module):
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
         self.maps = nn.ModuleList(
-            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
+            Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
         )
 
     def forward(self, memory: Memory) -> LayerStates:
@@ -76,28 +80,20 @@ class XuDecoder(ContextFirstDecoder):
     """
 
     def __init__(self, config: XuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + memory_dim,
-            readout_dim=config.embedding_dim,
-        )
+        readout_dim = config.embedding_dim
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
         self.bridge = MeanBridge(config, memory_dim)
-        self.gate = nn.Linear(config.dim, 1)
-        self.state_map = nn.Linear(config.dim, config.embedding_dim)
-        self.context_map = nn.Linear(memory_dim, config.embedding_dim, bias=False)
+        self.gate = Linear(config.dim, 1)
+        self.state_map = Linear(config.dim, config.embedding_dim)
+        self.context_map = Linear(memory_dim, config.embedding_dim, bias=False)
 
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D)."""
-        gated: Tensor = self.gate(hidden).sigmoid() * context
-        return gated
+        return self.gate(hidden).sigmoid() * context
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join states, last words and contexts, (B·W, T, D) each, by a sum."""
-        joined: Tensor = (
-            embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
-        )
-        return joined
+        return embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
 
 
 class SoftXuDecoder(XuDecoder):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
 from regard.core.config import NonNegative, Positive
+from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -69,7 +70,7 @@ class SegmentEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.embedding = nn.Embedding(spec.vocab_size, embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, embedding_dim)
         # What is added to embeddings is as wide as they are; the rest acts on heads.
         kind = pick(POSITIONS, config.positions, "positions")
         is_added = kind.embed is not Positions.embed
@@ -80,12 +81,12 @@ class SegmentEncoder(TokenEncoder):
             is_causal=False,
         )
         self.segment_embedding = (
-            nn.Embedding(config.num_segments, embedding_dim) if config.num_segments else None
+            Embedding(config.num_segments, embedding_dim) if config.num_segments else None
         )
         self.embedding_norm = pick(NORMS, config.norm, "norm")(embedding_dim, config.norm_epsilon)
         self.widen, self.blocks = self.build_blocks(config)
         self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     @abstractmethod
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
@@ -128,7 +129,7 @@ class AlbertEncoder(SegmentEncoder):
 
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
         """Build one block for all layers."""
-        widen = nn.Linear(self.embedding.embedding_dim, config.dim)
+        widen = Linear(self.embedding.embedding_dim, config.dim)
         block = TransformerBlock(config, self.positions)
         return widen, TransformerStack([block], num_rounds=config.num_layers)
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.core.config import Config, Positive
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
@@ -26,7 +27,7 @@ class EmbeddingEncoder(TokenEncoder):
     def __init__(self, config: EmbeddingEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.config import Config, DropoutRate, Positive
+from regard.core.module import Dropout
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.recurrent import BothWays
@@ -40,10 +40,10 @@ class PyramidalLstmEncoder(Encoder):
     def __init__(self, config: PyramidalLstmEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
         self.memory_dim = 2 * config.dim
-        self.num_joined: int = 2 ** (config.num_layers - 1)
+        self.num_joined = 2 ** (config.num_layers - 1)
         widths = [spec.num_mels, *[2 * self.memory_dim] * (config.num_layers - 1)]
         self.blocks = nn.ModuleList(BothWays(width, config.dim) for width in widths)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Listen to log-mel frames (B, F, M) and return their `Memory`, which is shorter."""
@@ -54,14 +54,7 @@ class PyramidalLstmEncoder(Encoder):
                 states, mask = join_pairs(self.dropout(states)), mask[:, ::2]
             states, last = block(states, mask)  # (B, S, D)
             final.append((last,))
-        return Memory(
-            states=self.dropout(states), mask=mask, summary=final[-1][0], final=tuple(final)
-        )
-
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the memory that each frame went into, (B, F)."""
-        numbers = torch.arange(mask.shape[1], device=mask.device) // self.num_joined
-        return numbers.expand_as(mask)  # (B, F)
+        return Memory(self.dropout(states), mask, final[-1][0], final=tuple(final))
 
 
 def join_pairs(states: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.core.config import Config, DropoutRate, NonNegative, Positive
 from regard.core.errors import ConfigError
+from regard.core.module import Embedding, Linear
 from regard.core.specs import TextImageSpec
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
@@ -70,7 +71,7 @@ class TextImageEncoder(TokenEncoder):
         self.memory_dim = self.text.memory_dim
         # Cells must be as wide as words, and of the same size, to be looked at beside them.
         self.bridge = nn.Sequential(
-            nn.Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
+            Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
         # A transformer has encoded where a word or a cell is already; a residual network has not.
         self.blocks, self.norm = build_fusion(
@@ -81,7 +82,7 @@ class TextImageEncoder(TokenEncoder):
         )
 
     @property
-    def embedding(self) -> nn.Embedding:  # type: ignore[override]
+    def embedding(self) -> Embedding:  # type: ignore[override]
         """What token ids are looked up in."""
         return self.text.embedding
 

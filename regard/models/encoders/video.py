@@ -13,7 +13,7 @@ from regard.core.module import Module
 from regard.core.specs import VideoSpec
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
-from regard.models.interfaces import Encoder, Memory
+from regard.models.interfaces import Encoder, Memory, all_real
 from regard.models.transformer import build_fusion
 
 
@@ -66,12 +66,8 @@ class VideoEncoder(Encoder):
         cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
         cells = add_cell_positions(cells, num_columns=seen.layout[1])
         states = self.over_time(cells).flatten(1, 2)  # (B, S, D)
-        return Memory(
-            states=states,
-            mask=states.new_ones(states.shape[:2], dtype=torch.bool),
-            summary=states.mean(1),
-            layout=(num_frames, *seen.layout),
-        )
+        layout = (num_frames, *seen.layout)
+        return Memory(states, all_real(states), states.mean(1), layout=layout)
 
 
 class BlocksOverTime(Module):
@@ -85,10 +81,7 @@ class BlocksOverTime(Module):
                 f"{config.num_heads}."
             )
         self.blocks, self.norm = build_fusion(
-            dim,
-            num_layers=config.num_layers,
-            num_heads=config.num_heads,
-            dropout=config.dropout,
+            dim, num_layers=config.num_layers, num_heads=config.num_heads, dropout=config.dropout
         )
 
     def forward(self, cells: Tensor) -> Tensor:

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import ctc_loss, pad
 
+from regard.attention.attend import at_least_float32
 from regard.core.config import Config, UnitInterval
 from regard.core.errors import DataError
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.models.interfaces import Emissions, Memory
 
 
@@ -40,13 +41,12 @@ class CtcHead(Module):
 
     def __init__(self, memory_dim: int, vocab_size: int) -> None:
         super().__init__()
-        self.output = nn.Linear(memory_dim, vocab_size + 1)
+        self.output = Linear(memory_dim, vocab_size + 1)
 
     def forward(self, memory: Memory) -> Emissions:
         """Say what each state of a memory stands for."""
-        logits: Tensor = self.output(memory.states)  # (B, S, V + 1)
-        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return Emissions(precise.log_softmax(-1), memory.mask.sum(1))
+        logits = at_least_float32(self.output(memory.states))  # (B, S, V + 1)
+        return Emissions(logits.log_softmax(-1), memory.mask.sum(1))
 
 
 def labelling_loss(emissions: Emissions, labels: Tensor, lengths: Tensor) -> Tensor:

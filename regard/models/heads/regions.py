@@ -4,21 +4,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
 from regard.core.config import Config, DropoutRate, Positive
-from regard.core.module import Module
+from regard.core.module import Dropout, Linear, Module
 from regard.core.specs import ImageSpec, TextImageSpec
-from regard.models.encoders import (
-    ImageEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    TokenEncoderConfig,
-    VitEncoderConfig,
-    build_encoder,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.models.init import InitConfig, initialise
 
 NEAR_ZERO = 1e-4
@@ -49,8 +47,8 @@ class PatchLabeller(Module):
     def __init__(self, config: PatchLabellerConfig, source: ImageSpec, num_labels: int) -> None:
         super().__init__()
         self.encoder = build_encoder(config.encoder, source)
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(self.encoder.memory_dim, num_labels)
+        self.dropout = Dropout(config.dropout)
+        self.output = Linear(self.encoder.memory_dim, num_labels)
         initialise(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
@@ -111,9 +109,9 @@ class Grounder(Module):
         self.text = build_encoder(config.text, source.text)
         seen, asked = self.image.memory_dim, self.text.memory_dim
         self.attention = AttentionPooling(AdditiveScore(asked, seen + 2, dim=config.dim))
-        self.dropout = nn.Dropout(config.dropout)
-        self.hidden = nn.Linear(seen + asked + 4, config.dim)
-        self.output = nn.Linear(config.dim, 4)
+        self.dropout = Dropout(config.dropout)
+        self.hidden = Linear(seen + asked + 4, config.dim)
+        self.output = Linear(config.dim, 4)
         initialise(self, config.init)
 
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Grounding:

@@ -15,7 +15,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.metrics.result import Result
 from regard.metrics.vision.images import psnr
 from regard.models.bottlenecks import RoundedBottleneck
-from regard.models.encoders import BottleneckEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.studies.autoencoder import Subject
 from regard.studies.compression.range_coder import (
     HEAD_BYTES,

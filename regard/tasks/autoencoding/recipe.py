@@ -8,7 +8,7 @@ from regard.core.errors import ConfigError
 from regard.data.text.noise import WordNoiseConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders.sutskever import SutskeverDecoderConfig
-from regard.models.encoders import BottleneckEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 
 

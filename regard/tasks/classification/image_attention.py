@@ -12,7 +12,9 @@ from regard.attention.rollout import rollout
 from regard.data.labels import LabelledBatch
 from regard.data.modality import JoinedField
 from regard.models.classifier import Classifier
-from regard.models.encoders import TextImageEncoder, VideoEncoder, VitEncoder
+from regard.models.encoders.text_image import TextImageEncoder
+from regard.models.encoders.video import VideoEncoder
+from regard.models.encoders.vit import VitEncoder
 from regard.models.interfaces import Encoder, Memory, masked_mean
 from regard.tasks.prediction import AttentionMap, as_picture, cell_names
 

@@ -30,7 +30,7 @@ from regard.metrics.classification import confusion, label_accuracy, macro_f1, t
 from regard.metrics.grouping import by_length, by_tag
 from regard.metrics.text.accuracy import accuracy
 from regard.models.classifier import Classifier
-from regard.models.encoders import TextImageEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.batches import predict_filled

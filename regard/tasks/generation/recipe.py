@@ -13,7 +13,7 @@ from regard.metrics.table import METRICS
 from regard.models.bottlenecks import VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders.xu2015 import HardXuDecoderConfig, XuDecoderConfig
-from regard.models.encoders import BottleneckEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds

@@ -30,7 +30,7 @@ from regard.models.decoders import (
     LuongDecoderConfig,
     SutskeverDecoderConfig,
 )
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.init import InitConfig
 from regard.search.settings import SearchConfig
 from regard.training import optimizers as optim
