@@ -13,8 +13,14 @@ from sacrebleu.metrics.chrf import CHRF
 from regard.core.config import at_least, to_dict
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.metrics.bootstrap import SEED, percentile_interval, resamples
-from regard.metrics.result import References, Texts, check_references
+from regard.metrics.result import (
+    SEED,
+    References,
+    Texts,
+    check_references,
+    percentile_interval,
+    resamples,
+)
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
 """The metrics whose differences can be tested, as `regard.metrics.text.bleu` measures them."""

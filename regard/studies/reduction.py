@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.metrics.representation.neighbours import neighbour_accuracy
+from regard.metrics.representation.vectors import neighbour_accuracy
 from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca

@@ -1,43 +1,29 @@
 """How varied the answers are, whatever is right."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.metrics.bootstrap import ratio
-from regard.metrics.result import References, Result, Texts, check_references
+from regard.metrics.result import Metric, References, Result, Texts, check_references, ratio
 from regard.metrics.text.units import ngrams
 
 
-def distinct1(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the share of different words among all words of the hypotheses, in percent.
-
-    Li et al. 2016.
-
-    Args:
-        hypotheses: One sentence each, words separated by blanks.
-        references: Not looked at.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    return _distinct(hypotheses, references, n=1, num_bootstrap=num_bootstrap)
-
-
-def distinct2(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the share of different pairs of words among all pairs, in percent.
+def distinct(
+    hypotheses: Texts, references: References, *, n: int, num_bootstrap: int = 0
+) -> Result:
+    """Measure the share of different n-grams among all n-grams of the hypotheses, in percent.
 
     Li et al. 2016, who divide by the number of words instead.
 
     Args:
         hypotheses: One sentence each, words separated by blanks.
         references: Not looked at.
+        n: The number of words of an n-gram.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _distinct(hypotheses, references, n=2, num_bootstrap=num_bootstrap)
-
-
-def _distinct(hypotheses: Texts, references: References, *, n: int, num_bootstrap: int) -> Result:
     check_references(hypotheses, references)
     counts = [ngrams(hypothesis.split(), n) for hypothesis in hypotheses]
     num_holders = Counter(ngram for count in counts for ngram in count)
@@ -71,3 +57,7 @@ def _pulls(num_different: int, num_own: NDArray[Any], lengths: NDArray[Any]) -> 
     # Without the only sentence that has n-grams there is no share to compare with.
     rest = np.where(lengths < total, rest, share)
     return np.asarray(share + (len(lengths) - 1) * (rest.mean() - rest))
+
+
+distinct1: Metric = partial(distinct, n=1)
+distinct2: Metric = partial(distinct, n=2)

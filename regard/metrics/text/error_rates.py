@@ -1,44 +1,83 @@
-"""Error rates by edit distance: words, characters, phones."""
+"""Exact match of whole answers, and error rates by edit distance: words, characters, phones."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from regard.core.errors import DataError
-from regard.metrics.bootstrap import ratio
-from regard.metrics.result import References, Result, Texts, check_references
+from regard.metrics.result import Metric, References, Result, Texts, check_references, ratio
 from regard.metrics.text.units import UNITS
 
-
-def wer(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the word error rate in percent: edits per word of the reference.
-
-    Args:
-        hypotheses: One sentence each, words separated by blanks.
-        references: For each hypothesis its references; the nearest counts.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    return _error_rate("WER", hypotheses, references, unit="word", num_bootstrap=num_bootstrap)
+_RULE = "refs:any|case:mixed|whitespace:squeezed"
 
 
-def cer(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the character error rate in percent: edits per character of the reference.
+def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
+    """Measure how many hypotheses equal one of their references, in percent.
+
+    Whitespace at the ends and repeated whitespace do not count.
 
     Args:
-        hypotheses: One sentence each; a run of blanks counts as one character.
-        references: For each hypothesis its references; the nearest counts.
+        hypotheses: One answer each.
+        references: For each hypothesis its right answers.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _error_rate("CER", hypotheses, references, unit="character", num_bootstrap=num_bootstrap)
+    return _accuracy("accuracy", _hits(hypotheses, references), num_bootstrap=num_bootstrap)
 
 
-def per(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the phone error rate in percent: edits per phone of the reference.
+def nbest_accuracy(
+    hypotheses: Sequence[Texts], references: References, *, num_bootstrap: int = 0
+) -> Result:
+    """Measure how many answers have a candidate that equals one of their references, in percent.
 
     Args:
-        hypotheses: One pronunciation each, phones separated by blanks.
-        references: For each hypothesis its references; the nearest counts.
+        hypotheses: For each answer its candidates; their number may differ.
+        references: For each answer what is right.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-    return _error_rate("PER", hypotheses, references, unit="phone", num_bootstrap=num_bootstrap)
+    check_references(hypotheses, references)
+    for position, candidates in enumerate(hypotheses):
+        if isinstance(candidates, str):
+            raise DataError(
+                f"`hypotheses[{position}]` must be a list of candidates, but is the answer "
+                f"{candidates!r}. Put it into a list, even if it is the only one."
+            )
+    most = max(map(len, hypotheses))
+    if not most:
+        raise DataError("`hypotheses` must hold at least one candidate, but all are empty.")
+    hits = _any_hits(hypotheses, references)
+    return _accuracy(f"accuracy@{most}", hits, num_bootstrap=num_bootstrap)
+
+
+def word_errors(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
+    """Measure how many hypotheses equal none of their references, in percent.
+
+    What papers on pronunciation call the word error rate: every answer is one word.
+
+    Args:
+        hypotheses: One answer each.
+        references: For each hypothesis its right answers.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
+    misses = [not is_right for is_right in _hits(hypotheses, references)]
+    signature, sums = f"unit:answer|{_RULE}", ("wrong", "count")
+    return ratio("WER", misses, signature=signature, num_bootstrap=num_bootstrap, sums=sums)
+
+
+def _hits(hypotheses: Texts, references: References) -> list[bool]:
+    check_references(hypotheses, references)
+    return _any_hits([[hypothesis] for hypothesis in hypotheses], references)
+
+
+def _any_hits(candidates: Sequence[Texts], references: References) -> list[bool]:
+    """Return for each answer whether one of its candidates equals one of its references."""
+    return [
+        any(text.split() in (answer.split() for answer in answers) for text in texts)
+        for texts, answers in zip(candidates, references, strict=True)
+    ]
+
+
+def _accuracy(name: str, hits: Sequence[bool], *, num_bootstrap: int) -> Result:
+    signature, sums = f"match:exact|{_RULE}", ("right", "count")
+    return ratio(name, hits, signature=signature, num_bootstrap=num_bootstrap, sums=sums)
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
@@ -82,10 +121,19 @@ def nearest(written: Sequence[str], rights: Sequence[Sequence[str]]) -> tuple[in
     return min(found, key=lambda pair: (pair[0], -len(pair[1])))
 
 
-def _error_rate(
-    name: str, hypotheses: Texts, references: References, *, unit: str, num_bootstrap: int
+def error_rate(
+    hypotheses: Texts, references: References, *, name: str, unit: str, num_bootstrap: int = 0
 ) -> Result:
-    """Divide the edits to the nearest references by the lengths of these references."""
+    """Measure the edits to the nearest references by the lengths of these references, in percent.
+
+    Args:
+        hypotheses: One text each.
+        references: For each hypothesis its references; the nearest counts.
+        name: What papers call it.
+        unit: What is edited: words and phones are separated by blanks; of characters, a run of
+            blanks counts as one.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+    """
     check_references(hypotheses, references)
     cut = UNITS.get(unit, str.split)
     found = [
@@ -101,5 +149,10 @@ def _error_rate(
         lengths,
         signature=f"unit:{unit}|average:corpus|refs:nearest|case:mixed",
         num_bootstrap=num_bootstrap,
-        detail={"edits": sum(edits), "length": sum(lengths)},
+        sums=("edits", "length"),
     )
+
+
+wer: Metric = partial(error_rate, name="WER", unit="word")
+cer: Metric = partial(error_rate, name="CER", unit="character")
+per: Metric = partial(error_rate, name="PER", unit="phone")

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.core.errors import DataError
-from regard.metrics.bootstrap import ratio
-from regard.metrics.result import Result
+from regard.metrics.result import Result, ratio
 
 
 @dataclass(frozen=True, kw_only=True)

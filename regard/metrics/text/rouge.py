@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.metrics.bootstrap import ratio
-from regard.metrics.result import References, Result, Texts, check_references
+from regard.metrics.result import References, Result, Texts, check_references, ratio
 from regard.metrics.text.units import ngrams
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
@@ -34,57 +33,50 @@ Compare = Callable[[list[str], list[str]], Overlap]
 """Words of a hypothesis and of a reference → what they share."""
 
 
-@dataclass(frozen=True)
-class Rouge:
-    """Measures the F1 of what texts share in percent, as the mean over sentences; no stemming.
+def rouge(
+    hypotheses: Texts,
+    references: References,
+    *,
+    name: str,
+    compare: Compare,
+    tokenize: str = "latin",
+    num_bootstrap: int = 0,
+) -> Result:
+    """Measure the F1 of what texts share in percent, as the mean over sentences; no stemming.
 
     Lin 2004. Each text is one sequence, whatever its sentences.
+
+    Args:
+        hypotheses: One text each.
+        references: For each hypothesis its references; the best counts.
+        name: What papers call it.
+        compare: What is shared: runs of words, or the longest subsequence.
+        tokenize: How words are cut, one of `TOKENIZERS`.
+        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
-
-    name: str
-    """What papers call it."""
-    compare: Compare
-    """What is shared: runs of words, or the longest subsequence."""
-
-    def __call__(
-        self,
-        hypotheses: Texts,
-        references: References,
-        *,
-        tokenize: str = "latin",
-        num_bootstrap: int = 0,
-    ) -> Result:
-        """Measure hypotheses against references.
-
-        Args:
-            hypotheses: One text each.
-            references: For each hypothesis its references; the best counts.
-            tokenize: How words are cut, one of `TOKENIZERS`.
-            num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-        """
-        check_references(hypotheses, references)
-        cut = pick(TOKENIZERS, tokenize, "tokenize")
-        cut_references = [[cut(text) for text in texts] for texts in references]
-        if not any(words for texts in cut_references for words in texts):
-            logger.warning(
-                "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
-                "Other scripts are measured by `rouge_char`.",
-                tokenize,
-            )
-        scores = [
-            max(self.compare(cut(hypothesis), right) for right in texts)
-            for hypothesis, texts in zip(hypotheses, cut_references, strict=True)
-        ]
-        return ratio(
-            self.name,
-            [score.f1 for score in scores],
-            signature=f"score:f1|average:sentences|refs:best|case:lc|tok:{tokenize}|stem:no",
-            num_bootstrap=num_bootstrap,
-            detail={
-                "precision": 100 * sum(score.precision for score in scores) / len(scores),
-                "recall": 100 * sum(score.recall for score in scores) / len(scores),
-            },
+    check_references(hypotheses, references)
+    cut = pick(TOKENIZERS, tokenize, "tokenize")
+    cut_references = [[cut(text) for text in texts] for texts in references]
+    if not any(words for texts in cut_references for words in texts):
+        logger.warning(
+            "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
+            "Other scripts are measured by `rouge_char`.",
+            tokenize,
         )
+    scores = [
+        max(compare(cut(hypothesis), right) for right in texts)
+        for hypothesis, texts in zip(hypotheses, cut_references, strict=True)
+    ]
+    return ratio(
+        name,
+        [score.f1 for score in scores],
+        signature=f"score:f1|average:sentences|refs:best|case:lc|tok:{tokenize}|stem:no",
+        num_bootstrap=num_bootstrap,
+        detail={
+            "precision": 100 * sum(score.precision for score in scores) / len(scores),
+            "recall": 100 * sum(score.recall for score in scores) / len(scores),
+        },
+    )
 
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
@@ -117,34 +109,23 @@ def _overlap(num_shared: int, num_written: int, num_right: int) -> Overlap:
     )
 
 
-def _of_order(n: int) -> Compare:
-    def compare(written: list[str], right: list[str]) -> Overlap:
-        ours, theirs = ngrams(written, n), ngrams(right, n)
-        return _overlap((ours & theirs).total(), ours.total(), theirs.total())
-
-    return compare
+def _share_ngrams(written: list[str], right: list[str], *, n: int) -> Overlap:
+    ours, theirs = ngrams(written, n), ngrams(right, n)
+    return _overlap((ours & theirs).total(), ours.total(), theirs.total())
 
 
-def _in_order(written: list[str], right: list[str]) -> Overlap:
+def _share_order(written: list[str], right: list[str]) -> Overlap:
     return _overlap(longest_common(written, right), len(written), len(right))
 
 
-rouge1 = Rouge("ROUGE-1", _of_order(1))
+rouge1 = partial(rouge, name="ROUGE-1", compare=partial(_share_ngrams, n=1))
 """Shared words (section 2)."""
 
-rouge2 = Rouge("ROUGE-2", _of_order(2))
+rouge2 = partial(rouge, name="ROUGE-2", compare=partial(_share_ngrams, n=2))
 """Shared pairs of words (section 2)."""
 
-rouge_l = Rouge("ROUGE-L", _in_order)
+rouge_l = partial(rouge, name="ROUGE-L", compare=_share_order)
 """The longest shared subsequence (section 3.1)."""
 
-
-def rouge_char(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure ROUGE-L over characters, for scripts other than the Latin one.
-
-    Args:
-        hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-    """
-    return rouge_l(hypotheses, references, tokenize="char", num_bootstrap=num_bootstrap)
+rouge_char = partial(rouge_l, tokenize="char")
+"""ROUGE-L over characters, for scripts other than the Latin one."""

@@ -13,8 +13,8 @@ from regard.data.text.tokenizers import split_words
 from regard.metrics.grouping import Group, by_length, by_position, by_tag
 from regard.metrics.result import Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
-from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu, chrf
+from regard.metrics.text.error_rates import accuracy
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
 from regard.runs.folder import describe_making, load_as
 from regard.studies.compare.contenders import Contender, read_contenders

@@ -17,7 +17,7 @@ from regard.metrics.text.alignment import alignment_error_rate, links_from_weigh
 from regard.metrics.text.edits import by_unit, edits
 from regard.metrics.text.perplexity import perplexity
 from regard.metrics.text.units import Unit
-from regard.metrics.vision.pointing import Region, pointing_accuracy
+from regard.metrics.vision.regions import Region, pointing_accuracy
 from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.generation import forced_decoding
