@@ -11,8 +11,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
 from regard.metrics.result import Metric, References, Result, Texts, check_references
 from regard.metrics.text.bleu import bleu
-from regard.metrics.text.error_rates import accuracy
-from regard.metrics.text.units import UNITS, Unit
+from regard.metrics.text.error_rates import UNITS, Unit, accuracy
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from regard.metrics.result import Metric
 from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, lecture_bleu, ter
-from regard.metrics.text.diversity import distinct1, distinct2
 from regard.metrics.text.error_rates import accuracy, cer, per, wer, word_errors
-from regard.metrics.text.rouge import rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.text.ngrams import distinct1, distinct2, rouge1, rouge2, rouge_char, rouge_l
 from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4, cider
 
 METRICS: dict[str, Metric] = {

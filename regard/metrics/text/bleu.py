@@ -24,7 +24,7 @@ from regard.metrics.result import (
     check_references,
     ratio,
 )
-from regard.metrics.text.units import ngrams
+from regard.metrics.text.ngrams import ngrams
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 """Those of sacrebleu that need no further package and no download."""

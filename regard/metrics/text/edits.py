@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from regard.core.tables import pick
 from regard.metrics.grouping import Group
 from regard.metrics.result import References, Result, Texts, check_references
-from regard.metrics.text.error_rates import distance_table, nearest
-from regard.metrics.text.units import UNITS, Unit
+from regard.metrics.text.error_rates import UNITS, Unit, distance_table, nearest
 
 Pair = tuple[str, str]
 """The right unit and the written one; "" = nothing."""

@@ -1,13 +1,24 @@
 """Exact match of whole answers, and error rates by edit distance: words, characters, phones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 from regard.core.errors import DataError
 from regard.metrics.result import Metric, References, Result, Texts, check_references, ratio
-from regard.metrics.text.units import UNITS
+
+Unit = Literal["word", "character"]
 
 _RULE = "refs:any|case:mixed|whitespace:squeezed"
+
+
+def characters(sentence: str) -> list[str]:
+    """Cut a sentence into characters; a run of blanks is one, and none is at the ends."""
+    return list(" ".join(sentence.split()))
+
+
+UNITS: dict[str, Callable[[str], list[str]]] = {"word": str.split, "character": characters}
+"""How a text is cut. Phones are written as words: with blanks between them."""
 
 
 def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:

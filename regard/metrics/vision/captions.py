@@ -12,7 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 from regard.core.logging import logger
 from regard.metrics.result import References, Result, Texts, check_references, ratio
 from regard.metrics.text.bleu import measure_with
-from regard.metrics.text.units import ngrams
+from regard.metrics.text.ngrams import ngrams
 
 TOKENIZER = "ptb-nopunct"
 """What signatures call the way in which `caption_words` cuts."""

@@ -15,8 +15,8 @@ from regard.metrics.result import Result
 from regard.metrics.table import METRICS
 from regard.metrics.text.alignment import alignment_error_rate, links_from_weights, merge_to_words
 from regard.metrics.text.edits import by_unit, edits
+from regard.metrics.text.error_rates import Unit
 from regard.metrics.text.perplexity import perplexity
-from regard.metrics.text.units import Unit
 from regard.metrics.vision.regions import Region, pointing_accuracy
 from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import Evaluation, check_examples
