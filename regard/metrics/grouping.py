@@ -9,7 +9,14 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.result import Metric, References, Result, Texts, check_references
+from regard.metrics.result import (
+    Metric,
+    References,
+    Result,
+    Texts,
+    check_equal_length,
+    check_references,
+)
 from regard.metrics.text.bleu import bleu
 from regard.metrics.text.error_rates import UNITS, Unit, accuracy
 
@@ -52,7 +59,7 @@ def by_length(
     if list(edges) != sorted(set(edges)):
         raise ConfigError(f"`edges` must ascend, but is {tuple(edges)}.")
     check_references(hypotheses, references)
-    _check_length("sources", sources, hypotheses)
+    check_equal_length({"sources": sources, "hypotheses": hypotheses})
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
     cut = pick(UNITS, unit, "unit")
@@ -85,7 +92,7 @@ def by_tag(
         measures: What to measure, by name; BLEU and accuracy if not given.
     """
     check_references(hypotheses, references)
-    _check_length("tags", tags, hypotheses)
+    check_equal_length({"tags": tags, "hypotheses": hypotheses})
     members: dict[str, list[int]] = {name: [] for name in sorted({t for row in tags for t in row})}
     for row, names in enumerate(tags):
         for name in set(names):
@@ -121,14 +128,6 @@ def by_position(hits: Sequence[Sequence[bool]], *, num_parts: int = 10) -> list[
         )
         for low, high, value in zip(edges, edges[1:], np.atleast_1d(right), strict=False)
     ]
-
-
-def _check_length(name: str, values: Sequence[object], hypotheses: Texts) -> None:
-    if len(values) != len(hypotheses):
-        raise DataError(
-            f"`{name}` and `hypotheses` must have equal length, "
-            f"but there are {len(values):,} and {len(hypotheses):,}."
-        )
 
 
 def _length_names(edges: Sequence[int]) -> list[str]:

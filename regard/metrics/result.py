@@ -1,6 +1,6 @@
 """Result of a metric, its bootstrap confidence interval, and the check of every metric's inputs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -61,15 +61,19 @@ class Metric(Protocol):
         ...
 
 
+def check_equal_length(sides: Mapping[str, Sized]) -> None:
+    """Raise a `DataError` unless two sequences, given by name, have equal length."""
+    first, second = map(len, sides.values())
+    if first != second:
+        names = " and ".join(f"`{name}`" for name in sides)
+        raise DataError(f"{names} must have equal length, but there are {first:,} and {second:,}.")
+
+
 def check_references(hypotheses: Sequence[object], references: References) -> None:
     """Raise a `DataError` unless there are hypotheses and each has a list of references."""
     if not hypotheses:
         raise DataError("`hypotheses` must hold at least one sentence, but is empty.")
-    if len(hypotheses) != len(references):
-        raise DataError(
-            "`hypotheses` and `references` must have equal length, "
-            f"but there are {len(hypotheses):,} and {len(references):,}."
-        )
+    check_equal_length({"hypotheses": hypotheses, "references": references})
     for position, sentences in enumerate(references):
         if isinstance(sentences, str):
             raise DataError(

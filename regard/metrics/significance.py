@@ -11,12 +11,12 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.core.config import at_least, to_dict
-from regard.core.errors import DataError
 from regard.core.tables import pick
 from regard.metrics.result import (
     SEED,
     References,
     Texts,
+    check_equal_length,
     check_references,
     percentile_interval,
     resamples,
@@ -100,11 +100,7 @@ def paired_bootstrap_of_runs(
     values, resampled = [], []
     for baseline, hypotheses in zip(baselines, systems, strict=True):
         check_references(hypotheses, references)
-        if len(baseline) != len(hypotheses):
-            raise DataError(
-                "`baseline` and `hypotheses` must have equal length, "
-                f"but there are {len(baseline):,} and {len(hypotheses):,}."
-            )
+        check_equal_length({"baseline": baseline, "hypotheses": hypotheses})
         before, after = (
             np.array(measure._extract_corpus_statistics(texts, streams))
             for texts in (baseline, hypotheses)

@@ -191,9 +191,8 @@ class BagOfWords:
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
-        counts = Counter(word for text in texts for word in set(words_of(text)))
         self._num_texts = len(texts)
-        self._counts = counts
+        self._counts = Counter(word for text in texts for word in set(words_of(text)))
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return one vector a text, (N, V), over the words that these texts have."""

@@ -76,17 +76,11 @@ def bleu_ja(hypotheses: Texts, references: References, *, num_bootstrap: int = 0
     except (AssertionError, ImportError, RuntimeError):
         # sacrebleu raises all three: no package, a package that does not load, another dictionary.
         return bleu_char(hypotheses, references, num_bootstrap=num_bootstrap)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=SEED)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
 
 
 def chrf(
-    hypotheses: Texts,
-    references: References,
-    *,
-    is_lower_cased: bool = False,
-    word_order: int = 0,
-    num_bootstrap: int = 0,
-    seed: int = SEED,
+    hypotheses: Texts, references: References, *, word_order: int = 0, num_bootstrap: int = 0
 ) -> Result:
     """Measure corpus chrF, 0 to 100.
 
@@ -95,37 +89,25 @@ def chrf(
     Args:
         hypotheses: One sentence each.
         references: For each hypothesis its references; their number may differ.
-        is_lower_cased: Whether case is ignored.
         word_order: The longest word n-gram counted beside the characters.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-        seed: Seed of the resampling.
     """
     at_least("word_order", word_order, 0)
-    metric = CHRF(lowercase=is_lower_cased, word_order=word_order)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    metric = CHRF(word_order=word_order)
+    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
 
 
-def ter(
-    hypotheses: Texts,
-    references: References,
-    *,
-    is_lower_cased: bool = True,
-    num_bootstrap: int = 0,
-    seed: int = SEED,
-) -> Result:
+def ter(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
     """Measure the translation edit rate in percent; smaller is better.
 
-    Snover et al. 2006.
+    Snover et al. 2006; case is ignored, as is the custom for this measure.
 
     Args:
         hypotheses: One sentence each.
         references: For each hypothesis its references; their number may differ.
-        is_lower_cased: Whether case is ignored, as is the custom for this measure.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-        seed: Seed of the resampling.
     """
-    metric = TER(case_sensitive=not is_lower_cased)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    return measure_with(TER(), hypotheses, references, num_bootstrap=num_bootstrap)
 
 
 def measure_with(

@@ -15,6 +15,7 @@ from regard.metrics.result import (
     Result,
     Texts,
     bootstrap_interval,
+    check_equal_length,
     check_references,
     ratio,
     with_resampling,
@@ -215,11 +216,7 @@ def pointing_accuracy(
         num_bootstrap: Number of resamples behind the confidence interval, drawn sentence by
             sentence; 0 means no interval.
     """
-    if len(weights) != len(regions):
-        raise DataError(
-            "`weights` and `regions` must have equal length, "
-            f"but there are {len(weights):,} and {len(regions):,}."
-        )
+    check_equal_length({"weights": weights, "regions": regions})
     hits, chances, wholes = [], [], []
     for place, (maps, things) in enumerate(zip(weights, regions, strict=True)):
         if len(maps) != len(things):

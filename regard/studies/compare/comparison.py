@@ -125,7 +125,7 @@ class Comparison:
 
 
 def compare(
-    folders: Sequence[Path], *, device: str = "auto", num_samples: int = 1000, num_shown: int = 10
+    folders: Sequence[Path], *, device: str = "auto", num_samples: int = 1000
 ) -> Comparison:
     """Compare runs that were tested on the same sentences.
 
@@ -133,7 +133,6 @@ def compare(
         folders: Run folders; the first is what the others are held against.
         device: Where the models run.
         num_samples: Resamples behind every interval and every p-value.
-        num_shown: How many sentences to show on which the runs are furthest apart.
     """
     contenders = read_contenders(folders)
     outputs = [contender.outputs for contender in contenders]
@@ -142,7 +141,7 @@ def compare(
             _measure(contender, contenders[0], device=device, num_samples=num_samples)
             for contender in contenders
         ],
-        disagreements=find_disagreements(contenders[0].examples, outputs, num=num_shown),
+        disagreements=find_disagreements(contenders[0].examples, outputs),
         making=describe_making(find_device(device)),
     )
 
