@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
 from regard.metrics.result import (
+    Group,
     Metric,
     References,
     Result,
@@ -19,20 +20,6 @@ from regard.metrics.result import (
 )
 from regard.metrics.text.bleu import bleu
 from regard.metrics.text.error_rates import UNITS, Unit, accuracy
-
-
-@dataclass(frozen=True)
-class Group:
-    """One part of a test set and what was measured on it."""
-
-    name: str
-    """What its sentences have in common."""
-    count: int
-    """Number of its sentences, or of what else it gathers."""
-    results: dict[str, Result] = field(default_factory=dict)
-    """Each measure by its name."""
-    place: float | None = None
-    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
 
 
 def by_length(

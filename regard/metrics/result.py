@@ -51,6 +51,20 @@ class Result:
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
+@dataclass(frozen=True)
+class Group:
+    """One part of a test set and what was measured on it."""
+
+    name: str
+    """What its sentences have in common."""
+    count: int
+    """Number of its sentences, or of what else it gathers."""
+    results: dict[str, Result] = field(default_factory=dict)
+    """Each measure by its name."""
+    place: float | None = None
+    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
+
+
 class Metric(Protocol):
     """Hypotheses and, for each of them, its references → Result."""
 

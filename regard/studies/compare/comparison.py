@@ -10,8 +10,8 @@ from regard.core.device import find_device
 from regard.core.logging import logger
 from regard.data.example import Example
 from regard.data.text.tokenizers import split_words
-from regard.metrics.grouping import Group, by_length, by_position, by_tag
-from regard.metrics.result import Result
+from regard.metrics.grouping import by_length, by_position, by_tag
+from regard.metrics.result import Group, Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.error_rates import accuracy
