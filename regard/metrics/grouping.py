@@ -9,15 +9,7 @@ import numpy as np
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.result import (
-    Group,
-    Metric,
-    References,
-    Result,
-    Texts,
-    check_equal_length,
-    check_references,
-)
+from regard.metrics.result import Group, Metric, References, Result, Texts, check_references
 from regard.metrics.text.bleu import bleu
 from regard.metrics.text.error_rates import UNITS, Unit, accuracy
 
@@ -45,8 +37,7 @@ def by_length(
     """
     if list(edges) != sorted(set(edges)):
         raise ConfigError(f"`edges` must ascend, but is {tuple(edges)}.")
-    check_references(hypotheses, references)
-    check_equal_length({"sources": sources, "hypotheses": hypotheses})
+    check_references(hypotheses, references, {"sources": sources})
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
     cut = pick(UNITS, unit, "unit")
@@ -78,8 +69,7 @@ def by_tag(
         references: For each hypothesis its references.
         measures: What to measure, by name; BLEU and accuracy if not given.
     """
-    check_references(hypotheses, references)
-    check_equal_length({"tags": tags, "hypotheses": hypotheses})
+    check_references(hypotheses, references, {"tags": tags})
     members: dict[str, list[int]] = {name: [] for name in sorted({t for row in tags for t in row})}
     for row, names in enumerate(tags):
         for name in set(names):

@@ -12,15 +12,8 @@ from sacrebleu.metrics.chrf import CHRF
 
 from regard.core.config import at_least, to_dict
 from regard.core.tables import pick
-from regard.metrics.result import (
-    SEED,
-    References,
-    Texts,
-    check_equal_length,
-    check_references,
-    percentile_interval,
-    resamples,
-)
+from regard.metrics.bootstrap import SEED, percentile_interval, resamples
+from regard.metrics.result import References, Texts, check_references
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
 """The metrics whose differences can be tested, as `regard.metrics.text.bleu` measures them."""
@@ -99,8 +92,7 @@ def paired_bootstrap_of_runs(
     streams = [list(stream) for stream in zip_longest(*references)]
     values, resampled = [], []
     for baseline, hypotheses in zip(baselines, systems, strict=True):
-        check_references(hypotheses, references)
-        check_equal_length({"baseline": baseline, "hypotheses": hypotheses})
+        check_references(hypotheses, references, {"baseline": baseline})
         before, after = (
             np.array(measure._extract_corpus_statistics(texts, streams))
             for texts in (baseline, hypotheses)

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.core.config import within
 from regard.core.errors import ConfigError, DataError
-from regard.metrics.result import Result, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.tasks.base import Autoencodes

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from regard.core.config import within
 from regard.core.errors import DataError
-from regard.metrics.result import Result, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
 from regard.metrics.significance import Difference
 
 Numbers = Sequence[float] | NDArray[np.floating]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.metrics.result import Result, bootstrap_interval, ratio, with_resampling
+from regard.metrics.bootstrap import bootstrap_interval, ratio, with_resampling
+from regard.metrics.result import Result
 
 Array = NDArray[np.floating[Any]]
 

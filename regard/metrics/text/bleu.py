@@ -14,16 +14,8 @@ from sacrebleu.metrics.ter import TER
 
 from regard.core.config import at_least
 from regard.core.tables import pick
-from regard.metrics.result import (
-    SEED,
-    Metric,
-    References,
-    Result,
-    Texts,
-    bootstrap_interval,
-    check_references,
-    ratio,
-)
+from regard.metrics.bootstrap import SEED, bootstrap_interval, ratio
+from regard.metrics.result import Metric, References, Result, Texts, check_references
 from regard.metrics.text.ngrams import ngrams
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")

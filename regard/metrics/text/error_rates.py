@@ -8,7 +8,8 @@ from typing import Literal
 
 from regard.core.errors import DataError
 from regard.core.tables import pick
-from regard.metrics.result import Group, Metric, References, Result, Texts, check_references, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Group, Metric, References, Result, Texts, check_references
 
 Unit = Literal["word", "character"]
 

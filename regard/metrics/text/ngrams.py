@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from regard.core.logging import logger
 from regard.core.tables import pick
-from regard.metrics.result import Metric, References, Result, Texts, check_references, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Metric, References, Result, Texts, check_references
 
 TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "latin": lambda text: re.findall(r"[a-z0-9]+", text.lower()),

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from regard.core.errors import DataError
-from regard.metrics.result import Result, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
 
 
 @dataclass(frozen=True, kw_only=True)

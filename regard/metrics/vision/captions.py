@@ -10,7 +10,8 @@ from functools import partial
 from sacrebleu.metrics.bleu import BLEU
 
 from regard.core.logging import logger
-from regard.metrics.result import References, Result, Texts, check_references, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import References, Result, Texts, check_references
 from regard.metrics.text.bleu import measure_with
 from regard.metrics.text.ngrams import ngrams
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.metrics.result import Result, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
 
 Numbers = NDArray[np.float64]
 

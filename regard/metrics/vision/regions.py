@@ -10,16 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.metrics.result import (
-    References,
-    Result,
-    Texts,
-    bootstrap_interval,
-    check_equal_length,
-    check_references,
-    ratio,
-    with_resampling,
-)
+from regard.metrics.bootstrap import bootstrap_interval, ratio, with_resampling
+from regard.metrics.result import References, Result, Texts, check_equal_length, check_references
 
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.str_]

@@ -8,7 +8,8 @@ from torch import Tensor
 
 from regard.data.batch import Batch
 from regard.data.example import Example
-from regard.metrics.result import Result, ratio
+from regard.metrics.bootstrap import ratio
+from regard.metrics.result import Result
 from regard.metrics.text.bleu import bleu
 from regard.models.bottlenecks import (
     VariationalBottleneck,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.result import SEED, percentile_interval, ratio, resamples
+from regard.metrics.bootstrap import SEED, percentile_interval, ratio, resamples
 from regard.metrics.table import METRICS
 from regard.metrics.text.error_rates import wer
 

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from regard.metrics.result import ratio
+from regard.metrics.bootstrap import ratio
 from regard.metrics.text.ngrams import distinct1, distinct2
 
 ANSWERS = ["i do not know", "i do not know", "yes i do"]

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.result import percentile_interval, resamples
+from regard.metrics.bootstrap import percentile_interval, resamples
 from regard.metrics.text.perplexity import TextSize, perplexities, perplexity
 
 LINES = ["ab cd\n", "\n", "ef"]
