@@ -11,12 +11,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer
-from regard.interop.huggingface.layout import (
-    Config,
-    Layout,
-    example_tokens,
-    unsupported_settings,
-)
+from regard.interop.huggingface.layout import Config, Layout, example_tokens, unsupported_settings
 from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
 from regard.models.encoders.bert import segment
 from regard.tasks.base import Task
