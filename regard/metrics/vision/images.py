@@ -61,16 +61,19 @@ def similarities(predicted: ArrayLike, right: ArrayLike) -> Numbers:
     return _by_chunk(_similarities, predicted, right)
 
 
-def psnr(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
+def psnr(
+    predicted: ArrayLike, right: ArrayLike, *, name: str = "PSNR", num_bootstrap: int = 0
+) -> Result:
     """Measure the peak signal-to-noise ratio in dB, the mean over pictures.
 
     Args:
         predicted: (B, C, Y, X), bytes.
         right: (B, C, Y, X), bytes.
+        name: What it is called, where it is not that of a model.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     signature = f"unit:dB|average:picture|bits:8|most:{MOST_DECIBELS:g}"
-    return _mean("PSNR", decibels(predicted, right), signature, num_bootstrap=num_bootstrap)
+    return _mean(name, decibels(predicted, right), signature, num_bootstrap=num_bootstrap)
 
 
 def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
@@ -87,16 +90,19 @@ def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> R
     return _mean("SSIM", values, signature, num_bootstrap=num_bootstrap)
 
 
-def mse(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
+def mse(
+    predicted: ArrayLike, right: ArrayLike, *, name: str = "MSE", num_bootstrap: int = 0
+) -> Result:
     """Measure the squared error of a value, where black is 0 and white is 1.
 
     Args:
         predicted: (B, C, Y, X), bytes.
         right: (B, C, Y, X), bytes.
+        name: What it is called, where it is not that of a model.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     values = squared_errors(predicted, right)
-    return _mean("MSE", values, "range:0-1|bits:8", num_bootstrap=num_bootstrap)
+    return _mean(name, values, "range:0-1|bits:8", num_bootstrap=num_bootstrap)
 
 
 def _mean(name: str, values: Numbers, signature: str, *, num_bootstrap: int) -> Result:
