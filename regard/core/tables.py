@@ -1,7 +1,7 @@
 """Lookup of table rows by name, and of objects by dotted name."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -31,6 +31,15 @@ def resolve(dotted: str) -> Any:
     """
     module, _, name = dotted.partition(":")
     return getattr(import_module(module), name)
+
+
+def on_demand(dotted: str) -> Callable[..., Any]:
+    """Return a function that is imported when it is first called.
+
+    Args:
+        dotted: `package.module:name`, as in `resolve`.
+    """
+    return lambda *arguments: resolve(dotted)(*arguments)
 
 
 def one_of(names: Iterable[str]) -> str:

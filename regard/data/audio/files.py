@@ -1,12 +1,10 @@
 """Audio files: how they are recognised and what messages call them."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
+from regard.core.tables import on_demand
 from regard.data.audio.wav import Sound, split_span
-from regard.data.datasets.fsdd import play_digits
-from regard.data.datasets.synthetic.tones import play_tones
 from regard.data.media import Medium
 
 
@@ -19,9 +17,9 @@ def _has_signature(path: Path) -> bool:
 
 
 RECORDINGS: dict[str, Callable[[str], Sound]] = {
-    "fsdd": play_digits,
-    "tones": play_tones,
-    "tone": partial(play_tones, kind="tone"),
+    "fsdd": on_demand("regard.data.datasets.fsdd:play_digits"),
+    "tones": on_demand("regard.data.datasets.synthetic.tones:play_tones"),
+    "tone": on_demand("regard.data.datasets.synthetic.tones:play_tone"),
 }
 """Where numbered recordings come from, by the name that their references begin with."""
 

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of
+from regard.core.tables import near, on_demand, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_folder, find_package
-from regard.data.datasets.synthetic.scenes import KINDS, render_numbered
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -189,6 +188,10 @@ def _label(pixels: Pixels, numbers: Pixels, names: tuple[str, ...], *, folder: P
     return Collection(pixels, tuple(names[number] for number in numbers))
 
 
+SCENES = "regard.data.datasets.synthetic.scenes"
+RENDERED = ("scenes", "shapes")
+"""Data sets whose images are rendered, imported when the first of them is needed."""
+
 COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
     "fashion-mnist": (("train", "test"), _read_fashion_mnist),
     "mnist": (("train", "test"), _read_mnist),
@@ -199,6 +202,6 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
 
 PICTURES: dict[str, Pictures] = {
     **{name: partial(find_pictures, name) for name in COLLECTIONS},
-    **{kind: partial(render_numbered, kind) for kind in KINDS},
+    **{kind: partial(on_demand(f"{SCENES}:render_numbered"), kind) for kind in RENDERED},
 }
 """Where numbered pictures come from, by the name that their references begin with."""

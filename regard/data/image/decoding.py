@@ -7,8 +7,7 @@ import numpy as np
 
 from regard.core.logging import logger
 from regard.data import decoding
-from regard.data.datasets.synthetic.scenes import KINDS
-from regard.data.image.builtin import PICTURES, to_image
+from regard.data.image.builtin import PICTURES, RENDERED, to_image
 from regard.data.image.files import IMAGE_FILES
 from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_image, to_pixels
 from regard.data.media import Decoder
@@ -42,7 +41,7 @@ def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
 
     They need no file: some are rendered, and the others lie in arrays anyway.
     """
-    num_workers = decoding.count_workers(len(arguments), NUM_PER_WORKER) if name in KINDS else 0
+    num_workers = decoding.count_workers(len(arguments), NUM_PER_WORKER) if name in RENDERED else 0
     if num_workers > 1:
         logger.info("rendering %s images", f"{len(arguments):,}")
     work = partial(_render_part, name, frame)

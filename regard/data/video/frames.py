@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.moving import find_motion, render_motion
+from regard.core.tables import on_demand
 from regard.data.image.io import open_image, to_8_bits
 from regard.data.image.resize import Frame, Pixels, to_pixels
 from regard.data.media import split_numbered
@@ -24,8 +24,11 @@ MAX_FRAMES = 10_000
 """Frames that a video may have; of more, somebody should choose a part."""
 
 
+_render_reference = on_demand("regard.data.datasets.synthetic.moving:render_reference")
+
+
 def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
-    rendered = render_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
+    rendered = _render_reference(reference, num_frames, frame.size)
     if frame.channels == 3:
         return np.ascontiguousarray(rendered.transpose(0, 3, 1, 2))  # (F, C, Y, X)
     return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in rendered])

@@ -142,6 +142,11 @@ def render_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.ui
     return np.stack([render_scene(found.at(time), size=size) for time in times])
 
 
+def render_reference(reference: str, num_frames: int, size: int) -> NDArray[np.uint8]:
+    """Render the video of a reference such as `moving/0/17`: (F, Y, X, 3)."""
+    return render_motion(find_motion(reference), num_frames=num_frames, size=size)
+
+
 def load_moving(argument: str, seed: int) -> Splits:
     """Return videos of moving shapes with captions, or with the direction in which they set out.
 

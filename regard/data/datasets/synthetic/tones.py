@@ -43,6 +43,11 @@ def play_tones(argument: str, *, kind: str = "tones") -> Sound:
     return Sound(samples.astype(np.float32), RATE)
 
 
+def play_tone(argument: str) -> Sound:
+    """Play `SEED/NUMBER`, a single tone with a pause before and after it."""
+    return play_tones(argument, kind="tone")
+
+
 def load_tones(argument: str, seed: int) -> Splits:
     """Return strings of tones with their words, or single tones with their names.
 
