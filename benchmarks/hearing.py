@@ -27,7 +27,7 @@ from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.interpret.visualize import spectrogram_of
-from regard.metrics.text.edits import align
+from regard.metrics.text.error_rates import align
 from regard.runs import folder as runs
 from regard.runs.long_audio import join, transcribe
 

@@ -25,8 +25,14 @@ from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import untrained_copy
-from regard.metrics.representation.tfidf import BagOfWords, shared_words
-from regard.metrics.representation.vectors import Array, cosines, nearest, retrieve
+from regard.metrics.representation.vectors import (
+    Array,
+    BagOfWords,
+    cosines,
+    nearest,
+    retrieve,
+    shared_words,
+)
 from regard.runs import folder as runs
 from regard.studies.ladder import FULL, LAPTOP
 

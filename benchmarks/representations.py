@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.metrics.representation.roc import roc_curve
 from regard.metrics.vision.images import mse
 from regard.models.bottlenecks import VariationalBottleneck
-from regard.models.encoders import BottleneckEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.plots.scatter import MOST_DOTS
 from regard.studies.anomalies import Judge, detect
 from regard.studies.autoencoder import Subject

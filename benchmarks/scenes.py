@@ -9,8 +9,7 @@ from pathlib import Path
 from PIL import Image
 
 from regard.core.files import read_json, write_json
-from regard.studies.reproduce.experiments import reproduce
-from regard.studies.reproduce.findings import RESULTS
+from regard.studies.reproduce.findings import RESULTS, reproduce
 
 NAME = "show-attend-tell"
 FOLDER = Path(__file__).parent.parent / "docs" / "results"

@@ -39,14 +39,18 @@ def weigh(scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
     """
     if bias is not None:
         scores = scores + bias
-    if scores.dtype in (torch.bfloat16, torch.float16):
-        scores = scores.float()
+    scores = at_least_float32(scores)
     if mask is None:
         return scores.softmax(-1)
     # The lowest finite number instead of minus infinity: a row with nothing to attend to then
     # never makes a NaN, and the second fill turns it into zeros.
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
+
+
+def at_least_float32(tensor: Tensor) -> Tensor:
+    """Convert numbers of fewer than 32 bits to float32."""
+    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
 def mix(weights: Tensor, values: Tensor) -> Tensor:
@@ -109,10 +113,11 @@ def attend(
         order = causal(num_queries, num_keys, queries.device)
         mask = order if mask is None else mask & order
     if is_explicit:
-        context, weights = _attend_explicitly(
-            queries, keys, values, mask=mask, bias=bias, dropout=dropout
-        )
-        return context, weights if needs_weights else None
+        group = queries.shape[1] // keys.shape[1]
+        if group > 1:
+            keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
+        weights = weigh(scaled_dot(queries, keys), mask, bias)
+        return mix(drop(weights, dropout), values), weights if needs_weights else None
     context = scaled_dot_product_attention(
         queries,
         keys,
@@ -135,25 +140,15 @@ def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
     return is_trained and (dropout > 0 or queries.dtype == torch.bfloat16)
 
 
-def _attend_explicitly(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    *,
-    mask: Tensor | None,
-    bias: Tensor | None,
-    dropout: float,
-) -> tuple[Tensor, Tensor]:
-    group = queries.shape[1] // keys.shape[1]
-    if group > 1:
-        keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
-    weights = weigh(scaled_dot(queries, keys), mask, bias)
-    return mix(drop(weights, dropout), values), weights
-
-
 def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
     """Join mask and bias into the one tensor that the fused kernel takes."""
     if bias is None:
         return mask
     bias = bias.to(dtype)
     return bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+
+
+if __name__ == "__main__":
+    inputs = torch.tensor([[0.5, 0.1, 0.9], [0.2, 0.4, 0.1], [-0.3, 0.2, -1.0]])
+    shown = weigh(scaled_dot(torch.tensor([[0.6, 0.3, 0.8]]), inputs))
+    print("weights:", shown, "context:", mix(shown, inputs), sep="\n")

@@ -132,3 +132,10 @@ def _join(pieces: Sequence[Tensor], room: int) -> Tensor:
     joined = pieces[0].new_empty(batch, num_heads, room, dim)
     torch.cat(list(pieces), dim=2, out=joined[:, :, :length])
     return joined
+
+
+if __name__ == "__main__":
+    cache = KeyValueCache(max_length=4)
+    for position in range(3):
+        cache, new = cache.fork(), torch.full((1, 1, 1, 1), float(position))
+        print(f"keys at step {position}:", cache.append(new, new)[0].flatten().tolist())

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.attend import mix, weigh
-from regard.attention.scores import Score
+from regard.attention.scores import DotScore, Score
 from regard.attention.spans import Attended, GlobalAttention, Prepared, Sample
 
 
@@ -75,3 +75,13 @@ class HardAttention(GlobalAttention):
             # The first of several clocks that run at these rates is each with its probability.
             probs = probs / torch.empty_like(probs).exponential_()
         return probs.argmax(-1)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    attention = HardAttention(DotScore(2, 2), soft_share=0.0)
+    states = torch.tensor([[[2.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]])
+    source = attention.prepare(states, torch.ones(1, 3).bool())
+    queries = torch.tensor([[[1.0, 0.5]]]).expand(1, 1000, 2)
+    attended = attention(queries, source, torch.zeros(1, 1000).bool())
+    print("share of the samples:", attended.weights[0].mean(0))

@@ -72,3 +72,7 @@ def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
         (..., Q, K).
     """
     return query_blocks[..., :, None] == key_blocks[..., None, :]  # (..., Q, K)
+
+
+if __name__ == "__main__":
+    print("causal, 1 = may attend:", causal(5, 5).int(), sep="\n")

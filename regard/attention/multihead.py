@@ -1,12 +1,13 @@
 """Multi-head attention: attention in several subspaces at once."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.attend import Attention, attend
 from regard.attention.cache import KeyValueCache
 from regard.attention.positions import Positions
 from regard.core.errors import ConfigError
+from regard.core.module import Linear
 
 KeyValue = tuple[Tensor, Tensor]
 """Keys and values by head, each (B, H, K, E)."""
@@ -61,10 +62,10 @@ class MultiHeadAttention(Attention):
         self.head_dim = dim // num_heads
         self.dropout = dropout
         self.positions = positions or Positions(dim=dim, num_heads=num_heads)
-        self.query_map = nn.Linear(dim, dim)
-        self.key_map = nn.Linear(memory_dim or dim, num_key_heads * self.head_dim)
-        self.value_map = nn.Linear(memory_dim or dim, num_key_heads * self.head_dim)
-        self.output_map = nn.Linear(dim, dim)
+        self.query_map = Linear(dim, dim)
+        self.key_map = Linear(memory_dim or dim, num_key_heads * self.head_dim)
+        self.value_map = Linear(memory_dim or dim, num_key_heads * self.head_dim)
+        self.output_map = Linear(dim, dim)
 
     def project(self, states: Tensor, positions: Tensor | None = None) -> KeyValue:
         """Compute keys and values (B, H, K, E) of states (B, K, D) at positions (K,), if any."""
@@ -100,8 +101,7 @@ class MultiHeadAttention(Attention):
         context, weights = self.attend_heads(
             queries, key_value, mask=mask, is_causal=is_causal, key_positions=key_positions
         )
-        output: Tensor = self.output_map(context.transpose(1, 2).flatten(2))  # (B, Q, D)
-        return output, weights
+        return self.output_map(context.transpose(1, 2).flatten(2)), weights  # (B, Q, D)
 
     def attend_heads(
         self,
@@ -199,3 +199,8 @@ def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
 def _split(projected: Tensor, head_dim: int) -> Tensor:
     """Split projected states (B, L, D) by head: (B, H, L, E)."""
     return projected.view(*projected.shape[:2], -1, head_dim).transpose(1, 2)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    print("weights of self-attention:", self_attention(torch.randn(1, 4, 8))[1][0], sep="\n")

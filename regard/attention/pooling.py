@@ -77,3 +77,9 @@ class KernelRegression(Module):
         """
         pooled, weights = self.pooling(queries[:, None], keys[:, None], values[:, None], mask=mask)
         return pooled[:, 0], weights
+
+
+if __name__ == "__main__":
+    x = torch.linspace(0, 4, 5)
+    _, kernel = KernelRegression(is_learned=False)(x, x, 2 * x.sin() + x**0.8)
+    print("weights of equal queries and keys:", kernel.detach(), sep="\n")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Embedding, Module
 
 PositionKind = Literal[
     "none", "sinusoidal", "sinusoidal_halves", "learned", "rotary", "shaw", "t5", "alibi"
@@ -39,7 +39,7 @@ class Positions(Module):
         self.is_causal = is_causal
         self.embedding = self.build_embedding()
 
-    def build_embedding(self) -> nn.Embedding | None:
+    def build_embedding(self) -> Embedding | None:
         """Build the learned vectors, if there are any."""
         return None
 
@@ -114,16 +114,15 @@ class GridPositions(Positions):
 class LearnedPositions(Positions):
     """A learned vector for every position, added; there is a longest text."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
 
-    def build_embedding(self) -> nn.Embedding:
+    def build_embedding(self) -> Embedding:
         """Build a vector for every position."""
         return _build_embedding(self.max_length, self.dim, deviation=self.dim**-0.5)
 
     def embed(self, positions: Tensor) -> Tensor:
         """Return the vectors of the positions, (L, D)."""
-        found: Tensor = self.embedding(positions)
-        return found
+        return self.embedding(positions)
 
     def check_length(self, length: int) -> None:
         """Raise a `ConfigError` if a text has more positions than there are vectors."""
@@ -161,9 +160,9 @@ class ShawPositions(Positions):
 
     REACH = 16
 
-    embedding: nn.Embedding
+    embedding: Embedding
 
-    def build_embedding(self) -> nn.Embedding:
+    def build_embedding(self) -> Embedding:
         """Build a vector for every distance."""
         return _build_embedding(2 * self.REACH + 1, self.head_dim, deviation=self.head_dim**-0.5)
 
@@ -186,17 +185,16 @@ class BucketPositions(Positions):
     NUM_BUCKETS = 32
     FARTHEST = 128
 
-    embedding: nn.Embedding
+    embedding: Embedding
 
-    def build_embedding(self) -> nn.Embedding:
+    def build_embedding(self) -> Embedding:
         """Build a vector for every head and bucket."""
         return _build_embedding(self.NUM_BUCKETS, self.num_heads, deviation=self.dim**-0.5)
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return one number for each head and distance, (1, H, Q, K)."""
         buckets = self.bucket(key_positions - query_positions[:, None])  # (Q, K)
-        found: Tensor = self.embedding(buckets)  # (Q, K, H)
-        return found.permute(2, 0, 1)[None]  # (1, H, Q, K)
+        return self.embedding(buckets).permute(2, 0, 1)[None]  # (1, H, Q, K)
 
     def bucket(self, distance: Tensor) -> Tensor:
         """Return the bucket of each distance, key position minus query position."""
@@ -224,8 +222,8 @@ class AlibiPositions(Positions):
         return -(slopes[:, None, None] * distance)[None]  # (1, H, Q, K)
 
 
-def _build_embedding(num: int, dim: int, *, deviation: float) -> nn.Embedding:
-    embedding = nn.Embedding(num, dim)
+def _build_embedding(num: int, dim: int, *, deviation: float) -> Embedding:
+    embedding = Embedding(num, dim)
     nn.init.normal_(embedding.weight, 0.0, deviation)
     return embedding
 
@@ -259,3 +257,8 @@ POSITIONS: dict[str, type[Positions]] = {
     "t5": BucketPositions,
     "alibi": AlibiPositions,
 }
+
+
+if __name__ == "__main__":
+    print("sinusoidal, 4 positions x 6 columns:", sinusoids(torch.arange(4), 6), sep="\n")
+    print("ALiBi slopes of 8 heads:", alibi_slopes(8))

@@ -54,8 +54,7 @@ class Maps:
         stacked = self.stack()  # (B, N, H, L·S, S)
         num_texts, num_blocks, num_heads, _, length = stacked.shape
         by_call = stacked.view(num_texts, num_blocks, num_heads, -1, length, length)
-        weights: Tensor = by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
-        return weights
+        return by_call.transpose(2, 3).flatten(1, 2)  # (B, N, H, S, S)
 
 
 @contextmanager
@@ -90,3 +89,10 @@ def record(model: nn.Module, *, is_self: bool = False) -> Iterator[Maps]:
             handle.remove()
         for attention in idle:
             del attention.needs_weights
+
+
+if __name__ == "__main__":
+    recorded = Maps(num_layers=2)
+    for number in range(2):
+        recorded.add(number, torch.full((1, 3, 4), 0.25))
+    print("sentences, layers, heads, targets, sources:", tuple(recorded.stack().shape))

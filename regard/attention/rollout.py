@@ -50,3 +50,10 @@ def class_row(joint: Tensor) -> Tensor:
 def _shares(values: Tensor) -> Tensor:
     """Make rows sum to one; a row of zeros, of a position that attends to nothing, stays."""
     return values / values.sum(-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    print(
+        "what counts for the class token:", class_row(rollout(_shares(torch.rand(1, 6, 4, 5, 5))))
+    )

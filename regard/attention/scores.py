@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.attention.attend import scaled_dot
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 
 ScoreKind = Literal[
     "dot", "scaled_dot", "general", "additive", "concat", "location", "cosine", "gaussian"
@@ -89,21 +89,16 @@ class ScaledDotScore(DotScore):
         return scaled_dot(queries, prepared)
 
 
-class GeneralScore(Score):
+class GeneralScore(DotScore):
     """q · W k: a bilinear form."""
 
     def build(self) -> None:
         """Check the widths and build what is learned."""
-        self.key_map = nn.Linear(self.key_dim, self.query_dim, bias=False)
+        self.key_map = Linear(self.key_dim, self.query_dim, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Map the keys to the queries' width, once per sentence."""
-        mapped: Tensor = self.key_map(keys)
-        return mapped
-
-    def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
-        return queries @ prepared.transpose(-2, -1)
+        return self.key_map(keys)
 
 
 class AdditiveScore(Score):
@@ -111,20 +106,18 @@ class AdditiveScore(Score):
 
     def build(self) -> None:
         """Check the widths and build what is learned."""
-        self.query_map = nn.Linear(self.query_dim, self.dim, bias=False)
-        self.key_map = nn.Linear(self.key_dim, self.dim)
-        self.weight = nn.Linear(self.dim, 1, bias=False)
+        self.query_map = Linear(self.query_dim, self.dim, bias=False)
+        self.key_map = Linear(self.key_dim, self.dim)
+        self.weight = Linear(self.dim, 1, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Compute U k, once per sentence."""
-        mapped: Tensor = self.key_map(keys)
-        return mapped
+        return self.key_map(keys)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score every query against every key, (..., Q, K)."""
         hidden = self.query_map(queries)[..., :, None, :] + prepared[..., None, :, :]
-        scores: Tensor = self.weight(hidden.tanh())  # (..., Q, K, 1)
-        return scores.squeeze(-1)  # (..., Q, K)
+        return self.weight(hidden.tanh()).squeeze(-1)  # (..., Q, K)
 
 
 class ConcatScore(Score):
@@ -135,8 +128,8 @@ class ConcatScore(Score):
 
     def build(self) -> None:
         """Check the widths and build what is learned."""
-        self.joint_map = nn.Linear(self.query_dim + self.key_dim, self.dim, bias=False)
-        self.weight = nn.Linear(self.dim, 1, bias=False)
+        self.joint_map = Linear(self.query_dim + self.key_dim, self.dim, bias=False)
+        self.weight = Linear(self.dim, 1, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
         """Apply the keys' half of W, once per sentence."""
@@ -146,8 +139,7 @@ class ConcatScore(Score):
         """Score every query against every key, (..., Q, K)."""
         mapped = nn.functional.linear(queries, self.joint_map.weight[:, : self.query_dim])
         hidden = mapped[..., :, None, :] + prepared[..., None, :, :]
-        scores: Tensor = self.weight(hidden.tanh())  # (..., Q, K, 1)
-        return scores.squeeze(-1)  # (..., Q, K)
+        return self.weight(hidden.tanh()).squeeze(-1)  # (..., Q, K)
 
 
 class LocationScore(Score):
@@ -160,7 +152,7 @@ class LocationScore(Score):
                 f"`score` 'location' needs `max_source`, the longest source there will be, "
                 f"but it is {self.max_source}."
             )
-        self.position_map = nn.Linear(self.query_dim, self.max_source, bias=False)
+        self.position_map = Linear(self.query_dim, self.max_source, bias=False)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
         """Score every query against every key, (..., Q, K)."""
@@ -171,8 +163,7 @@ class LocationScore(Score):
                 f"'location' score, but is {self.max_source}. Train with a larger one or "
                 "shorten the source."
             )
-        scores: Tensor = self.position_map(queries)
-        return scores[..., :num_keys]  # (..., Q, K)
+        return self.position_map(queries)[..., :num_keys]  # (..., Q, K)
 
 
 class CosineScore(DotScore):
@@ -216,3 +207,11 @@ SCORES: dict[str, type[Score]] = {
     "cosine": CosineScore,
     "gaussian": GaussianScore,
 }
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    keys, query = torch.randn(4, 8), torch.randn(1, 8)
+    for name, kind in SCORES.items():
+        score = kind(8, 8, max_source=4)
+        print(f"{name:>10}", score(query, score.prepare(keys)).detach())

@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attention.attend import Attention, mix, weigh
+from regard.attention.attend import Attention, at_least_float32, mix, weigh
 from regard.attention.masks import window
-from regard.attention.scores import Score
+from regard.attention.scores import DotScore, Score
+from regard.core.module import Linear
 
 Prepared = dict[str, Tensor]
 SpanKind = Literal["global", "local_m", "local_p", "monotonic"]
@@ -87,8 +88,11 @@ class GlobalAttention(Attention):
             prepared: What `prepare` returned.
             steps: (B, Q), the number of steps taken before each query.
         """
-        scores = self.score(queries, prepared["keys"])  # (B, Q, S)
-        weights = weigh(scores, prepared["mask"][:, None])
+        return self.attend(queries, prepared, prepared["mask"][:, None])
+
+    def attend(self, queries: Tensor, prepared: Prepared, allowed: Tensor) -> Attended:
+        """Attend from queries (B, Q, D) to the positions allowed, (B, Q, S) or broadcastable."""
+        weights = weigh(self.score(queries, prepared["keys"]), allowed)  # (B, Q, S)
         return Attended(mix(weights, prepared["values"]), weights)
 
 
@@ -101,8 +105,7 @@ class LocalMonotonicAttention(GlobalAttention):
         # A target longer than its source stays at the end of the source.
         centres = steps.minimum(mask.sum(-1, keepdim=True) - 1)  # (B, Q)
         allowed = window(centres, mask.shape[-1], half_width=self.half_width) & mask[:, None]
-        weights = weigh(self.score(queries, prepared["keys"]), allowed)
-        return Attended(mix(weights, prepared["values"]), weights)
+        return self.attend(queries, prepared, allowed)
 
 
 class LocalPredictiveAttention(GlobalAttention):
@@ -113,8 +116,8 @@ class LocalPredictiveAttention(GlobalAttention):
 
     def __init__(self, score: Score, *, half_width: int = 0) -> None:
         super().__init__(score, half_width=half_width)
-        self.position_map = nn.Linear(score.query_dim, score.query_dim, bias=False)
-        self.position = nn.Linear(score.query_dim, 1, bias=False)
+        self.position_map = Linear(score.query_dim, score.query_dim, bias=False)
+        self.position = Linear(score.query_dim, 1, bias=False)
 
     def forward(self, queries: Tensor, prepared: Prepared, steps: Tensor) -> Attended:
         """Attend from every query to the window around the position it predicts."""
@@ -171,9 +174,7 @@ class MonotonicAttention(GlobalAttention):
             prepared: What `prepare` returned.
             alignment: (B, Q, S), the weights of the step before.
         """
-        scores = self.score(queries, prepared["keys"])  # (B, Q, S)
-        if scores.dtype in (torch.bfloat16, torch.float16):
-            scores = scores.float()
+        scores = at_least_float32(self.score(queries, prepared["keys"]))  # (B, Q, S)
         energies = self.gain * scores + self.offset
         mask = prepared["mask"][:, None]  # (B, 1, S)
         if self.training:
@@ -236,3 +237,13 @@ SPANS: dict[str, type[GlobalAttention]] = {
     "local_p": LocalPredictiveAttention,
     "monotonic": MonotonicAttention,
 }
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    states = torch.randn(1, 6, 4)
+    for name, kind in SPANS.items():
+        attention = kind(DotScore(4, 4), half_width=1).eval()
+        source = attention.prepare(states, torch.ones(1, 6).bool())
+        attended = attention(states[:, 2:3], source, attention.start(source)[:, None])
+        print(f"{name:>9}", attended.weights.detach())

@@ -121,3 +121,9 @@ def _cut(tensor: Tensor, *, step: int, size: int, around: tuple[int, int]) -> Te
     """
     blocks = pad(tensor, (0, 0, *around)).unfold(2, size, step)  # the blocks' positions come last
     return blocks.permute(0, 2, 1, 4, 3).flatten(0, 1)
+
+
+if __name__ == "__main__":
+    attention = WindowedAttention(dim=8, num_heads=1, window=1)
+    attention.needs_weights = True
+    print("one neighbour to each side:", attention(torch.randn(1, 5, 8))[1], sep="\n")

@@ -1,12 +1,14 @@
 """Settings as typed dataclasses; TOML and `section.key=value` are their handwriting.
 
 A settings class is `@dataclass(frozen=True, kw_only=True)` with a one-line docstring under each
-field. Alternatives are a union of such classes told apart by a field `kind`.
+field, derived from `Config`, which checks the limits that stand in its annotations. Alternatives
+are a union of such classes told apart by a field `kind`.
 """
 
 import ast
 import copy
 import dataclasses
+import functools
 import inspect
 import json
 import textwrap
@@ -14,12 +16,68 @@ import tomllib
 import types
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.core.errors import ConfigError
 from regard.core.tables import near, one_of
 
 Settings = TypeVar("Settings")
+
+
+# Limits are not compared by value, since `Annotated` would take the text of 0.0 for that of 0.
+@dataclasses.dataclass(frozen=True, eq=False)
+class AtLeast:
+    """The least value of a setting, written in its annotation."""
+
+    low: float
+
+    def check(self, name: str, value: float) -> None:
+        """Raise a `ConfigError` if the value is below the limit."""
+        at_least(name, value, self.low)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Within:
+    """The range of a setting, both ends allowed, written in its annotation."""
+
+    low: float
+    high: float
+
+    def check(self, name: str, value: float) -> None:
+        """Raise a `ConfigError` if the value is outside the range."""
+        within(name, value, low=self.low, high=self.high)
+
+
+Positive = Annotated[int, AtLeast(1)]
+NonNegative = Annotated[int, AtLeast(0)]
+NonNegativeFloat = Annotated[float, AtLeast(0.0)]
+UnitInterval = Annotated[float, Within(0.0, 1.0)]
+DropoutRate = Annotated[float, Within(0.0, 0.99)]
+
+
+class Config:
+    """Base of all settings classes: checks the limits in the annotations of its fields.
+
+    A subclass with further rules calls `super().__post_init__()` first. A field that a subclass
+    declares again without a limit keeps the limit of its base class.
+    """
+
+    def __post_init__(self) -> None:
+        """Raise a `ConfigError` if a setting is outside its limits."""
+        cls: type = type(self)
+        for name, limit in limits(cls).items():
+            limit.check(name, getattr(self, name))
+
+
+@functools.cache
+def limits(cls: type) -> dict[str, AtLeast | Within]:
+    """Return the limits in the annotations of a settings class, by the names of its fields."""
+    return {
+        name: limit
+        for owner in reversed(cls.__mro__)
+        for name, hint in get_type_hints(owner, include_extras=True).items()
+        for limit in getattr(hint, "__metadata__", ())
+    }
 
 
 def from_dict(cls: type[Settings], values: Mapping[str, Any], place: str = "") -> Settings:
@@ -141,12 +199,6 @@ def at_least(name: str, value: float, least: float) -> None:
     """Raise a `ConfigError` if a setting is below its least value."""
     if not value >= least:  # Unlike `value < least`, this also catches NaN.
         raise ConfigError(f"`{name}` must be at least {least}, but is {value}.")
-
-
-def all_at_least(config: object, low: float, *names: str) -> None:
-    """Raise a `ConfigError` if one of these settings is below the least allowed."""
-    for name in names:
-        at_least(name, getattr(config, name), low)
 
 
 def within(name: str, value: float, *, low: float, high: float) -> None:

@@ -1,4 +1,7 @@
-"""Typed modules: a call has the types of `forward`, and a list has the type of its members."""
+"""Typed modules: a call has the types of `forward`, and a list has the type of its members.
+
+`Linear`, `Embedding`, `Conv2d` and `Dropout` are those of torch, with typed calls.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Generic, ParamSpec, Protocol, TypeVar
@@ -31,3 +34,21 @@ class ModuleList(nn.ModuleList, Generic[M]):
     if TYPE_CHECKING:
 
         def __iter__(self) -> Iterator[M]: ...
+
+
+if TYPE_CHECKING:
+
+    class Linear(Module, nn.Linear):
+        """A linear layer."""
+
+    class Embedding(Module, nn.Embedding):
+        """A table of vectors."""
+
+    class Conv2d(Module, nn.Conv2d):
+        """A convolution over rows and columns."""
+
+    class Dropout(Module, nn.Dropout):
+        """Dropout."""
+
+else:
+    Linear, Embedding, Conv2d, Dropout = nn.Linear, nn.Embedding, nn.Conv2d, nn.Dropout

@@ -1,7 +1,7 @@
 """Lookup of table rows by name, and of objects by dotted name."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -33,6 +33,15 @@ def resolve(dotted: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def on_demand(dotted: str) -> Callable[..., Any]:
+    """Return a function that is imported when it is first called.
+
+    Args:
+        dotted: `package.module:name`, as in `resolve`.
+    """
+    return lambda *arguments: resolve(dotted)(*arguments)
+
+
 def one_of(names: Iterable[str]) -> str:
     """Write the allowed names as `one of 'a', 'b'`."""
     return "one of " + ", ".join(f"'{name}'" for name in names)
@@ -42,3 +51,8 @@ def near(name: str, names: Iterable[str]) -> str:
     """Write ` Did you mean 'x'?` for the nearest name, or nothing."""
     matches = difflib.get_close_matches(name, list(names), n=1)
     return f" Did you mean '{matches[0]}'?" if matches else ""
+
+
+def with_article(noun: str) -> str:
+    """Write a noun as of something new: `a red square`, `an orange star`."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

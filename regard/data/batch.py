@@ -1,19 +1,34 @@
 """Examples as padded tensors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+Moved = TypeVar("Moved", bound=Any)
 
 Values = Any
 """Stacked sources: a tensor, or a tuple of tensors where a source has several parts."""
 
 
 def change_values(values: Values, change: Callable[[Tensor], Tensor]) -> Values:
-    """Apply `change` to stacked sources, to each part of them."""
+    """Apply `change` to stacked sources, to each part of them, where there are any."""
+    if values is None:
+        return None
     return tuple(map(change, values)) if isinstance(values, tuple) else change(values)
+
+
+def move(batch: Moved, device: torch.device, *names: str) -> Moved:
+    """Return a batch with the values of these names, where there are any, on a device."""
+
+    def to_device(part: Tensor) -> Tensor:
+        return part.to(device, non_blocking=True)
+
+    values = {name: change_values(getattr(batch, name), to_device) for name in names}
+    moved: Moved = replace(batch, **values)
+    return moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +54,4 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """Return the batch with its values on a device."""
-        return Batch(
-            source=change_values(self.source, lambda part: part.to(device, non_blocking=True)),
-            source_mask=self.source_mask,
-            target=self.target.to(device, non_blocking=True),
-            target_mask=self.target_mask.to(device, non_blocking=True),
-            rows=self.rows,
-        )
+        return move(self, device, "source", "target", "target_mask")

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from typing import TypeVar
 
@@ -100,15 +101,27 @@ def _decode_files(references: Sequence[str], decoder: Decoder) -> Decoded:
                     f"{noun.capitalize()} have changed while they were read. Try again."
                 )
             return decoded
-    decoded.add(missing, decoder.read_files(missing))
+    decoded.add(missing, read_files(missing, decoder.read))
     return decoded
 
 
 def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | str]:
     """Decode files, many of them in worker processes."""
     num_workers = count_workers(len(references), NUM_PER_WORKER) if decoder.has_workers else 0
-    for found in spread(decoder.read_files, references, chunk=CHUNK, num_workers=num_workers):
+    work = partial(read_files, read=decoder.read)
+    for found in spread(work, references, chunk=CHUNK, num_workers=num_workers):
         yield from found
+
+
+def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[Array | str]:
+    """Decode files; in the place of one that cannot be read stands a sentence that says why."""
+    found: list[Array | str] = []
+    for reference in references:
+        try:
+            found.append(read(reference))
+        except DataError as error:
+            found.append(str(error))
+    return found
 
 
 def count_workers(num: int, num_per_worker: int) -> int:
@@ -137,7 +150,9 @@ def spread(
     chunks = [references[start : start + chunk] for start in range(0, len(references), chunk)]
     num_done = 0
     # A forked process would inherit threads and devices half-way through whatever they do.
-    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), _ignore_interrupts)
+    # Ctrl-C is left to the main process, which ends the others.
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
     try:
         for found in pool.map(work, chunks):
             yield found
@@ -154,8 +169,3 @@ def spread(
 
 def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the main process, which ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,6 +1,6 @@
 """Labels ⇄ numbers, and labelled sources as batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import near, one_of
-from regard.data.batch import Batch, Values, change_values
-from regard.data.batching import BatchConfig, Batches, Field, Items
+from regard.data.batch import Values, change_values, move
+from regard.data.batching import Items, PairBatches, Rows
 
 
 class LabelField:
@@ -79,58 +79,25 @@ class LabelledBatch:
 
     def to(self, device: torch.device) -> "LabelledBatch":
         """Return the batch with its values on a device."""
-        return LabelledBatch(
-            source=change_values(self.source, lambda part: part.to(device, non_blocking=True)),
-            source_mask=self.source_mask,
-            labels=self.labels.to(device, non_blocking=True),
-            rows=self.rows,
-        )
+        return move(self, device, "source", "labels")
 
 
-class _NumberField:
-    """Labels' numbers as targets of one token."""
-
-    def stack(self, items: Sequence[Sequence[Any]]) -> tuple[Tensor, Tensor]:
-        """Return the numbers (B, 1) or (B, 1, ...), and a mask that is True throughout."""
-        values = torch.tensor(items)
-        return values, torch.ones_like(values, dtype=torch.bool)
-
-
-class LabelledBatches:
-    """Encoded sources with their labels as batches, in the order that `Batches` gives them."""
-
-    def __init__(
-        self,
-        sources: Items,
-        labels: Sequence[Any],
-        config: BatchConfig,
-        *,
-        field: Field,
-        seed: int = 0,
-        is_shuffled: bool = True,
-        is_pinned: bool = False,
-    ) -> None:
-        # A label is a target of one token, which needs no padding.
-        self._pairs = Batches(
-            sources,
-            [[label] for label in labels],
-            config,
-            fields=(field, _NumberField()),
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=is_pinned,
-        )
-
-    def epoch(self, number: int, *, skip: int = 0) -> Iterator[LabelledBatch]:
-        """Give the batches of an epoch, without the first `skip`."""
-        for batch in self._pairs.epoch(number, skip=skip):
-            labels = self._labels(batch)
-            yield LabelledBatch(batch.source, batch.source_mask, labels, batch.rows)
-
-    def num_batches(self, number: int) -> int:
-        """Return how many batches an epoch has."""
-        return self._pairs.num_batches(number)
+@dataclass(eq=False, repr=False)
+class LabelledBatches(PairBatches[LabelledBatch]):
+    """Encoded sources with their labels, which are the targets, as batches."""
 
     @staticmethod
-    def _labels(batch: Batch) -> Tensor:
-        return batch.target[:, 0]
+    def target_length(target: Any) -> int:
+        """Return the length of a label, which is one token and needs no padding."""
+        return 1
+
+    def stack(self, rows: Rows, number: int) -> LabelledBatch:
+        """Return some sources with their labels."""
+        sources, targets = self.pairs(rows, number)
+        source, mask = self.fields[0].stack(sources)
+        labels = self.pin(self.stack_targets(targets))
+        return LabelledBatch(change_values(source, self.pin), mask, labels, tuple(rows.tolist()))
+
+    def stack_targets(self, targets: Items) -> Tensor:
+        """Return labels as one tensor, (B,) or (B, ...)."""
+        return torch.tensor(targets)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
+from regard.core.tables import with_article
 from regard.data.archives import exists, find_archive, members
 from regard.data.example import Example
 from regard.data.splits import expand_references
@@ -95,20 +96,12 @@ class Medium:
                 f"{self.hint}."
             )
         if without := [entry for entry in entries if entry.is_file() and self._is_item(entry)]:
-            logger.warning(
-                "skipped %s in %s that lie in no label's folder (first: %s)",
-                _count(without, self.name),
-                root,
-                without[0].name,
+            names = [entry.name for entry in without]
+            _warn(
+                "skipped %s in %s that lie in no label's folder", names, noun=self.name, place=root
             )
         if empty := [label for label, found in items.items() if not found]:
-            logger.warning(
-                "left out %s in %s without any %s (first: %s)",
-                _count(empty, "label"),
-                root,
-                self.name,
-                empty[0],
-            )
+            _warn(f"left out %s in %s without any {self.name}", empty, noun="label", place=root)
         return [
             Example(os.path.abspath(item), label)
             for label, found in items.items()
@@ -154,12 +147,9 @@ class Medium:
                 "folder of the file."
             )
         if missing:
-            logger.warning(
-                "skipped %s in %s that cannot be found (first: %s)",
-                _count(missing, self.name),
-                file_name(path),
-                next(iter(missing.values())),
-            )
+            places = list(missing.values())
+            name = file_name(path)
+            _warn("skipped %s in %s that cannot be found", places, noun=self.name, place=name)
         return [
             replace(one, source=found[one.source]) for one in examples if one.source not in missing
         ]
@@ -200,14 +190,14 @@ class Medium:
     def check_is_table(self, path: str | Path) -> None:
         """Raise if what should name items is a folder of items, one item or an archive."""
         place = Path(path)
-        line = f"on each line {_article(self.name)}, a tab and its {self.text}"
+        line = f"on each line {with_article(self.name)}, a tab and its {self.text}"
         if place.is_dir():
             raise DataError(
                 f"{place} is a folder, but {self.text}s stand in a file: {line}. "
                 f"A folder of {self.name}s for each label needs a recipe for classification."
             )
         if place.suffix.lower() in self.suffixes | {".zip"}:
-            what = "an archive" if place.suffix.lower() == ".zip" else _article(self.name)
+            what = "an archive" if place.suffix.lower() == ".zip" else with_article(self.name)
             raise DataError(
                 f"{place} is {what}, but {self.name}s to learn from stand in a file: {line}; "
                 f"or {self.name}s lie in a folder for each label."
@@ -227,11 +217,8 @@ class Medium:
         if not num_kept:
             raise DataError(f"No {self.name} can be read. First: {first}")
         logger.warning(
-            "skipped %s of %s examples whose %s cannot be read (first: %s)",
-            f"{num_given - num_kept:,}",
-            f"{num_given:,}",
-            self.name,
-            first,
+            f"skipped {num_given - num_kept:,} of {num_given:,} examples whose {self.name} cannot "
+            f"be read (first: {first})"
         )
 
     def _file(self, reference: str) -> str:
@@ -258,8 +245,8 @@ class Decoder:
     """How their references are recognised, and what messages call them."""
     settings: Any
     """What they are decoded by; part of the cache's key."""
-    read_files: Callable[[Sequence[str]], Iterable[Array | str]]
-    """Decodes files; in the place of one that cannot be read stands a sentence that says why."""
+    read: Callable[[str], Array]
+    """Decodes one file, or raises a `DataError`."""
     read_numbered: Callable[[str, tuple[str, ...]], Iterable[Array]]
     """Returns items without files, from the name of their data set and their numbers."""
     row: tuple[int, ...] = ()
@@ -267,12 +254,10 @@ class Decoder:
     dtype: str = "|u1"
     """Type of the values, as numpy writes it."""
     has_workers: bool = False
-    """Whether many files are decoded in worker processes; `read_files` is sent to them."""
+    """Whether many files are decoded in worker processes; `read` is sent to them."""
 
 
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
-
-
-def _count(items: Collection[object], noun: str) -> str:
-    return f"1 {noun}" if len(items) == 1 else f"{len(items):,} {noun}s"
+def _warn(message: str, items: list[str], *, noun: str, place: str | Path) -> None:
+    """Log a warning of how many items there are in a place, and of the first."""
+    num = f"1 {noun}" if len(items) == 1 else f"{len(items):,} {noun}s"
+    logger.warning(f"{message} (first: %s)", num, place, items[0])

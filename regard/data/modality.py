@@ -24,7 +24,8 @@ from regard.data.image.files import IMAGE_FILES
 from regard.data.media import Medium
 from regard.data.standardize import StandardizedField
 from regard.data.text.field import TOKENIZER, TextField
-from regard.data.text.readers import read_examples, read_sources
+from regard.data.text.lines import read_lines
+from regard.data.text.readers import read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import JoinedConfig as JoinedConfig
 from regard.data.text_image import JoinedField as JoinedField
@@ -150,7 +151,7 @@ MODALITIES: dict[str, Modality] = {
         files=(TOKENIZER.format("source"),),
         read_pairs=read_examples,
         read_labelled=read_labelled,
-        read_sources=read_sources,
+        read_sources=read_lines,
         parse=lambda source: as_source(split_source(source)),
     ),
 }

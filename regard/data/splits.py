@@ -64,7 +64,7 @@ def split_by_source(
             f"A split needs at least {MIN_SOURCES} distinct source sentences, "
             f"but there are {len(sizes)}. Give more data, or validation and test files."
         )
-    waiting = {source: sizes[source] for source in sorted(sizes, key=lambda s: _hash(s, seed))}
+    waiting = {source: sizes[source] for source in sorted(sizes, key=lambda s: hash_text(s, seed))}
     in_test = _take(waiting, min(most, round(test_share * len(examples))))
     in_valid = _take(waiting, min(most, round(valid_share * len(examples))))
     pairs = list(zip(sources, examples, strict=True))
@@ -128,7 +128,8 @@ def _plain(source: str | tuple[str, ...]) -> str:
     return " ".join(unicodedata.normalize("NFC", source).casefold().split())
 
 
-def _hash(source: str, seed: int) -> bytes:
+def hash_text(source: str, seed: int) -> bytes:
+    """Return what decides to which side a text goes, and in what order it comes."""
     return hashlib.blake2b(f"{seed} {source}".encode(), digest_size=8).digest()
 
 

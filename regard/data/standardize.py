@@ -1,6 +1,5 @@
 """Standardised fields: items of a medium, brought to the mean and deviation of training data."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -13,7 +12,7 @@ from torch import Tensor
 from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError, DataError
 from regard.core.files import read_json, write_json
-from regard.data.decoding import decode, read_items
+from regard.data.decoding import read_items
 from regard.data.media import Array
 
 Config = TypeVar("Config", bound=Any)
@@ -32,7 +31,7 @@ def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float
     return mean.round(6).tolist(), std.round(6).tolist()
 
 
-class StandardizedField(ABC, Generic[Config]):
+class StandardizedField(Generic[Config]):
     """Items of a medium as one side of an example.
 
     An item is an array whose length is the number of positions that it takes.
@@ -85,20 +84,20 @@ class StandardizedField(ABC, Generic[Config]):
         order = np.random.default_rng(0).permutation(len(references))
         chosen = [references[row] for row in order[: cls.num_samples]]
         # What is cached is decoded as a whole, since it will be read as a whole.
-        decoded = decode(references if decoder.row else chosen, decoder)
-        if decoded.failures:
-            raise DataError(next(iter(decoded.failures.values())))
+        named = references if decoder.row else chosen
+        arrays = dict(zip(named, read_items(named, decoder), strict=True))
         sums, num = np.zeros((2, getattr(config, cls.channels))), 0
         for reference in chosen:
-            values, weight = cls.moments(decoded.arrays[reference])
+            values, weight = cls.moments(arrays[reference])
             sums += values
             num += weight
         return cls(config, *from_moments(sums / num, cls.min_deviation))
 
     @staticmethod
-    @abstractmethod
     def moments(item: Array) -> tuple[Any, int]:
         """Return sums, or means, of values and of their squares by channel, and their weight."""
+        pixels = item.reshape(-1, *item.shape[-3:]).astype(np.float64) / 255  # (F, C, Y, X)
+        return (pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))), 1
 
     @property
     def spec(self) -> Any:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.core.errors import DataError
 from regard.core.specs import TextImageSpec
 from regard.data.decoding import keep_readable
@@ -16,12 +18,13 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.media import resolve
 from regard.data.text.columns import SOURCE, TARGET
 from regard.data.text.field import TextField
-from regard.data.text.readers import read_examples, read_sources
+from regard.data.text.lines import read_lines
+from regard.data.text.readers import read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedConfig:
+class JoinedConfig(Config):
     """A text and an image, read side by side."""
 
     kind: Literal["joined"] = "joined"
@@ -144,15 +147,13 @@ def read_pairs(
     path: str, second: str | None = None, *, columns: Sequence[str] = ()
 ) -> list[Example]:
     """Read a file of texts, images and targets."""
-    columns = columns or JOINED_COLUMNS
-    return read_with_images(
-        path, second, read=lambda path, second: read_examples(path, second, columns=columns)
-    )
+    read = partial(read_examples, columns=columns or JOINED_COLUMNS)
+    return read_with_images(path, second, read=read)
 
 
 def read_lines_with_images(path: str) -> Iterator[str]:
     """Read lines of a text and an image, a path that starts at the folder of the file."""
-    for line in read_sources(path):
+    for line in read_lines(path):
         text, *image = line.split("\t")
         # A line that is no pair is left for `read_pair` to report.
         if image and image[0].strip():

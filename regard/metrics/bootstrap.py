@@ -1,6 +1,6 @@
 """Bootstrap confidence intervals: the same metric on test sets resampled from its sentences."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,8 @@ def ratio(
     signature: str,
     num_bootstrap: int,
     scale: float = 100,
-    detail: dict[str, float] | None = None,
+    sums: tuple[str, str] | None = None,
+    detail: Mapping[str, float] | None = None,
 ) -> Result:
     """Return the sum of all parts by the sum of all wholes: error rates, shares and means.
 
@@ -78,7 +79,8 @@ def ratio(
         signature: How it was measured, without the resampling.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
         scale: The unit: 100 for percent.
-        detail: The numbers behind the value.
+        sums: What the detail calls the sums of all parts and of all wholes, if it has them.
+        detail: Further numbers behind the value.
     """
     wholes = [1] * len(parts) if wholes is None else wholes
     counts = np.array([parts, wholes], dtype=float)
@@ -90,4 +92,5 @@ def ratio(
     interval = bootstrap_interval(score, len(parts), num_bootstrap)
     value = scale * sum(parts) / sum(wholes)
     signature = with_resampling(signature, num_bootstrap)
-    return Result(name, value, signature, interval, detail or {})
+    named = dict(zip(sums or (), (sum(parts), sum(wholes)), strict=False))
+    return Result(name, value, signature, interval, {**named, **(detail or {})})

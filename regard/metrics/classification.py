@@ -12,6 +12,9 @@ from regard.metrics.result import Result
 Z = 1.959963984540054
 """Deviations of the normal distribution that hold 95 % of it."""
 
+SEED = 0
+"""Seed of the resampling."""
+
 
 def confusion(predicted: Sequence[str], right: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count which label was taken for which: right label → predicted label → how often.
@@ -53,9 +56,7 @@ def wilson(num_right: int, count: int) -> tuple[float, float]:
     return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
 
 
-def macro_f1(
-    predicted: Sequence[str], right: Sequence[str], *, num_bootstrap: int = 0, seed: int = 0
-) -> Result:
+def macro_f1(predicted: Sequence[str], right: Sequence[str], *, num_bootstrap: int = 0) -> Result:
     """Measure F1 as the plain mean over labels, in percent; its detail tells each label's share.
 
     A label that is never predicted, or never right, has an F1 of 0.
@@ -64,7 +65,6 @@ def macro_f1(
         predicted: One label each.
         right: The label each should be.
         num_bootstrap: Samples behind the confidence interval; 0 = none.
-        seed: Of these samples.
     """
     counts = confusion(predicted, right)
     table = np.array([list(row.values()) for row in counts.values()], dtype=float)
@@ -77,12 +77,12 @@ def macro_f1(
     interval, how = None, "none"
     if num_bootstrap:
         # Drawing examples anew is drawing the cells of the table anew, by their shares.
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(SEED)
         total = len(right)
         drawn = generator.multinomial(total, table.ravel() / total, size=num_bootstrap)
         values = 100 * _shares(drawn.reshape(-1, *table.shape).astype(float))[2].mean(-1)
         low, high = np.percentile(values, [2.5, 97.5])
-        interval, how = (float(low), float(high)), f"bootstrap.{num_bootstrap}|seed:{seed}"
+        interval, how = (float(low), float(high)), f"bootstrap.{num_bootstrap}|seed:{SEED}"
     return Result(
         name="macro F1",
         value=100 * float(f1.mean()),

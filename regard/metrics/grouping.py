@@ -2,31 +2,16 @@
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.tables import pick
-from regard.metrics.result import Metric, References, Result, Texts, check_references
-from regard.metrics.text.accuracy import accuracy
+from regard.metrics.result import Group, Metric, References, Result, Texts, check_references
 from regard.metrics.text.bleu import bleu
-from regard.metrics.text.units import UNITS, Unit
-
-
-@dataclass(frozen=True)
-class Group:
-    """One part of a test set and what was measured on it."""
-
-    name: str
-    """What its sentences have in common."""
-    count: int
-    """Number of its sentences, or of what else it gathers."""
-    results: dict[str, Result] = field(default_factory=dict)
-    """Each measure by its name."""
-    place: float | None = None
-    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
+from regard.metrics.text.error_rates import UNITS, Unit, accuracy
 
 
 def by_length(
@@ -52,8 +37,7 @@ def by_length(
     """
     if list(edges) != sorted(set(edges)):
         raise ConfigError(f"`edges` must ascend, but is {tuple(edges)}.")
-    check_references(hypotheses, references)
-    _check_length("sources", sources, hypotheses)
+    check_references(hypotheses, references, {"sources": sources})
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
     cut = pick(UNITS, unit, "unit")
@@ -85,8 +69,7 @@ def by_tag(
         references: For each hypothesis its references.
         measures: What to measure, by name; BLEU and accuracy if not given.
     """
-    check_references(hypotheses, references)
-    _check_length("tags", tags, hypotheses)
+    check_references(hypotheses, references, {"tags": tags})
     members: dict[str, list[int]] = {name: [] for name in sorted({t for row in tags for t in row})}
     for row, names in enumerate(tags):
         for name in set(names):
@@ -122,14 +105,6 @@ def by_position(hits: Sequence[Sequence[bool]], *, num_parts: int = 10) -> list[
         )
         for low, high, value in zip(edges, edges[1:], np.atleast_1d(right), strict=False)
     ]
-
-
-def _check_length(name: str, values: Sequence[object], hypotheses: Texts) -> None:
-    if len(values) != len(hypotheses):
-        raise DataError(
-            f"`{name}` and `hypotheses` must have equal length, "
-            f"but there are {len(values):,} and {len(hypotheses):,}."
-        )
 
 
 def _length_names(edges: Sequence[int]) -> list[str]:

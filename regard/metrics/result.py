@@ -1,6 +1,6 @@
 """Result of a metric, and the check of the inputs of every metric."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -45,6 +45,20 @@ class Result:
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
+@dataclass(frozen=True)
+class Group:
+    """One part of a test set and what was measured on it."""
+
+    name: str
+    """What its sentences have in common."""
+    count: int
+    """Number of its sentences, or of what else it gathers."""
+    results: dict[str, Result] = field(default_factory=dict)
+    """Each measure by its name."""
+    place: float | None = None
+    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
+
+
 class Metric(Protocol):
     """Hypotheses and, for each of them, its references → Result."""
 
@@ -55,15 +69,27 @@ class Metric(Protocol):
         ...
 
 
-def check_references(hypotheses: Sequence[object], references: References) -> None:
-    """Raise a `DataError` unless there are hypotheses and each has a list of references."""
+def check_equal_length(sides: Mapping[str, Sized]) -> None:
+    """Raise a `DataError` unless two sequences, given by name, have equal length."""
+    first, second = map(len, sides.values())
+    if first != second:
+        names = " and ".join(f"`{name}`" for name in sides)
+        raise DataError(f"{names} must have equal length, but there are {first:,} and {second:,}.")
+
+
+def check_references(
+    hypotheses: Sequence[object], references: References, others: Mapping[str, Sized] | None = None
+) -> None:
+    """Raise a `DataError` unless there are hypotheses and each has a list of references.
+
+    Args:
+        hypotheses: One sentence each.
+        references: For each hypothesis its references.
+        others: Further sequences by name, which must be as long.
+    """
     if not hypotheses:
         raise DataError("`hypotheses` must hold at least one sentence, but is empty.")
-    if len(hypotheses) != len(references):
-        raise DataError(
-            "`hypotheses` and `references` must have equal length, "
-            f"but there are {len(hypotheses):,} and {len(references):,}."
-        )
+    check_equal_length({"hypotheses": hypotheses, "references": references})
     for position, sentences in enumerate(references):
         if isinstance(sentences, str):
             raise DataError(
@@ -72,3 +98,5 @@ def check_references(hypotheses: Sequence[object], references: References) -> No
             )
         if not sentences:
             raise DataError(f"`references[{position}]` must hold at least one sentence.")
+    for name, other in (others or {}).items():
+        check_equal_length({name: other, "hypotheses": hypotheses})

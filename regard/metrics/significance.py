@@ -11,7 +11,6 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.core.config import at_least, to_dict
-from regard.core.errors import DataError
 from regard.core.tables import pick
 from regard.metrics.bootstrap import SEED, percentile_interval, resamples
 from regard.metrics.result import References, Texts, check_references
@@ -93,12 +92,7 @@ def paired_bootstrap_of_runs(
     streams = [list(stream) for stream in zip_longest(*references)]
     values, resampled = [], []
     for baseline, hypotheses in zip(baselines, systems, strict=True):
-        check_references(hypotheses, references)
-        if len(baseline) != len(hypotheses):
-            raise DataError(
-                "`baseline` and `hypotheses` must have equal length, "
-                f"but there are {len(baseline):,} and {len(hypotheses):,}."
-            )
+        check_references(hypotheses, references, {"baseline": baseline})
         before, after = (
             np.array(measure._extract_corpus_statistics(texts, streams))
             for texts in (baseline, hypotheses)

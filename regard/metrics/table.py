@@ -1,14 +1,10 @@
 """Every measure of hypotheses against references, by the name a recipe uses."""
 
 from regard.metrics.result import Metric
-from regard.metrics.text.accuracy import accuracy, word_errors
-from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, ter
-from regard.metrics.text.diversity import distinct1, distinct2
-from regard.metrics.text.error_rates import cer, per, wer
-from regard.metrics.text.lecture_bleu import lecture_bleu
-from regard.metrics.text.rouge import rouge1, rouge2, rouge_char, rouge_l
-from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4
-from regard.metrics.vision.cider import cider
+from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, lecture_bleu, ter
+from regard.metrics.text.error_rates import accuracy, cer, per, wer, word_errors
+from regard.metrics.text.ngrams import distinct1, distinct2, rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4, cider
 
 METRICS: dict[str, Metric] = {
     "bleu": bleu,

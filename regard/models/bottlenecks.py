@@ -3,75 +3,67 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import all_at_least, at_least
-from regard.core.module import Module
+from regard.core.config import (
+    AtLeast,
+    Config,
+    NonNegative,
+    NonNegativeFloat,
+    Positive,
+)
+from regard.core.module import Linear, Module
 
 Terms = dict[str, Tensor]
 """What codes cost, by name: one number a code, already weighted."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlainBottleneckConfig:
+class PlainBottleneckConfig(Config):
     """One dense layer; narrower than what it reads, it is undercomplete."""
 
     kind: Literal["plain"] = "plain"
     """What kind of bottleneck this is."""
-    dim: int = 32
+    dim: Positive = 32
     """Numbers of a code."""
     activation: Literal["linear", "tanh"] = "linear"
     """What follows the dense layer."""
-    sparse: float = 0.0
+    sparse: NonNegativeFloat = 0.0
     """Weight of the sum of the code's absolute values, which makes most of them small."""
-    contractive: float = 0.0
+    contractive: NonNegativeFloat = 0.0
     """Weight of the squared Jacobian of the code with respect to the states it is made of, which
     makes codes change little where states do. Linear codes have the same everywhere."""
 
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        all_at_least(self, 0.0, "sparse", "contractive")
-
 
 @dataclass(frozen=True, kw_only=True)
-class VariationalBottleneckConfig:
+class VariationalBottleneckConfig(Config):
     """A normal distribution for each source, from which its code is drawn."""
 
     kind: Literal["variational"] = "variational"
     """What kind of bottleneck this is."""
-    dim: int = 32
+    dim: Positive = 32
     """Numbers of a code."""
-    weight: float = 1.0
+    weight: NonNegativeFloat = 1.0
     """Weight of the divergence from the prior; with 1 the loss is the evidence lower bound."""
-    annealing_steps: int = 0
+    annealing_steps: NonNegative = 0
     """Training batches over which this weight grows from 0 on; 0 = it is there at once."""
-    free_bits: float = 0.0
+    free_bits: NonNegativeFloat = 0.0
     """Nats of divergence that cost nothing, in each number of a code."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        at_least("weight", self.weight, 0.0)
-        at_least("annealing_steps", self.annealing_steps, 0)
-        at_least("free_bits", self.free_bits, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundedBottleneckConfig:
+class RoundedBottleneckConfig(Config):
     """Codes of whole numbers, which can be written down in few bits."""
 
     kind: Literal["rounded"] = "rounded"
     """What kind of bottleneck this is."""
-    dim: int = 32
+    dim: Positive = 32
     """Numbers of a code."""
-    levels: int = 5
+    levels: Annotated[int, AtLeast(2)] = 5
     """How many whole numbers there are to choose from; 0 is the middle one, or the one above it."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        at_least("levels", self.levels, 2)
 
 
 BottleneckConfig = PlainBottleneckConfig | VariationalBottleneckConfig | RoundedBottleneckConfig
@@ -104,7 +96,7 @@ class PlainBottleneck(Bottleneck):
         super().__init__()
         self.config = config
         self.dim = config.dim
-        self.code_map = nn.Linear(dim, config.dim)
+        self.code_map = Linear(dim, config.dim)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
         """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
@@ -142,8 +134,8 @@ class VariationalBottleneck(Bottleneck):
         super().__init__()
         self.config = config
         self.dim = config.dim
-        self.mean_map = nn.Linear(dim, config.dim)
-        self.log_variance_map = nn.Linear(dim, config.dim)
+        self.mean_map = Linear(dim, config.dim)
+        self.log_variance_map = Linear(dim, config.dim)
         # A buffer, so that a resumed run goes on where it was.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
@@ -182,7 +174,7 @@ class RoundedBottleneck(Bottleneck):
         """The smallest number of a code."""
         self.highest = self.lowest + config.levels - 1
         """The largest number of a code."""
-        self.code_map = nn.Linear(dim, config.dim)
+        self.code_map = Linear(dim, config.dim)
 
     def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
         """Return the codes (..., D) of states (..., D); they cost nothing."""

@@ -3,22 +3,18 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.core.specs import InputSpec, TextSpec
 from regard.models.decoders import DECODERS, DecoderConfig
 from regard.models.decoders.bahdanau import BahdanauDecoderConfig
 from regard.models.decoders.prefix_lm import PrefixDecoderConfig
 from regard.models.decoders.xu2015 import XuDecoderConfig
-from regard.models.encoders import (
-    BottleneckEncoder,
-    BottleneckEncoderConfig,
-    EmbeddingEncoderConfig,
-    EncoderConfig,
-    RnnEncoderConfig,
-    TokenEncoderConfig,
-    build_encoder,
-    check_unpooled,
-)
+from regard.models.encoders import EncoderConfig, build_encoder, check_unpooled
+from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
 from regard.models.heads.copying import (
     CopyingConfig,
     NoCopyingConfig,
@@ -32,7 +28,7 @@ from regard.models.seq2seq import EncoderDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+class ModelConfig(Config):
     """An encoder–decoder."""
 
     encoder: EncoderConfig = field(default_factory=RnnEncoderConfig)
@@ -49,6 +45,7 @@ class ModelConfig:
     """How the weights start."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.foretells_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
                 "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other "

@@ -2,30 +2,26 @@
 
 from dataclasses import dataclass, field
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.core.config import within
+from regard.core.config import Config, DropoutRate
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Dropout, Linear, Module
 from regard.core.specs import InputSpec
 from regard.core.tables import pick
-from regard.models.encoders import (
-    ImageEncoderConfig,
-    SoundEncoderConfig,
-    TextImageEncoderConfig,
-    TokenEncoderConfig,
-    TransformerEncoderConfig,
-    VideoEncoderConfig,
-    build_encoder,
-    check_unpooled,
-)
+from regard.models.encoders import build_encoder, check_unpooled
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.tables import SoundEncoderConfig, TokenEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.heads.pooling import POOLINGS, PoolingKind
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierConfig:
+class ClassifierConfig(Config):
     """An encoder with a decision on top."""
 
     encoder: (
@@ -41,13 +37,13 @@ class ClassifierConfig:
     mean weighted by attention, or, of two texts, a comparison of words that are alike."""
     has_hidden: bool = False
     """Whether a layer with tanh stands between pooling and decision, as in BERT."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on the pooled states."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
 
     def __post_init__(self) -> None:
-        within("dropout", self.dropout, low=0.0, high=0.99)
+        super().__post_init__()
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
             self._check_begins_with_a_token()
@@ -79,20 +75,15 @@ class Classifier(Module):
     encoder: Encoder
 
     def __init__(
-        self,
-        config: ClassifierConfig,
-        source: InputSpec,
-        num_labels: int,
-        *,
-        separator: int = 3,
+        self, config: ClassifierConfig, source: InputSpec, num_labels: int, *, separator: int = 3
     ) -> None:
         super().__init__()
         self.encoder = build_encoder(config.encoder, source)
         dim = self.encoder.memory_dim
         self.pooling = pick(POOLINGS, config.pooling, "pooling")(dim, separator)
-        self.hidden = nn.Linear(dim, dim) if config.has_hidden else None
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(dim, num_labels)
+        self.hidden = Linear(dim, dim) if config.has_hidden else None
+        self.dropout = Dropout(config.dropout)
+        self.output = Linear(dim, num_labels)
         initialise(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
@@ -105,5 +96,4 @@ class Classifier(Module):
         pooled = self.pooling(self.encoder(values, mask))
         if self.hidden is not None:
             pooled = self.hidden(pooled).tanh()
-        logits: Tensor = self.output(self.dropout(pooled))  # (B, V)
-        return logits
+        return self.output(self.dropout(pooled))  # (B, V)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import glu
 
 from regard.attention.positions import POSITIONS, Positions
-from regard.core.config import all_at_least, within
+from regard.core.config import Config, DropoutRate, Positive
 from regard.core.module import Module
 from regard.core.tables import pick
 
@@ -19,27 +19,23 @@ HALF = 0.5**0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvolutionConfig:
+class ConvolutionConfig(Config):
     """What both sides of a convolutional model can be told."""
 
-    embedding_dim: int = 256
+    embedding_dim: Positive = 256
     """Width of the embeddings, and of what attention compares."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of the states inside."""
-    num_layers: int = 4
+    num_layers: Positive = 4
     """Number of gated convolutions."""
-    kernel: int = 3
+    kernel: Positive = 3
     """Positions that a convolution sees at once; odd in an encoder, so that it has a middle."""
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
     """How order is told beyond the kernel."""
-    max_length: int = 512
+    max_length: Positive = 512
     """Most tokens; only learned positions have to know."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on the embeddings and before each convolution."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "embedding_dim", "dim", "num_layers", "kernel", "max_length")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
     def build_positions(self) -> Positions:
         """Build the position encoding of the embeddings."""

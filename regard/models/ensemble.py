@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.core.module import ModuleList
-from regard.models.interfaces import Decoder, Encoder, Memory, State
+from regard.models.interfaces import Decoder, Encoder, Memory, State, join_states, split_state
 from regard.models.seq2seq import EncoderDecoder
 
 
@@ -56,17 +56,13 @@ class EnsembleDecoder(Decoder):
             member.start(own, beams=beams, max_length=max_length)
             for member, own in zip(self.members, memory.members, strict=True)
         ]
-        return _join(starts)
+        return join_states(starts)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
-        steps = [
-            member.step(tokens, State(per_source, per_hypothesis))
-            for member, per_source, per_hypothesis in zip(
-                self.members, state.per_source, state.per_hypothesis, strict=True
-            )
-        ]
-        return mean_log_probs([logits for logits, _ in steps]), _join([after for _, after in steps])
+        pairs = zip(self.members, split_state(state), strict=True)
+        logits, after = zip(*[member.step(tokens, own) for member, own in pairs], strict=True)
+        return mean_log_probs(logits), join_states(after)
 
 
 class Ensemble(EncoderDecoder):
@@ -96,8 +92,3 @@ def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
     """Return the log of the mean of several distributions (..., V), given by their logits."""
     log_probs = torch.stack([one.float().log_softmax(-1) for one in logits])
     return log_probs.logsumexp(0) - math.log(len(logits))
-
-
-def _join(states: Sequence[State]) -> State:
-    """Make one state of several: the halves stay halves, so that search can reorder it."""
-    return State([state.per_source for state in states], [state.per_hypothesis for state in states])

@@ -10,19 +10,14 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, Positions
-from regard.core.config import at_least
-from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.config import Config, Positive
+from regard.core.module import Conv2d, Linear, Module
 from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
+from regard.models.encoders.vit import count_patches
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
-from regard.models.layers import FeedForwardKind
-from regard.models.transformer import (
-    BlockConfig,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import VisionBlockConfig, build_final_norm, build_stack
 
 ImageShape = tuple[int, int, int]
 """Channels, rows and columns."""
@@ -42,7 +37,7 @@ class Generator(Module, ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConvolutionGeneratorConfig:
+class ConvolutionGeneratorConfig(Config):
     """Stages of residual convolutions; each but the first doubles rows and columns."""
 
     kind: Literal["convolution"] = "convolution"
@@ -53,6 +48,7 @@ class ConvolutionGeneratorConfig:
     """Residual blocks of each stage."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_stages(self.widths, self.blocks)
 
 
@@ -90,7 +86,7 @@ class ConvolutionGenerator(Generator):
             self.blocks.append(_Growth(before, width, size=size))
             self.blocks.extend(_PlainBlock(width) for _ in range(num_blocks))
             before = width
-        self.output = nn.Conv2d(before, shape[0], 3, padding=1)
+        self.output = Conv2d(before, shape[0], 3, padding=1)
         initialise(self, InitConfig(rule="kaiming_normal"))
         # What adds to something begins with nothing.
         for block in self.blocks:
@@ -105,8 +101,7 @@ class ConvolutionGenerator(Generator):
         grid = grid.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             grid = block(grid)
-        image: Tensor = self.output(_bend(grid))  # (B, C, Y, X)
-        return image
+        return self.output(_bend(grid))  # (B, C, Y, X)
 
 
 class _CodeStart(Module):
@@ -115,12 +110,11 @@ class _CodeStart(Module):
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
         self._shape = (width, *size)
-        self.spread = nn.Linear(memory_dim, width * size[0] * size[1])
+        self.spread = Linear(memory_dim, width * size[0] * size[1])
 
     def forward(self, memory: Memory) -> Tensor:
         """Return a grid, (B, D, Y, X)."""
-        grid: Tensor = self.spread(memory.summary).unflatten(1, self._shape)
-        return grid
+        return self.spread(memory.summary).view(-1, *self._shape)
 
 
 class _GridStart(Module):
@@ -129,7 +123,7 @@ class _GridStart(Module):
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
         self.size = size
-        self.spread = nn.Conv2d(memory_dim, width, 1)
+        self.spread = Conv2d(memory_dim, width, 1)
 
     def forward(self, memory: Memory) -> Tensor:
         """Return a grid, (B, D, Y, X)."""
@@ -137,8 +131,7 @@ class _GridStart(Module):
         num_rows, num_columns = memory.layout[-2:]
         cells = memory.states[:, -num_rows * num_columns :]  # (B, P, D)
         grid = cells.mT.reshape(len(cells), -1, num_rows, num_columns)  # (B, D, Y, X)
-        found: Tensor = self.spread(_resize(grid, self.size))
-        return found
+        return self.spread(_resize(grid, self.size))
 
 
 class _Growth(Module):
@@ -147,12 +140,11 @@ class _Growth(Module):
     def __init__(self, before: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
         self.size = size
-        self.convolution = nn.Conv2d(before, width, 3, padding=1)
+        self.convolution = Conv2d(before, width, 3, padding=1)
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        found: Tensor = self.convolution(_resize(_bend(grid), self.size))
-        return found
+        return self.convolution(_resize(_bend(grid), self.size))
 
 
 class _PlainBlock(Module):
@@ -160,13 +152,12 @@ class _PlainBlock(Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.first = nn.Conv2d(width, width, 3, padding=1)
-        self.last = nn.Conv2d(width, width, 3, padding=1)
+        self.first = Conv2d(width, width, 3, padding=1)
+        self.last = Conv2d(width, width, 3, padding=1)
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        found: Tensor = grid + self.last(_bend(self.first(_bend(grid))))
-        return found
+        return grid + self.last(_bend(self.first(_bend(grid))))
 
 
 def _bend(grid: Tensor) -> Tensor:
@@ -180,21 +171,13 @@ def _resize(grid: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttentionGeneratorConfig(BlockConfig):
+class AttentionGeneratorConfig(VisionBlockConfig):
     """A stack of blocks over the patches of the image to be, which look at the memory."""
 
     kind: Literal["attention"] = "attention"
     """What kind of generator this is."""
-    patch: int = 4
+    patch: Positive = 4
     """Width and height of a patch in pixels; it must divide the image's."""
-    feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
-    is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patch", self.patch, 1)
 
 
 class AttentionGenerator(Generator):
@@ -219,28 +202,23 @@ class AttentionGenerator(Generator):
         shape: ImageShape,
     ) -> None:
         super().__init__()
-        channels, num_rows, num_columns = shape
-        if num_rows % config.patch or num_columns % config.patch:
-            raise ConfigError(
-                f"`generator.patch` must divide both sides of the image ({num_rows} x "
-                f"{num_columns} pixels), but is {config.patch}."
-            )
         self.patch = config.patch
-        self.layout = num_rows // config.patch, num_columns // config.patch
-        self.memory_map = nn.Linear(memory_dim, config.dim)
+        self.layout = count_patches(shape, config.patch, name="generator.patch")
+        self.memory_map = Linear(memory_dim, config.dim)
         self.patch_positions = GridPositions(
             dim=config.dim, num_heads=config.num_heads, num_columns=self.layout[1]
         )
         positions = Positions(dim=config.dim, num_heads=config.num_heads)
         self.blocks = build_stack(config, positions, memory_dim=config.dim)
         self.norm = build_final_norm(config)
-        self.output = nn.Linear(config.dim, channels * config.patch**2)
+        self.output = Linear(config.dim, shape[0] * config.patch**2)
 
     def forward(self, memory: Memory) -> Tensor:
         """Return an image for each source, (B, C, Y, X)."""
         seen = self.memory_map(memory.states)  # (B, S, D)
         if memory.layout is not None:
-            frames = seen.unflatten(1, (-1, memory.layout[-2] * memory.layout[-1]))  # (B, F, P, D)
+            num_cells = memory.layout[-2] * memory.layout[-1]
+            frames = seen.view(len(seen), -1, num_cells, seen.shape[-1])  # (B, F, P, D)
             frames = add_cell_positions(frames, num_columns=memory.layout[-1])
             seen = frames.flatten(1, 2)  # (B, S, D)
         numbers = torch.arange(self.layout[0] * self.layout[1], device=seen.device)
@@ -248,7 +226,7 @@ class AttentionGenerator(Generator):
         states = patches.expand(len(seen), -1, -1)  # (B, P, D)
         states = self.blocks(states, memory=seen, memory_mask=memory.mask)
         patches = self.output(self.norm(states))  # (B, P, any width)
-        grid = patches.transpose(1, 2).unflatten(2, self.layout)
+        grid = patches.mT.reshape(len(patches), -1, *self.layout)
         return F.pixel_shuffle(grid, self.patch)  # (B, C, Y, X)
 
 

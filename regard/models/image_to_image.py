@@ -6,27 +6,22 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.core.module import Module
 from regard.core.specs import ImageSpec, VideoSpec
-from regard.models.encoders import (
-    BottleneckEncoderConfig,
-    ImageEncoderConfig,
-    ResnetEncoderConfig,
-    VideoEncoderConfig,
-    build_encoder,
-)
-from regard.models.generators import (
-    GENERATORS,
-    ConvolutionGeneratorConfig,
-    GeneratorConfig,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.video import VideoEncoderConfig
+from regard.models.generators import GENERATORS, ConvolutionGeneratorConfig, GeneratorConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageToImageConfig:
+class ImageToImageConfig(Config):
     """An encoder of images or videos and a generator of images."""
 
     encoder: ImageEncoderConfig | VideoEncoderConfig | BottleneckEncoderConfig = field(
@@ -44,6 +39,7 @@ class ImageToImageConfig:
     """How the weights start."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.deviation <= 0:
             raise ConfigError(f"`deviation` must be above 0, but is {self.deviation:g}.")
 

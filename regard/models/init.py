@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import all_at_least
+from regard.core.config import Config, NonNegativeFloat
 from regard.core.tables import pick
 
 Rule = Literal[
@@ -28,22 +28,19 @@ Rule = Literal[
 
 
 @dataclass(frozen=True, kw_only=True)
-class InitConfig:
+class InitConfig(Config):
     """How weights start; biases under every rule but 'default' start at zero."""
 
     rule: Rule = "default"
     """Rule for weight matrices; 'default' keeps what each torch layer does by itself."""
-    gain: float = 0.0
+    gain: NonNegativeFloat = 0.0
     """Factor on the deviation; 0 = the rule's own: √2 for kaiming, 1 for xavier and orthogonal."""
-    scale: float = 0.08
+    scale: NonNegativeFloat = 0.08
     """Half width of 'uniform', deviation of 'normal'."""
     recurrent: Rule = "orthogonal"
     """Rule for the state-to-state matrices of recurrent layers, one gate at a time."""
     embedding: Rule = "default"
     """Rule for embeddings."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 0.0, "gain", "scale")
 
 
 def _kaiming_deviation(weight: Tensor, config: InitConfig) -> float:

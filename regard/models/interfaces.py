@@ -1,17 +1,20 @@
 """The waist: what every encoder ends in and every decoder starts from."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from regard.attention.cache import KeyValueCache
-from regard.core.module import Module
+from regard.core.module import Embedding, Linear, Module
 
 Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] | dict[str, Nested]"
 """Tensors and caches in any arrangement of tuples, lists and dicts."""
+
+N = TypeVar("N")
 
 LayerStates: TypeAlias = tuple[tuple[Tensor, ...], ...]
 """What a recurrent stack remembers: for each layer (h,) or, with LSTM cells, (h, c); (B, D)."""
@@ -87,6 +90,8 @@ class Encoder(Module, ABC):
 
     memory_dim: int
     """Width of the states that a decoder sees."""
+    num_joined: int = 1
+    """Neighbouring source positions that share one state."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
@@ -107,22 +112,25 @@ class Encoder(Module, ABC):
         Returns:
             Numbers from 0 on; what stands at padding means nothing. None = each has its own.
         """
-        return None
+        if self.num_joined == 1:
+            return None
+        numbers = torch.arange(mask.shape[1], device=values.device) // self.num_joined
+        return numbers.expand(mask.shape)  # (B, S)
 
 
 class TokenEncoder(Encoder):
     """Turns token ids into a `Memory`."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
 
 
 class Decoder(Module, ABC):
     """Continues a target, token by token or all at once."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
-    output: nn.Linear
+    output: Linear
     """What turns the last states into logits."""
 
     @abstractmethod
@@ -162,11 +170,22 @@ def reorder(state: State, rows: Tensor) -> State:
     return State(state.per_source, map_tensors(state.per_hypothesis, lambda part: part[rows]))
 
 
-def repeat_rows(nested: Any, times: int) -> Any:
+def repeat_rows(nested: N, times: int) -> N:
     """Repeat every row of every tensor, so that a sentence has `times` hypotheses."""
     if times == 1:
         return nested
-    return map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
+    repeated: N = map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
+    return repeated
+
+
+def join_states(states: Sequence[State]) -> State:
+    """Make one state of several: the halves stay halves, so that search can reorder it."""
+    return State([state.per_source for state in states], [state.per_hypothesis for state in states])
+
+
+def split_state(state: State) -> list[State]:
+    """Return the states that `join_states` joined."""
+    return [State(*halves) for halves in zip(state.per_source, state.per_hypothesis, strict=True)]
 
 
 def by_sentence(tensor: Tensor, batch: int) -> Tensor:
@@ -175,6 +194,11 @@ def by_sentence(tensor: Tensor, batch: int) -> Tensor:
     Beams and target positions are then queries of one sentence, and its keys need no copy.
     """
     return tensor.reshape(batch, -1, *tensor.shape[2:])  # (B, W·T, ...)
+
+
+def all_real(states: Tensor) -> Tensor:
+    """Return the mask of states (B, S, D) without padding, (B, S)."""
+    return states.new_ones(states.shape[:2], dtype=torch.bool)  # (B, S)
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:

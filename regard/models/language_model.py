@@ -5,32 +5,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from regard.attention.attend import at_least_float32
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import recent
-from regard.core.config import at_least
+from regard.core.config import NonNegative
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Encoder, Memory, Output, State
 from regard.models.recurrent import Cell, Recurrence, RecurrentConfig, num_tensors
-from regard.models.transformer import (
-    TransformerConfig,
-    add_positions,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 class LanguageModel(Module, ABC):
     """Continues texts, token by token or all at once: a decoder without a source."""
 
-    embedding: nn.Embedding
+    embedding: Embedding
     """What token ids are looked up in."""
-    output: nn.Linear
+    output: Linear
     """What turns the last states into logits."""
     is_recurrent: bool
     """Whether its state is all it knows of the past, so that long texts are read end to end."""
@@ -66,7 +60,7 @@ class TransformerLanguageConfig(TransformerConfig):
 
     kind: Literal["transformer"] = "transformer"
     """What kind of language model this is."""
-    window: int = 0
+    window: NonNegative = 0
     """How many tokens each position sees, its own included; 0 = all that came before. With the
     window that it learns from, a text can go on for any length, in the same memory."""
     is_tied: bool = True
@@ -74,22 +68,15 @@ class TransformerLanguageConfig(TransformerConfig):
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 0)
 
-
-class TransformerLanguageModel(LanguageModel):
+class TransformerLanguageModel(PositionedStack, LanguageModel):
     """Masked self-attention alone (Radford et al. 2018)."""
 
     def __init__(self, config: TransformerLanguageConfig, vocab_size: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
-        self.positions = build_positions(config, is_causal=True)
-        self.blocks = build_stack(config, self.positions)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.embedding = Embedding(vocab_size, config.dim)
+        self.build_layers(config, build_positions(config, is_causal=True))
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
         self.window = config.window
         self.is_recurrent = False
@@ -116,14 +103,12 @@ class TransformerLanguageModel(LanguageModel):
 
     def _run(self, tokens: Tensor, caches: Sequence[KeyValueCache] | None = None) -> Tensor:
         first, num_past = (caches[0].position, caches[0].length) if caches else (0, 0)
-        embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
-        states = self.dropout(add_positions(embedded, self.positions, first=first))
+        states = self.embed(self.embedding(tokens) * self.scale, first=first)  # (B·W, T, D)
         mask, num_keys = None, num_past + tokens.shape[1]
         if 0 < self.window < num_keys:
             mask = recent(tokens.shape[1], num_keys, window=self.window, device=tokens.device)[None]
         states = self.blocks(states, mask=mask, is_causal=True, caches=caches)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,16 +140,10 @@ class RnnLanguageModel(LanguageModel):
 
     def __init__(self, config: RnnLanguageConfig, vocab_size: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
-        self.recurrence = Recurrence(
-            cell=config.cell,
-            input_dim=config.embedding_dim,
-            dim=config.dim,
-            num_layers=config.num_layers,
-            dropout=config.dropout,
-        )
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
+        self.recurrence = Recurrence(config, config.embedding_dim)
+        self.dropout = Dropout(config.dropout)
+        self.output = Linear(config.dim, vocab_size)
         self.is_recurrent = True
         self.max_length = 0
 
@@ -224,7 +203,7 @@ class LanguageReader(Encoder):
 
 def next_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the log-probability (B, T) of each label (B, T), computed in 32 bits at least."""
-    wide = logits if logits.dtype == torch.float64 else logits.float()
+    wide = at_least_float32(logits)
     chosen = wide.gather(-1, labels[..., None]).squeeze(-1)  # (B, T)
     # One log-sum-exp instead of a whole table of log-probabilities: vocabularies are large.
     return chosen - wide.logsumexp(-1)

@@ -8,15 +8,11 @@ from torch import Tensor, nn
 
 from regard.core.errors import ConfigError
 from regard.core.tables import one_of
-from regard.models.encoders import (
-    AlbertEncoder,
-    BertEncoder,
-    BottleneckEncoder,
-    ConvolutionEncoder,
-    RnnEncoder,
-    TransformerEncoder,
-)
-from regard.models.encoders.rnn import reading_order
+from regard.models.encoders.bert import AlbertEncoder, BertEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoder
+from regard.models.encoders.convolutional import ConvolutionEncoder
+from regard.models.encoders.rnn import RnnEncoder, reading_order
+from regard.models.encoders.transformer import TransformerEncoder
 from regard.models.interfaces import Encoder
 from regard.models.recurrent import run_packed
 

@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import gelu, relu, silu
 
-from regard.core.module import Module
+from regard.core.module import Dropout, Linear, Module
 
 NormKind = Literal["layer", "rms", "batch", "none"]
 FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
@@ -46,15 +46,14 @@ class FeedForward(Module):
         self, dim: int, hidden_dim: int, *, activation: Callable[[Tensor], Tensor], dropout: float
     ) -> None:
         super().__init__()
-        self.hidden_map = nn.Linear(dim, hidden_dim)
-        self.output_map = nn.Linear(hidden_dim, dim)
+        self.hidden_map = Linear(dim, hidden_dim)
+        self.output_map = Linear(hidden_dim, dim)
         self.activation = activation
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform (B, L, D)."""
-        out: Tensor = self.output_map(self.dropout(self.activation(self.hidden_map(states))))
-        return out
+        return self.output_map(self.dropout(self.activation(self.hidden_map(states))))
 
 
 class GatedFeedForward(Module):
@@ -62,16 +61,15 @@ class GatedFeedForward(Module):
 
     def __init__(self, dim: int, hidden_dim: int, *, dropout: float) -> None:
         super().__init__()
-        self.gate_map = nn.Linear(dim, hidden_dim)
-        self.hidden_map = nn.Linear(dim, hidden_dim)
-        self.output_map = nn.Linear(hidden_dim, dim)
-        self.dropout = nn.Dropout(dropout)
+        self.gate_map = Linear(dim, hidden_dim)
+        self.hidden_map = Linear(dim, hidden_dim)
+        self.output_map = Linear(hidden_dim, dim)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor) -> Tensor:
         """Transform (B, L, D)."""
         hidden = silu(self.gate_map(states)) * self.hidden_map(states)
-        out: Tensor = self.output_map(self.dropout(hidden))
-        return out
+        return self.output_map(self.dropout(hidden))
 
 
 FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
@@ -89,12 +87,11 @@ class Residual(Module):
         super().__init__()
         self.norm = norm
         self.is_norm_first = is_norm_first
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
         """Run a layer beside the states (B, L, D) and add what it says."""
         if self.is_norm_first:
-            said: Tensor = self.dropout(layer(self.norm(states)))
-            return states + said
+            return states + self.dropout(layer(self.norm(states)))
         normed: Tensor = self.norm(states + self.dropout(layer(states)))
         return normed

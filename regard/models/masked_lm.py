@@ -1,20 +1,18 @@
 """The masked language model: an encoder that tells what was hidden from it."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import gelu, linear
 
-from regard.core.config import all_at_least
-from regard.core.module import Module
+from regard.core.config import AtLeast, Config
+from regard.core.module import Embedding, Linear, Module
 from regard.core.specs import TextSpec
-from regard.models.encoders import (
-    TEXT_ENCODERS,
-    BertEncoderConfig,
-    TokenEncoderConfig,
-    check_unpooled,
-)
+from regard.models.encoders import check_unpooled
+from regard.models.encoders.bert import BertEncoderConfig
+from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
 from regard.models.init import InitConfig, initialise
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON
@@ -27,7 +25,7 @@ PLACE_DIM = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedModelConfig:
+class MaskedModelConfig(Config):
     """An encoder with a head that tells hidden tokens, and further heads where they have weight."""
 
     encoder: TokenEncoderConfig = field(default_factory=BertEncoderConfig)
@@ -36,13 +34,13 @@ class MaskedModelConfig:
         default_factory=lambda: InitConfig(rule="normal", embedding="normal", scale=0.02)
     )
     """How the weights start."""
-    next_sentence: float = 0.0
+    next_sentence: Annotated[float, AtLeast(0)] = 0.0
     """Weight of telling whether two texts belong together; 0 = no head for it."""
-    boundary: float = 0.0
+    boundary: Annotated[float, AtLeast(0)] = 0.0
     """Weight of telling a hidden span from its two neighbours alone; 0 = no head for it."""
 
     def __post_init__(self) -> None:
-        all_at_least(self, 0, "next_sentence", "boundary")
+        super().__post_init__()
         check_unpooled(self.encoder, "where every token is told")
 
 
@@ -55,17 +53,16 @@ class MaskedHead(Module):
         norm_epsilon: What the norm adds to the variance.
     """
 
-    def __init__(self, dim: int, embedding: nn.Embedding, *, norm_epsilon: float = EPSILON) -> None:
+    def __init__(self, dim: int, embedding: Embedding, *, norm_epsilon: float = EPSILON) -> None:
         super().__init__()
-        self.dense = nn.Linear(dim, embedding.embedding_dim)
+        self.dense = Linear(dim, embedding.embedding_dim)
         self.norm = nn.LayerNorm(embedding.embedding_dim, norm_epsilon)
-        self.output = nn.Linear(embedding.embedding_dim, embedding.num_embeddings)
+        self.output = Linear(embedding.embedding_dim, embedding.num_embeddings)
         self.output.weight = embedding.weight
 
     def forward(self, states: Tensor) -> Tensor:
         """Tell the tokens behind states (..., D): logits (..., V)."""
-        logits: Tensor = self.output(self.norm(gelu(self.dense(states))))
-        return logits
+        return self.output(self.norm(gelu(self.dense(states))))
 
 
 class NextSentenceHead(Module):
@@ -73,13 +70,12 @@ class NextSentenceHead(Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.pooler = nn.Linear(dim, dim)
-        self.output = nn.Linear(dim, 2)
+        self.pooler = Linear(dim, dim)
+        self.output = Linear(dim, 2)
 
     def forward(self, states: Tensor) -> Tensor:
         """Judge texts by their states (B, S, D): logits (B, 2), the second for yes."""
-        logits: Tensor = self.output(torch.tanh(self.pooler(states[:, 0])))
-        return logits
+        return self.output(torch.tanh(self.pooler(states[:, 0])))
 
 
 class BoundaryHead(Module):
@@ -90,16 +86,16 @@ class BoundaryHead(Module):
         embedding: What tokens are looked up in; its matrix is also the output layer.
     """
 
-    def __init__(self, dim: int, embedding: nn.Embedding) -> None:
+    def __init__(self, dim: int, embedding: Embedding) -> None:
         super().__init__()
-        self.place_embedding = nn.Embedding(MAX_SPAN, PLACE_DIM)
-        self.first = nn.Linear(2 * dim + PLACE_DIM, dim)
+        self.place_embedding = Embedding(MAX_SPAN, PLACE_DIM)
+        self.first = Linear(2 * dim + PLACE_DIM, dim)
         self.first_norm = nn.LayerNorm(dim)
-        self.second = nn.Linear(dim, embedding.embedding_dim)
+        self.second = Linear(dim, embedding.embedding_dim)
         self.second_norm = nn.LayerNorm(embedding.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
 
-    def forward(self, states: Tensor, hidden: Tensor, embedding: nn.Embedding) -> Tensor:
+    def forward(self, states: Tensor, hidden: Tensor, embedding: Embedding) -> Tensor:
         """Tell every hidden token.
 
         Args:

@@ -1,28 +1,26 @@
 """Principal components: the linear autoencoder, which needs no training (Pearson 1901)."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from regard.core.errors import ConfigError
 
 
+@dataclass(frozen=True)
 class Pca:
-    """Vectors → their place along the directions in which they vary most, and back.
+    """Vectors → their coordinates along the directions in which they vary most, and back.
 
     No linear code of the same width loses less (Eckart and Young 1936; Baldi and Hornik 1989).
     """
 
-    def __init__(self, mean: Tensor, directions: Tensor, variances: Tensor) -> None:
-        """Take up what was fitted.
-
-        Args:
-            mean: (D,), what is taken away from every vector.
-            directions: (C, D), of length one, at right angles to each other.
-            variances: (C,), how much vectors vary along each.
-        """
-        self.mean = mean
-        self.directions = directions
-        self.variances = variances
+    mean: Tensor
+    """(D,), what is taken away from every vector."""
+    directions: Tensor
+    """(C, D), of length one, at right angles to each other."""
+    variances: Tensor
+    """(C,), how much vectors vary along each."""
 
     @classmethod
     def fit(cls, vectors: Tensor, num_components: int) -> "Pca":

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.core.config import all_at_least, within
-from regard.core.module import Module
+from regard.core.config import Config, DropoutRate, Positive
+from regard.core.module import Dropout, Module
 from regard.models.interfaces import LayerStates
 
 Cell = Literal["vanilla", "gru", "lstm"]
@@ -27,23 +27,19 @@ STEPS: dict[Cell, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurrentConfig:
+class RecurrentConfig(Config):
     """Settings of every stack of recurrent layers over tokens."""
 
     cell: Cell = "gru"
     """The recurrent cell."""
-    embedding_dim: int = 256
+    embedding_dim: Positive = 256
     """Width of the embeddings."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of a layer's states, in each direction where there are two."""
-    num_layers: int = 1
+    num_layers: Positive = 1
     """Number of recurrent layers."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout on the embeddings, between the layers and on the states or before the output."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "embedding_dim", "dim", "num_layers")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 def num_tensors(cell: Cell) -> int:
@@ -120,18 +116,16 @@ class Recurrence(Module):
     weights to one position, for decoders whose next input depends on their last output.
     """
 
-    def __init__(
-        self, *, cell: Cell, input_dim: int, dim: int, num_layers: int, dropout: float
-    ) -> None:
+    def __init__(self, config: RecurrentConfig, input_dim: int) -> None:
         super().__init__()
-        self.cell = cell
-        self.dim = dim
-        self.num_layers = num_layers
-        between = dropout if num_layers > 1 else 0.0
-        self.sequence = SEQUENCES[cell](
-            input_dim, dim, num_layers, batch_first=True, dropout=between
+        self.cell = config.cell
+        self.dim = config.dim
+        self.num_layers = config.num_layers
+        between = config.dropout if config.num_layers > 1 else 0.0
+        self.sequence = SEQUENCES[config.cell](
+            input_dim, config.dim, config.num_layers, batch_first=True, dropout=between
         )
-        self.dropout = nn.Dropout(between)
+        self.dropout = Dropout(between)
 
     def forward(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
         """Run over a whole sequence.
@@ -148,11 +142,8 @@ class Recurrence(Module):
             torch.stack([layer[part] for layer in states]).to(inputs.dtype)
             for part in range(num_tensors(self.cell))
         ]  # (N, B, D) each
-        if self.cell == "lstm":
-            outputs, (hidden, memory) = self.sequence(inputs, (stacked[0], stacked[1]))
-            return outputs, tuple(zip(hidden, memory, strict=True))
-        outputs, hidden = self.sequence(inputs, stacked[0])
-        return outputs, tuple((layer,) for layer in hidden)
+        outputs, last = self.sequence(inputs, tuple(stacked) if len(stacked) > 1 else stacked[0])
+        return outputs, tuple(zip(*(last if len(stacked) > 1 else [last]), strict=True))
 
     def step(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
         """Advance by one position.

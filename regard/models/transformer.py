@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -10,44 +10,57 @@ from torch import Tensor, nn
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import CrossAttention, KeyValue, SelfAttention, check_heads
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import all_at_least, at_least, within
-from regard.core.module import Module
+from regard.core.config import (
+    Config,
+    DropoutRate,
+    NonNegative,
+    Positive,
+    Within,
+)
+from regard.core.module import Dropout, Module
 from regard.core.tables import pick
 from regard.models.interfaces import by_sentence
 from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind, NormKind, Residual
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockConfig:
+class BlockConfig(Config):
     """Settings of every stack of transformer blocks."""
 
-    dim: int = 256
+    dim: Positive = 256
     """Width of the states."""
-    num_layers: int = 3
+    num_layers: Positive = 3
     """Number of blocks."""
-    num_heads: int = 4
+    num_heads: Positive = 4
     """Query heads of each attention."""
-    num_key_heads: int = 0
+    num_key_heads: NonNegative = 0
     """Key heads; fewer are shared by groups of query heads, 0 = as many."""
-    feed_forward_dim: int = 1024
+    feed_forward_dim: Positive = 1024
     """Width inside the feed-forward layers."""
     feed_forward: FeedForwardKind = "relu"
     """The feed-forward layer."""
     norm: NormKind = "layer"
     """The norm."""
-    norm_epsilon: float = EPSILON
+    norm_epsilon: Annotated[float, Within(0.0, 0.1)] = EPSILON
     """What the norm adds to the variance; imported models bring their own."""
     is_norm_first: bool = False
     """Norm before each layer instead of after the residual sum."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on embeddings, weights, feed-forward layers and before each residual sum."""
 
     def __post_init__(self) -> None:
-        all_at_least(self, 1, "dim", "num_layers", "num_heads", "feed_forward_dim")
-        at_least("num_key_heads", self.num_key_heads, 0)
-        within("dropout", self.dropout, low=0.0, high=0.99)
-        within("norm_epsilon", self.norm_epsilon, low=0.0, high=0.1)
+        super().__post_init__()
         check_heads(self.dim, self.num_heads, self.num_key_heads or self.num_heads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VisionBlockConfig(BlockConfig):
+    """Settings of blocks over images, with the defaults of vision transformers."""
+
+    feed_forward: FeedForwardKind = "gelu"
+    """The feed-forward layer."""
+    is_norm_first: bool = True
+    """Norm before each layer instead of after the residual sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,12 +69,8 @@ class TransformerConfig(BlockConfig):
 
     positions: PositionKind = "sinusoidal"
     """How order is encoded."""
-    max_length: int = 512
+    max_length: Positive = 512
     """Most tokens; only learned positions have to know."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("max_length", self.max_length, 1)
 
 
 def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
@@ -232,14 +241,36 @@ def build_stack(
     *,
     memory_dim: int = 0,
     attention_type: Callable[..., SelfAttention] = SelfAttention,
-    num_rounds: int = 1,
 ) -> TransformerStack:
-    """Build a stack of `config.num_layers` blocks, which are applied `num_rounds` times."""
-    blocks = (
+    """Build a stack of `config.num_layers` blocks."""
+    return TransformerStack(
         TransformerBlock(config, positions, memory_dim=memory_dim, attention_type=attention_type)
         for _ in range(config.num_layers)
     )
-    return TransformerStack(blocks, num_rounds=num_rounds)
+
+
+class PositionedStack(Module):
+    """Base class of encoders and decoders that run a stack of blocks over embeddings."""
+
+    def build_layers(
+        self,
+        config: BlockConfig,
+        positions: Positions,
+        *,
+        memory_dim: int = 0,
+        attention_type: Callable[..., SelfAttention] = SelfAttention,
+    ) -> None:
+        """Build positions, blocks, final norm and dropout; the arguments are those of a stack."""
+        self.positions = positions
+        self.blocks = build_stack(
+            config, positions, memory_dim=memory_dim, attention_type=attention_type
+        )
+        self.norm = build_final_norm(config)
+        self.dropout = Dropout(config.dropout)
+
+    def embed(self, embedded: Tensor, *, first: int = 0) -> Tensor:
+        """Add the position embeddings to (B, L, D), and drop some of the sum."""
+        return self.dropout(add_positions(embedded, self.positions, first=first))
 
 
 def build_fusion(
@@ -248,13 +279,11 @@ def build_fusion(
     """Build blocks, and their final norm, for states whose order is already encoded."""
     if not num_layers:
         return TransformerStack(), nn.Identity()
-    config = BlockConfig(
+    config = VisionBlockConfig(
         dim=dim,
         num_layers=num_layers,
         num_heads=num_heads,
         feed_forward_dim=4 * dim,
-        feed_forward="gelu",
-        is_norm_first=True,
         dropout=dropout,
     )
     positions = Positions(dim=dim, num_heads=num_heads)

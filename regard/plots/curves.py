@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
 from regard.plots.figure import COLOURS, colour, style, to_svg
-from regard.plots.inputs import clean
-
-Points = Sequence[tuple[float, float]]
-"""Pairs of x and y."""
+from regard.plots.inputs import Points, clean
 
 _LEGEND_COLUMNS = 4
 _MARKERS = "os^Dv*"
@@ -199,15 +196,11 @@ def _finite(points: Points) -> list[tuple[float, float]]:
     return [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
 
 
-def _columns(points: Points) -> tuple[list[float], list[float]]:
-    return [x for x, _ in points], [y for _, y in points]
-
-
 def _line(axes: Axes, number: int, points: Points) -> Any:
     kept = _finite(points)
     has_marks = len(kept) <= _MAX_MARKS
     (line,) = axes.plot(
-        *_columns(kept),
+        *np.reshape(kept, (-1, 2)).T,
         _DASHES[number // len(COLOURS) % len(_DASHES)],
         color=colour(number),
         linewidth=1.8,
@@ -219,8 +212,8 @@ def _line(axes: Axes, number: int, points: Points) -> Any:
 
 def _dots(axes: Axes, points: Points) -> Any:
     # The last colour is grey: dots are the data behind the lines.
-    columns = _columns(_finite(points))
-    return axes.scatter(*columns, s=16, color=COLOURS[-1], alpha=0.7, linewidths=0)
+    x, y = np.reshape(_finite(points), (-1, 2)).T
+    return axes.scatter(x, y, s=16, color=COLOURS[-1], alpha=0.7, linewidths=0)
 
 
 def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:

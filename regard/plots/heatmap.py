@@ -189,24 +189,24 @@ def _target_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
 def _cells(
     weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, layout: _Layout
 ) -> Iterator[str]:
-    most = greatest(weights)
+    strengths = _strengths(weights)
     for (row, column), weight in np.ndenumerate(weights):
         x, y = layout.left + column * layout.cell, layout.top + row * layout.cell
         # Isolated, so that the arrow stands between the words whichever way they run.
         words = f"\u2068{escape(rows[row])}\u2069 ← \u2068{escape(columns[column])}\u2069"
         yield (
             f'<rect class="cell" x="{x}" y="{y}" width="{layout.cell}" height="{layout.cell}"'
-            f' fill-opacity="{_strength(weight, most):.3g}">'
+            f' fill-opacity="{strengths[row, column]:.3g}">'
             f"<title>{words}: {weight:.2f}</title></rect>"
         )
 
 
 def _values(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
-    most = greatest(weights)
+    strengths = _strengths(weights)
     for (row, column), weight in np.ndenumerate(weights):
         x = layout.left + (column + 0.5) * layout.cell
         y = layout.top + (row + 0.5) * layout.cell + 3.5
-        side = "value over" if _strength(weight, most) > 0.62 else "value"
+        side = "value over" if strengths[row, column] > 0.62 else "value"
         digits = f"{weight:.2f}".removeprefix("0")
         yield f'<text class="{side}" x="{x:g}" y="{y:g}">{digits}</text>'
 
@@ -250,8 +250,8 @@ def _plot(
     return canvas
 
 
-def _strength(weight: float, most: float) -> float:
-    return max(0.0, weight / most)
+def _strengths(weights: NDArray[Any]) -> NDArray[Any]:
+    return (weights / greatest(weights)).clip(0)
 
 
 def _check_table(table: ArrayLike) -> NDArray[Any]:

@@ -26,11 +26,10 @@ def report(title: str, sections: Sequence[Section]) -> Markup:
         title: The heading of the page.
         sections: What stands on it, in order.
     """
+    titles = [f"<h2>{escape(one.title)}</h2>\n" if one.title else "" for one in sections]
     body = "\n".join(
-        "<section>\n"
-        + (f"<h2>{escape(section.title)}</h2>\n" if section.title else "")
-        + f"{section.html}\n</section>"
-        for section in sections
+        f"<section>\n{heading}{section.html}\n</section>"
+        for heading, section in zip(titles, sections, strict=True)
     )
     return Markup(
         "<!DOCTYPE html>\n"
@@ -68,16 +67,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
         head: Names of the columns.
         rows: Numbers or text. A float gets two decimals; where others are wanted, give text.
     """
-    numeric = [_is_number(value) for value in rows[0]] if rows else [False] * len(head)
-    heads = "".join(_cell("th", name, is_number=n) for name, n in zip(head, numeric, strict=True))
-    lines = [
-        "<tr>" + "".join(_cell("td", value, is_number=_is_number(value)) for value in row) + "</tr>"
-        for row in rows
-    ]
+    # A column's name stands on the side of its first value.
+    sides = zip(head, rows[0] if rows else head, strict=True)
+    heads = "".join(_cell("th", name, value) for name, value in sides)
+    body = "\n".join(f"<tr>{''.join(_cell('td', one, one) for one in row)}</tr>" for row in rows)
     return Markup(
-        f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n'
-        + "\n".join(lines)
-        + "\n</tbody>\n</table></div>"
+        f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table></div>"
     )
 
 
@@ -105,12 +101,9 @@ def _pairs(kind: str, values: Mapping[str, object]) -> Markup:
     return Markup(f'<dl class="{kind}">\n{items}\n</dl>')
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
-def _cell(tag: str, value: object, *, is_number: bool) -> str:
-    attribute = 'class="number"' if is_number else 'dir="auto"'
+def _cell(tag: str, value: object, like: object) -> str:
+    """Write a cell that stands on the side of a value like this."""
+    attribute = 'class="number"' if isinstance(like, int | float) else 'dir="auto"'
     return f"<{tag} {attribute}>{escape(show_value(value))}</{tag}>"
 
 

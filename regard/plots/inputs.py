@@ -15,6 +15,9 @@ from regard.core.errors import DataError
 Markup = NewType("Markup", str)
 """HTML or SVG that is safe to put into a page: all foreign text in it is escaped."""
 
+Points = Sequence[tuple[float, float]]
+"""Pairs of x and y."""
+
 Pixels = NDArray[np.uint8]
 """(Y, X, 3): red, green and blue."""
 

@@ -50,9 +50,7 @@ def overlay(
     return blended.round().clip(0, 255).astype(np.uint8)
 
 
-def strip(
-    image: ArrayLike, words: Sequence[str], weights: ArrayLike, *, look: str = "light"
-) -> list[Tile]:
+def strip(image: ArrayLike, words: Sequence[str], weights: ArrayLike) -> list[Tile]:
     """Show where a model looked for each word: the image, then the image under each word's weights.
 
     Xu et al. 2015, figure 2. Each word has a scale of its own; its greatest weight stands below.
@@ -61,7 +59,6 @@ def strip(
         image: (Y, X, 3), or (Y, X) in grey; bytes.
         words: The words, or pieces of them.
         weights: (T, Y, X), a grid for each word.
-        look: As in `overlay`.
     """
     grids = np.asarray(weights, dtype=float)
     if grids.ndim != 3 or len(grids) != len(words):
@@ -70,15 +67,13 @@ def strip(
             f"{grids.shape}."
         )
     shown = [
-        Tile(overlay(image, grid, look=look), word, f"max {greatest(grid):.2f}")
+        Tile(overlay(image, grid), word, f"max {greatest(grid):.2f}")
         for word, grid in zip(words, grids, strict=True)
     ]
     return [Tile(fit(check_image(image))), *shown]
 
 
-def film(
-    frames: ArrayLike, words: Sequence[str], weights: ArrayLike, *, look: str = "light"
-) -> list[Tile]:
+def film(frames: ArrayLike, words: Sequence[str], weights: ArrayLike) -> list[Tile]:
     """Show when and where a model looked in a video: its frames, then these under each word.
 
     Each word has a row of frames and one scale for all of them, so that it shows which of them was
@@ -88,7 +83,6 @@ def film(
         frames: (F, Y, X, 3), or (F, Y, X) in grey; bytes.
         words: The words, or pieces of them.
         weights: (T, F, Y, X), a grid for each frame and each word.
-        look: As in `overlay`.
     """
     pictures, grids = list(np.asarray(frames)), np.asarray(weights, dtype=float)
     if grids.ndim != 4 or grids.shape[:2] != (len(words), len(pictures)):
@@ -101,7 +95,7 @@ def film(
         for number, picture in enumerate(pictures, start=1)
     ]
     shown = [
-        Tile(overlay(picture, grid, look=look, most=greatest(by_frame)), word, f"{part:.0%}")
+        Tile(overlay(picture, grid, most=greatest(by_frame)), word, f"{part:.0%}")
         for word, by_frame in zip(words, grids, strict=True)
         for picture, grid, part in zip(pictures, by_frame, _parts(by_frame), strict=True)
     ]

@@ -1,6 +1,5 @@
 """Scatter plots: points coloured by group, by label or by a number, in panels side by side."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,10 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
 from regard.plots.figure import COLOURS, colour, style, to_svg
-from regard.plots.inputs import clean, label
-
-Points = Sequence[tuple[float, float]]
-"""Pairs of x and y."""
+from regard.plots.inputs import Points, clean, label
 
 MARKERS = "o^sDv*"
 """Markers of points, by number."""
@@ -87,23 +83,15 @@ def shaded(points: Points, values: Sequence[float], *, value_label: str, title: 
             "There must be as many points as values, and at least one, but there are "
             f"{len(points)} and {len(values)}."
         )
-    if not all(
-        math.isfinite(number) for number in (*values, *(n for pair in points for n in pair))
-    ):
+    table = np.column_stack([points, values])
+    if not np.isfinite(table).all():
         raise DataError("Points and values must be finite numbers, but one of them is not.")
     with style():
         figure = Figure(figsize=(6.4, 4.2))
         axes = figure.add_subplot()
         _set_up(axes, title)
-        drawn = axes.scatter(
-            [x for x, _ in points],
-            [y for _, y in points],
-            c=list(values),
-            cmap="viridis",
-            s=18,
-            alpha=0.85,
-            linewidths=0,
-        )
+        across, down, shades = table.T
+        drawn = axes.scatter(across, down, c=shades, cmap="viridis", s=18, alpha=0.85, linewidths=0)
         # Not a colour bar, which would be an image inside the plot.
         handles, names = drawn.legend_elements(num=5, fmt="{x:g}")
         axes.legend(
@@ -137,11 +125,8 @@ def planes(
     reach = 1.06 * max(np.abs(found[shown]).max() for found in spread.values())
     with style():
         figure = Figure(figsize=(_SIDE * len(spread), _SIDE + 0.3), layout="constrained")
-        for axes, (name, found) in zip(
-            np.atleast_1d(figure.subplots(1, len(spread), sharex=True, sharey=True)),
-            spread.items(),
-            strict=True,
-        ):
+        panels = figure.subplots(1, len(spread), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, (name, found) in zip(panels, spread.items(), strict=True):
             axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
             axes.set_title(clean(name), loc="left", fontweight="bold", pad=20)
             axes.text(0, 1.01, clean(notes.get(name, "")), transform=axes.transAxes, va="bottom")
@@ -163,8 +148,7 @@ def _marker(mark: int) -> str:
 def _scale(found: NDArray[np.float64]) -> NDArray[np.float64]:
     centred = found - found.mean(0)
     distance = np.sqrt((centred**2).sum(-1).mean())
-    scaled: NDArray[np.float64] = centred / max(distance, 1e-12)
-    return scaled
+    return np.asarray(centred / max(distance, 1e-12))
 
 
 def _dots(axes: Axes, found: NDArray[np.float64], labels: NDArray[np.str_]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.data.image.field import IMAGE
+from regard.data.image.field import ImageField
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.field import TOKENIZER
 from regard.models.ensemble import Ensemble
@@ -99,7 +99,7 @@ def _content(path: Path) -> Any:
     """Return what a file holds, but of images not what happens to them in training only."""
     if not path.exists():
         return None
-    if not path.match(IMAGE.format("*")):
+    if not path.match(ImageField.file.format("*")):
         return path.read_bytes()
     value = read_json(path)
     return {**value, "config": {**value["config"], "augmentation": None}}

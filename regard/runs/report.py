@@ -8,7 +8,7 @@ from regard.core.files import read_json, read_json_lines, write_text
 from regard.data.example import Example
 from regard.interpret.probe_report import representation_sections
 from regard.interpret.visualize import attention_svg
-from regard.metrics.grouping import Group
+from regard.metrics.result import Group
 from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet

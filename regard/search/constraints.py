@@ -5,8 +5,9 @@ own numbers, for the forbidden share is not given to them) or, as the repetition
 changes numbers. What applies to sampling alone is in `sampling`.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -16,89 +17,58 @@ from regard.models.interfaces import State
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
 
-
-class Rule(Protocol):
-    """Changes what may be written next, knowing what has been written."""
-
-    def __call__(self, log_probs: Tensor, written: Tensor) -> Tensor:
-        """Return new log-probabilities; those given stay as they are.
-
-        Args:
-            log_probs: (B·W, V) of the next token.
-            written: (B·W, T) all tokens after the start token.
-        """
-        ...
+Rule: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""Log-probabilities (B·W, V) of the next token, and all tokens (B·W, T) written after the start
+token → new log-probabilities; those given stay as they are."""
 
 
-class ForcedPrefix:
-    """The first tokens of each sentence are given.
+def force_prefix(
+    log_probs: Tensor, written: Tensor, *, prefixes: Tensor, lengths: Tensor
+) -> Tensor:
+    """Forbid all but the next token of a prefix that has not been written to its end.
 
     Args:
-        prefixes: (B, T) token ids, padded at the end with anything.
+        log_probs: (B·W, V).
+        written: (B·W, T).
+        prefixes: (B, T) token ids each sentence begins with, padded at the end with anything.
         lengths: (B,) how many of them are given.
     """
-
-    def __init__(self, prefixes: Tensor, lengths: Tensor) -> None:
-        self.prefixes = prefixes
-        self.lengths = lengths
-
-    def __call__(self, log_probs: Tensor, written: Tensor) -> Tensor:
-        """Forbid everything else, where the prefix has not been written to its end."""
-        place = written.shape[1]
-        if place >= self.prefixes.shape[1]:
-            return log_probs
-        beams = len(log_probs) // len(self.prefixes)
-        given = self.prefixes[:, place].repeat_interleave(beams)  # (B·W,)
-        is_given = (place < self.lengths).repeat_interleave(beams)
-        others = torch.arange(log_probs.shape[1], device=log_probs.device) != given[:, None]
-        return log_probs.masked_fill(is_given[:, None] & others, -torch.inf)
+    position = written.shape[1]
+    if position >= prefixes.shape[1]:
+        return log_probs
+    beams = len(log_probs) // len(prefixes)
+    given = prefixes[:, position].repeat_interleave(beams)  # (B·W,)
+    is_given = (position < lengths).repeat_interleave(beams)
+    others = torch.arange(log_probs.shape[1], device=log_probs.device) != given[:, None]
+    return log_probs.masked_fill(is_given[:, None] & others, -torch.inf)
 
 
-class NoRepeat:
-    """No n-gram occurs twice (Paulus et al. 2018, section 2.5)."""
-
-    def __init__(self, length: int) -> None:
-        self.length = length
-
-    def __call__(self, log_probs: Tensor, written: Tensor) -> Tensor:
-        """Forbid what followed the same n - 1 tokens before."""
-        if written.shape[1] < self.length:
-            return log_probs
-        grams = written.unfold(1, self.length, 1)  # (B·W, L, Q), the last axis the n tokens
-        latest = written[:, written.shape[1] - self.length + 1 :]  # (B·W, Q), n - 1 of them
-        is_same = (grams[..., :-1] == latest[:, None]).all(-1)  # (B·W, L)
-        return log_probs.masked_fill(_mark(grams[..., -1], is_same, log_probs), -torch.inf)
+def forbid_repeats(log_probs: Tensor, written: Tensor, *, length: int) -> Tensor:
+    """Forbid n-grams of this length that occurred before (Paulus et al. 2018, section 2.5)."""
+    if written.shape[1] < length:
+        return log_probs
+    grams = written.unfold(1, length, 1)  # (B·W, L, Q), the last axis the n tokens
+    latest = written[:, written.shape[1] - length + 1 :]  # (B·W, Q), n - 1 of them
+    is_same = (grams[..., :-1] == latest[:, None]).all(-1)  # (B·W, L)
+    return log_probs.masked_fill(_mark(grams[..., -1], is_same, log_probs), -torch.inf)
 
 
-class MinLength:
-    """No end before so many tokens."""
-
-    def __init__(self, length: int, *, end: int) -> None:
-        self.length = length
-        self.end = end
-
-    def __call__(self, log_probs: Tensor, written: Tensor) -> Tensor:
-        """Forbid the end token in a target that is too short."""
-        if written.shape[1] >= self.length:
-            return log_probs
-        tokens = torch.arange(log_probs.shape[1], device=log_probs.device)
-        return log_probs.masked_fill(tokens == self.end, -torch.inf)
+def forbid_end(log_probs: Tensor, written: Tensor, *, end: int, min_length: int) -> Tensor:
+    """Forbid the end token in a target of fewer tokens than `min_length`."""
+    if written.shape[1] >= min_length:
+        return log_probs
+    tokens = torch.arange(log_probs.shape[1], device=log_probs.device)
+    return log_probs.masked_fill(tokens == end, -torch.inf)
 
 
-class RepetitionPenalty:
-    """What has been written becomes less likely (Keskar et al. 2019, section 4.1).
+def penalise_repetition(log_probs: Tensor, written: Tensor, *, penalty: float) -> Tensor:
+    """Multiply the log-probability of every token that was written (Keskar et al. 2019, 4.1).
 
     The paper divides logits, which makes a negative one likelier. Log-probabilities are never
     positive, so multiplying them always does what is meant.
     """
-
-    def __init__(self, penalty: float) -> None:
-        self.penalty = penalty
-
-    def __call__(self, log_probs: Tensor, written: Tensor) -> Tensor:
-        """Multiply the log-probability of every token that was written."""
-        is_written = _mark(written, torch.ones_like(written, dtype=torch.bool), log_probs)
-        return torch.where(is_written, log_probs * self.penalty, log_probs)
+    is_written = _mark(written, torch.ones_like(written, dtype=torch.bool), log_probs)
+    return torch.where(is_written, log_probs * penalty, log_probs)
 
 
 def _mark(tokens: Tensor, is_meant: Tensor, log_probs: Tensor) -> Tensor:
@@ -163,15 +133,14 @@ def build_rules(
         _check_prefixes(prefixes, end=end, limits=max_lengths.tolist())
         lengths = [len(prefix) for prefix in prefixes]
         padded = [[*prefix, *[end] * (max(lengths) - len(prefix))] for prefix in prefixes]
-        rules.append(
-            ForcedPrefix(torch.tensor(padded, device=device), torch.tensor(lengths, device=device))
-        )
+        given, nums = (torch.tensor(numbers, device=device) for numbers in (padded, lengths))
+        rules.append(partial(force_prefix, prefixes=given, lengths=nums))
     if config.no_repeat_ngram:
-        rules.append(NoRepeat(config.no_repeat_ngram))
+        rules.append(partial(forbid_repeats, length=config.no_repeat_ngram))
     if config.min_length:
-        rules.append(MinLength(config.min_length, end=end))
+        rules.append(partial(forbid_end, end=end, min_length=config.min_length))
     if config.repetition_penalty != 1.0:
-        rules.append(RepetitionPenalty(config.repetition_penalty))
+        rules.append(partial(penalise_repetition, penalty=config.repetition_penalty))
     return rules
 
 

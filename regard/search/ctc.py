@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.models.interfaces import Emissions, State, repeat_rows
+from regard.models.interfaces import Emissions, State, join_states, repeat_rows, split_state
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
 
@@ -71,8 +71,7 @@ class CtcScorer:
     def _advance(self, tokens: Tensor, before: dict[str, Tensor], beams: int) -> dict[str, Tensor]:
         """Return where hypotheses stand after one more token each, (B·W,)."""
         enter = _enter(before, is_again=(tokens == before["last"])[:, None])  # (B·W, S)
-        places = tokens.view(self.batch, 1, beams).expand(-1, self.num_positions, -1)
-        own = self.tokens.gather(2, places).transpose(1, 2).flatten(0, 1)  # (B·W, S)
+        own = self._emitted(tokens, beams)
         blank = repeat_rows(self.blank, beams)
         said = silent = torch.full_like(own[:, 0], -torch.inf)
         both = []
@@ -85,14 +84,18 @@ class CtcScorer:
         prefix = (enter + own).logsumexp(1)
         return {"said": all_said, "silent": all_silent, "prefix": prefix, "last": tokens}
 
+    def _emitted(self, tokens: Tensor, beams: int) -> Tensor:
+        """Return the log-probability of one token a hypothesis at each position, (B·W, S)."""
+        index = tokens.view(self.batch, 1, beams).expand(-1, self.num_positions, -1)
+        return self.tokens.gather(2, index).transpose(1, 2).flatten(0, 1)  # (B·W, S)
+
     def _next(self, now: dict[str, Tensor], beams: int) -> Tensor:
         """Return the log-probability of every next token, (B·W, V)."""
         enter = _enter(now).view(self.batch, beams, -1, 1)  # (B, W, S, 1)
         longer = (enter + self.tokens[:, None]).logsumexp(2).flatten(0, 1)  # (B·W, V)
         # The same token again needs a blank in between.
         last = now["last"].clamp(min=0)[:, None]
-        places = last.view(self.batch, 1, beams).expand(-1, self.num_positions, -1)
-        own = self.tokens.gather(2, places).transpose(1, 2).flatten(0, 1)  # (B·W, S)
+        own = self._emitted(last, beams)
         again = (_enter(now, is_again=now["last"][:, None] >= 0) + own).logsumexp(1)
         longer = longer.scatter(1, last, again[:, None])
         ends = repeat_rows(self.last, beams)[:, None]
@@ -131,20 +134,15 @@ class JointScorer:
 
     def start(self, beams: int, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""
-        return _side_by_side(self.decoder.start(beams, max_length), self.ctc.start(beams))
+        return join_states([self.decoder.start(beams, max_length), self.ctc.start(beams)])
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read one token a hypothesis, (B·W,), and return weighted log-probabilities (B·W, V)."""
-        halves = zip(state.per_source, state.per_hypothesis, strict=True)
-        own, other = (State(*half) for half in halves)
+        own, other = split_state(state)
         said, after = self.decoder.step(tokens, own)
         heard, ctc_after = self.ctc.step(tokens, other)
         weighted = (1 - self.weight) * said + self.weight * heard.to(said.dtype)
-        return weighted, _side_by_side(after, ctc_after)
-
-
-def _side_by_side(one: State, other: State) -> State:
-    return State((one.per_source, other.per_source), (one.per_hypothesis, other.per_hypothesis))
+        return weighted, join_states([after, ctc_after])
 
 
 def best_path(emissions: Emissions, *, end: int, banned: tuple[int, ...]) -> list[list[Hypothesis]]:

@@ -34,13 +34,7 @@ def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list
 
 
 def walk(
-    scorer: Scorer,
-    choose: Choose,
-    *,
-    start: int,
-    end: int,
-    max_lengths: Tensor,
-    width: int = 1,
+    scorer: Scorer, choose: Choose, *, start: int, end: int, max_lengths: Tensor, width: int = 1
 ) -> list[Hypothesis]:
     """Write every hypothesis from left to right, never going back on a choice.
 

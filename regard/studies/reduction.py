@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from regard.core.errors import DataError
-from regard.metrics.representation.neighbours import neighbour_accuracy
+from regard.metrics.representation.vectors import neighbour_accuracy
 from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
@@ -91,18 +91,17 @@ def reduce(subject: Subject, data: str, *, num_bootstrap: int = 1000) -> Reducti
     sources = [example.source for example in examples]
     labels = [example.target for example in examples]
     _check_shared(labels, data)
-    found = {_name(subject): _by_code(subject, sources), RIVAL: _by_rival(subject, sources)}
-    return Reduction(
-        {
-            name: Plane(
-                places,
-                neighbour_accuracy(places.numpy(), labels, num_bootstrap=num_bootstrap),
-                _error(subject, sources, images, num_bootstrap=num_bootstrap),
-            )
-            for name, (places, images) in found.items()
-        },
-        labels,
-    )
+    found = {}
+    by_name = {_name(subject): _by_code, RIVAL: _by_rival}
+    for name, find in by_name.items():
+        places, images = find(subject, sources)
+        accuracy = neighbour_accuracy(places.numpy(), labels, num_bootstrap=num_bootstrap)
+        error = None
+        if images is not None:
+            right = subject.pixels(sources).numpy()
+            error = mse(images.numpy(), right, num_bootstrap=num_bootstrap)
+        found[name] = Plane(places, accuracy, error)
+    return Reduction(found, labels)
 
 
 def _check_shared(labels: list[str], data: str) -> None:
@@ -140,14 +139,6 @@ def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | No
         return places, None
     images = to_bytes(rival.decode(places))
     return places, images.reshape(-1, *subject.task.target.spec.shape)  # (B, C, Y, X)
-
-
-def _error(
-    subject: Subject, sources: list[Any], images: Tensor | None, *, num_bootstrap: int
-) -> Result | None:
-    if images is None:
-        return None
-    return mse(images.numpy(), subject.pixels(sources).numpy(), num_bootstrap=num_bootstrap)
 
 
 def _rounded(places: Tensor) -> list[list[float]]:

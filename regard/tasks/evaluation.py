@@ -10,9 +10,8 @@ from torch import Tensor
 
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.metrics.grouping import Group
-from regard.metrics.result import Result
-from regard.metrics.text.edits import Edit
+from regard.metrics.result import Group, Result
+from regard.metrics.text.error_rates import Edit
 
 MOST_EDITS = 50
 """Kinds of errors that are written down."""

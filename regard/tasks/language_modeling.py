@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.attention.recording import record
-from regard.core.config import at_least
+from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
 from regard.data.text.field import TextField, tokenizer_file
@@ -29,7 +29,7 @@ from regard.models.language_model import (
     next_log_probs,
 )
 from regard.search.forced import describe_context, score_text
-from regard.search.scorer import LanguageScorer
+from regard.search.scorer import ModelScorer
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks import reading
@@ -49,14 +49,10 @@ class LanguageDataConfig(BaseDataConfig):
 
     tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
     """The tokeniser; 'byte' keeps the text to the letter."""
-    window: int = 256
+    window: Positive = 256
     """Tokens of a training example, and of the windows that a test text is read by."""
-    num_windows: int = 64
+    num_windows: Positive = 64
     """Windows in a batch."""
-
-    def __post_init__(self) -> None:
-        at_least("window", self.window, 1)
-        at_least("num_windows", self.num_windows, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +71,7 @@ class LanguageRecipe(BaseRecipe):
     """How texts are continued."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         model = self.model
         if not isinstance(model, TransformerLanguageConfig) or model.positions != "learned":
             return
@@ -286,7 +283,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             limits = limits.clamp(max=self.model.max_length).maximum(lengths + 1)
         with torch.inference_mode():
             found = find_targets(
-                LanguageScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
+                ModelScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
                 start=self.text.line_end,
                 end=roles.eos,
                 max_lengths=limits,

@@ -7,7 +7,7 @@ from regard.core.config import within
 from regard.core.tables import pick
 from regard.metrics.result import Result
 from regard.metrics.table import ERROR_RATES, METRICS
-from regard.metrics.text.accuracy import nbest_accuracy
+from regard.metrics.text.error_rates import nbest_accuracy
 
 LOSS = "loss"
 """What is no metric of answers, but may decide which weights are best."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from regard.core.config import Config
 from regard.data.batching import BatchConfig
 from regard.data.modality import SourceConfig, modality_of
 from regard.models.encoders import EncoderConfig, check_reads
@@ -9,7 +10,7 @@ from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseDataConfig:
+class BaseDataConfig(Config):
     """What every recipe says about data."""
 
     seed: int = 0
@@ -19,7 +20,7 @@ class BaseDataConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseRecipe:
+class BaseRecipe(Config):
     """What every recipe says, whatever the task."""
 
     task: str = ""

@@ -57,7 +57,7 @@ class SourceTask(Task[AnyRecipe]):
             items,
             targets,
             self.recipe.data.batch,
-            field=self.source_field,
+            fields=(self.source_field,),
             seed=self.recipe.seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",

@@ -8,12 +8,9 @@ from regard.core.errors import ConfigError
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.text.field import TextField
 from regard.data.text.tokenizers import Tokenizer
-from regard.models.encoders import (
-    BottleneckEncoder,
-    BottleneckEncoderConfig,
-    ImageEncoderConfig,
-    TokenEncoderConfig,
-)
+from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
 from regard.models.interfaces import Encoder
 from regard.tasks.base import Task
 

@@ -33,7 +33,12 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """Read the tensors of a file, or say in one line why that is not possible."""
     try:
         with safe_open(path, framework="pt") as file:
-            _check_version(path, file.metadata() or {})
+            version = int((file.metadata() or {}).get("version", FORMAT_VERSION))
+            if version > FORMAT_VERSION:
+                raise CheckpointError(
+                    f"{path} was saved by format {version}; this version reads 1-{FORMAT_VERSION}. "
+                    "Upgrade with `pip install -U regard`."
+                )
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
@@ -227,15 +232,6 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
                 f"{path} could not be written ({error}). Is the disk full? "
                 "What was there before is unharmed."
             ) from None
-
-
-def _check_version(path: Path, metadata: dict[str, str]) -> None:
-    version = int(metadata.get("version", FORMAT_VERSION))
-    if version > FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path} was saved by format {version}; this version reads 1-{FORMAT_VERSION}. "
-            "Upgrade with `pip install -U regard`."
-        )
 
 
 def describe_shape(tensor: Tensor) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -100,8 +100,8 @@ class Meter:
         return time.perf_counter() - self._began
 
 
-class Display(Protocol):
-    """How a person sees the run while it goes on."""
+class Display:
+    """How a person sees the run while it goes on; shows nothing by itself."""
 
     def start(self, step: int, total_steps: int) -> None:
         """Begin at a step; `total_steps` is 0 where nobody knows."""
@@ -116,7 +116,7 @@ class Display(Protocol):
         """Leave the screen as it should stay."""
 
 
-class BarDisplay:
+class BarDisplay(Display):
     """A progress bar with the latest numbers; other events scroll above it."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class BarDisplay:
         self._bar.stop()
 
 
-class LineDisplay:
+class LineDisplay(Display):
     """One plain line per event, through the package's logger."""
 
     def __init__(self) -> None:
@@ -161,15 +161,9 @@ class LineDisplay:
         """Begin at a step."""
         self._total_steps, self._first = total_steps, None
 
-    def advance(self, step: int) -> None:
-        """Do nothing: lines come with the events."""
-
     def show(self, row: Row) -> None:
         """Write a line, with the time left where that can be told."""
         logger.info("%s%s", describe(row), self._time_left(row) if row["kind"] == "train" else "")
-
-    def stop(self) -> None:
-        """Do nothing: lines stay."""
 
     def _time_left(self, row: Row) -> str:
         step, seconds = row["step"], row.get("seconds", 0.0)

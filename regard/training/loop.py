@@ -12,18 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.errors import DataError, RegardError
-from regard.training.checkpoint import (
-    Averages,
-    average_weights,
-    drop_training,
-    load_training,
-    load_weights,
-    put_weights,
-    restore_rng,
-    rng_states,
-    save_training,
-    save_weights,
-)
+from regard.training import checkpoint
 from regard.training.logs import Display, Journal, Meter, find_display
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
@@ -135,13 +124,13 @@ class Trainer:
         self._schedule = build_schedule(config.schedule, self._total_steps)
         self._journal = Journal(run / "journal.jsonl", display or find_display())
         self._interrupts = Interrupts()
-        self._averages = Averages(run / "averages", config.average_last)
+        self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
 
     def resume(self) -> None:
         """Take up the state that the last run in this folder left."""
-        state = load_training(self._run, self._model, self._optimizer)
+        state = checkpoint.load_training(self._run, self._model, self._optimizer)
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
@@ -163,9 +152,9 @@ class Trainer:
             self._interrupts.ignore()
             self._save()
             if self.progress.best is None:
-                save_weights(self._model, self._run / "model.safetensors")
+                checkpoint.save_weights(self._model, self._run / "model.safetensors")
             self._write("stop", {"reason": stopped})
-        load_weights(self._model, self._run / "model.safetensors")
+        checkpoint.load_weights(self._model, self._run / "model.safetensors")
         return Summary(stopped, self.progress)
 
     def _train(self) -> Reason:
@@ -196,12 +185,12 @@ class Trainer:
 
     def _step(self, group: list[Any]) -> None:
         num_tokens = sum(batch.num_target_tokens for batch in group)
-        rng, buffers = rng_states(), [buffer.clone() for buffer in self._model.buffers()]
+        rng, buffers = checkpoint.rng_states(), [buffer.clone() for buffer in self._model.buffers()]
         try:
             sums = self._backward(group)
         except KeyboardInterrupt:
             # As if the step had never begun: a batch norm, for one, counts in its forward pass.
-            restore_rng(rng)
+            checkpoint.restore_rng(rng)
             for buffer, before in zip(self._model.buffers(), buffers, strict=True):
                 buffer.copy_(before)
             raise
@@ -284,19 +273,19 @@ class Trainer:
 
     def _measure(self) -> Validation:
         """Validate without changing the model, the random generators or the throughput."""
-        rng = rng_states()
+        rng = checkpoint.rng_states()
         self._model.eval()
         try:
             with torch.no_grad(), self._meter.paused():
                 return self._validation()
         finally:
             set_training(self._model)
-            restore_rng(rng)
+            checkpoint.restore_rng(rng)
 
     def _record(self, kind: str, found: Validation) -> None:
         is_best = is_better(found.value, self.progress.best)
         if is_best:
-            save_weights(self._model, self._run / "model.safetensors")
+            checkpoint.save_weights(self._model, self._run / "model.safetensors")
             self.progress.best, self.progress.best_step = found.value, self.progress.step
             self.progress.bad_validations = 0
         self._write(kind, {"value": found.value, **found.numbers, "is_best": is_best})
@@ -306,13 +295,13 @@ class Trainer:
         if not self._config.average_last or len(paths) < 2:
             return
         present = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
-        put_weights(self._model, average_weights(paths), str(paths[0].parent))
+        checkpoint.put_weights(self._model, checkpoint.average_weights(paths), str(paths[0].parent))
         try:
             found = self._measure()
             with self._interrupts.held():
                 self._record("average", found)
         finally:
-            put_weights(self._model, present, "the model")
+            checkpoint.put_weights(self._model, present, "the model")
 
     def _reason_to_stop(self) -> Reason | None:
         progress, config = self.progress, self._config
@@ -332,7 +321,7 @@ class Trainer:
             "meter": self._meter.state(),
             "schedule": self._schedule.state(),
         }
-        save_training(self._run, self._model, self._optimizer, state=state)
+        checkpoint.save_training(self._run, self._model, self._optimizer, state=state)
 
     def _clear_later_steps(self) -> None:
         """Remove what an earlier run wrote of steps that are still to come."""
@@ -340,7 +329,7 @@ class Trainer:
         self._journal.cut(after=self.progress.step or -1)
         self._averages.drop(after=self.progress.step)
         if self.progress.step == 0:
-            drop_training(self._run)
+            checkpoint.drop_training(self._run)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started

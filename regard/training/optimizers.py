@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import Optimizer
 
-from regard.core.config import at_least, within
+from regard.core.config import AtLeast, Config, Within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import near
@@ -18,19 +18,15 @@ from regard.training.muon import Muon
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Common:
+class _Common(Config):
     """Settings of every optimiser."""
 
     kind: str
     """Which optimiser."""
-    learning_rate: float = 0.001
+    learning_rate: Annotated[float, AtLeast(0)] = 0.001
     """Length of a step before the schedule."""
-    weight_decay: float = 0.0
+    weight_decay: Annotated[float, AtLeast(0)] = 0.0
     """Pull of the weights towards zero, added to the gradient."""
-
-    def __post_init__(self) -> None:
-        at_least("learning_rate", self.learning_rate, 0)
-        at_least("weight_decay", self.weight_decay, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,14 +35,13 @@ class SgdConfig(_Common):
 
     kind: Literal["sgd"] = "sgd"
     learning_rate: float = 0.1
-    momentum: float = 0.0
+    momentum: Annotated[float, Within(0, 1)] = 0.0
     """Share of the last step that is taken again."""
     is_nesterov: bool = False
     """Whether the gradient is taken after the momentum (Nesterov 1983)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within("momentum", self.momentum, low=0, high=1)
         if self.is_nesterov and self.momentum == 0:
             raise ConfigError("`momentum` must be above 0 when `is_nesterov` is true, but is 0.0.")
 
@@ -55,12 +50,8 @@ class SgdConfig(_Common):
 class _Adaptive(_Common):
     """Settings of optimisers that divide by a mean of past gradients."""
 
-    epsilon: float = 1e-8
+    epsilon: Annotated[float, AtLeast(0)] = 1e-8
     """Added to the denominator."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("epsilon", self.epsilon, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +68,10 @@ class RmspropConfig(_Adaptive):
     """Steps divided by a moving root mean square of the gradients (Hinton 2012)."""
 
     kind: Literal["rmsprop"] = "rmsprop"
-    alpha: float = 0.99
+    alpha: Annotated[float, Within(0, 1)] = 0.99
     """How much of the moving average is kept at each step."""
-    momentum: float = 0.0
+    momentum: Annotated[float, Within(0, 1)] = 0.0
     """Share of the last step that is taken again."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        within("alpha", self.alpha, low=0, high=1)
-        within("momentum", self.momentum, low=0, high=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,16 +113,12 @@ class MuonConfig(_Moments):
     """
 
     kind: Literal["muon"] = "muon"
-    momentum: float = 0.95
+    momentum: Annotated[float, Within(0, 0.999)] = 0.95
     """How much of the moving average of a matrix's gradient is kept at each step."""
     betas: tuple[float, float] = (0.9, 0.95)
     """How much of the two moving averages of the rest is kept at each step."""
     weight_decay: float = 0.01
     """Share of each weight taken away at each step, times the learning rate."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        within("momentum", self.momentum, low=0, high=0.999)  # with 1, no weight would change
 
 
 OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | AdamwConfig | MuonConfig
@@ -287,13 +269,9 @@ def set_training(model: nn.Module) -> None:
     """
     model.train()
     for module in model.modules():
-        if isinstance(module, _BatchNorm) and _is_frozen(module):
+        is_trained = [parameter.requires_grad for parameter in module.parameters()]
+        if isinstance(module, _BatchNorm) and is_trained and not any(is_trained):
             module.eval()
-
-
-def _is_frozen(module: nn.Module) -> bool:
-    parameters = list(module.parameters())
-    return bool(parameters) and not any(parameter.requires_grad for parameter in parameters)
 
 
 def _trainable(model: nn.Module) -> list[tuple[str, nn.Parameter]]:

@@ -2,24 +2,21 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, NonNegative, Positive, Within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Warmup:
+class _Warmup(Config):
     """Settings of schedules with a warm-up."""
 
     kind: str
     """Which schedule."""
-    warmup_steps: int = 0
+    warmup_steps: NonNegative = 0
     """Steps over which the rate first grows from zero to its base."""
-
-    def __post_init__(self) -> None:
-        at_least("warmup_steps", self.warmup_steps, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +27,7 @@ class ConstantConfig(_Warmup):
 
 
 @dataclass(frozen=True, kw_only=True)
-class InverseTimeConfig:
+class InverseTimeConfig(Config):
     """The base rate divided by the number of the epoch: all, a half, a third and so on."""
 
     kind: Literal["inverse_time"] = "inverse_time"
@@ -38,19 +35,15 @@ class InverseTimeConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepConfig:
+class StepConfig(Config):
     """The rate drops by a factor every so many steps."""
 
     kind: Literal["step"] = "step"
     """Which schedule."""
-    every_steps: int = 10_000
+    every_steps: Positive = 10_000
     """Steps between two drops."""
-    gamma: float = 0.5
+    gamma: Annotated[float, Within(0, 1)] = 0.5
     """What the rate is multiplied by at each drop."""
-
-    def __post_init__(self) -> None:
-        at_least("every_steps", self.every_steps, 1)
-        within("gamma", self.gamma, low=0, high=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +54,7 @@ class InverseSqrtConfig(_Warmup):
     """
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
-    warmup_steps: int = 4_000
-
-    def __post_init__(self) -> None:
-        at_least("warmup_steps", self.warmup_steps, 1)
+    warmup_steps: Positive = 4_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +62,8 @@ class CosineConfig(_Warmup):
     """Linear warm-up, then half a cosine down to the last step (Loshchilov and Hutter 2017)."""
 
     kind: Literal["cosine"] = "cosine"
-    min_factor: float = 0.0
+    min_factor: Annotated[float, Within(0, 1)] = 0.0
     """What the rate is multiplied by at the last step."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        within("min_factor", self.min_factor, low=0, high=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +71,10 @@ class PlateauConfig(_Warmup):
     """The rate drops by a factor whenever validation stops improving."""
 
     kind: Literal["plateau"] = "plateau"
-    patience: int = 2
+    patience: Positive = 2
     """Validations without improvement before a drop."""
-    gamma: float = 0.5
+    gamma: Annotated[float, Within(0, 1)] = 0.5
     """What the rate is multiplied by at each drop."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patience", self.patience, 1)
-        within("gamma", self.gamma, low=0, high=1)
 
 
 class Constant:

@@ -1,8 +1,9 @@
 """The settings of a training run."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from regard.core.config import at_least, within
+from regard.core.config import AtLeast, Config, NonNegative, Positive, Within
 from regard.core.device import Precision
 from regard.core.errors import ConfigError
 from regard.training.optimizers import AdamConfig, OptimizerConfig
@@ -10,14 +11,14 @@ from regard.training.schedules import ConstantConfig, ScheduleConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+class TrainConfig(Config):
     """How a model is trained, whatever the model is."""
 
-    max_steps: int = 0
+    max_steps: NonNegative = 0
     """Updates after which training ends; 0 = no limit."""
-    max_epochs: int = 20
+    max_epochs: NonNegative = 20
     """Passes over the data after which training ends; 0 = no limit."""
-    max_minutes: float = 0.0
+    max_minutes: Annotated[float, AtLeast(0)] = 0.0
     """Minutes after which training ends, time before a resume included; 0 = no limit."""
     optimizer: OptimizerConfig = field(default_factory=AdamConfig)
     """How gradients become steps."""
@@ -27,34 +28,27 @@ class TrainConfig:
     """Learning rate of a block as a share of the rate of the block above it; 1 = one rate."""
     freeze: tuple[str, ...] = ()
     """Beginnings of names of weights that stay as they are, such as 'encoder.embedding'."""
-    clip_norm: float = 1.0
+    clip_norm: Annotated[float, AtLeast(0)] = 1.0
     """Largest norm of the gradient of an update; 0 = not clipped."""
-    label_smoothing: float = 0.0
+    label_smoothing: Annotated[float, Within(0, 1)] = 0.0
     """Share of the target probability given to the whole vocabulary."""
-    teacher_forcing: float = 1.0
+    teacher_forcing: Annotated[float, Within(0, 1)] = 1.0
     """Probability that the decoder sees the true previous token, not its own."""
-    accumulate: int = 1
+    accumulate: Positive = 1
     """Batches that make up one update."""
-    validate_every: int = 0
+    validate_every: NonNegative = 0
     """Updates between two validations; 0 = after each epoch."""
-    patience: int = 5
+    patience: NonNegative = 5
     """Validations without improvement before training ends; 0 = never."""
-    average_last: int = 0
+    average_last: NonNegative = 0
     """Average the weights of so many last validations at the end, if that is better; 0 = off."""
-    log_every: int = 50
+    log_every: Positive = 50
     """Updates between two lines of the journal."""
     precision: Precision = "auto"
     """Type of the matrix products; 'auto' takes bf16 where the hardware has it."""
 
     def __post_init__(self) -> None:
-        for name in ("max_steps", "max_epochs", "max_minutes", "clip_norm"):
-            at_least(name, getattr(self, name), 0)
-        for name in ("validate_every", "patience", "average_last"):
-            at_least(name, getattr(self, name), 0)
-        for name in ("accumulate", "log_every"):
-            at_least(name, getattr(self, name), 1)
-        for name in ("label_smoothing", "teacher_forcing"):
-            within(name, getattr(self, name), low=0, high=1)
+        super().__post_init__()
         if not 0 < self.layer_decay <= 1:
             raise ConfigError(
                 f"`layer_decay` must be above 0 and at most 1, but is {self.layer_decay}."

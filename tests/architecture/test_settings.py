@@ -8,7 +8,8 @@ import tomllib
 import pytest
 
 import regard
-from regard.core.config import explain, field_docs, from_dict, to_dict
+from regard.core.config import Config, explain, field_docs, from_dict, limits, to_dict
+from regard.core.errors import ConfigError
 
 
 def settings_classes():
@@ -40,6 +41,13 @@ def test_every_setting_is_explained_under_its_field(settings_class):
 
 def test_settings_are_frozen(settings_class):
     assert settings_class.__dataclass_params__.frozen
+
+
+def test_limits_of_every_setting_are_checked(settings_class):
+    assert issubclass(settings_class, Config)
+    for name, limit in limits(settings_class).items():
+        with pytest.raises(ConfigError, match=f"^`{name}` must be .*{limit.low}"):
+            settings_class(**{name: limit.low - 1})
 
 
 def test_defaults_are_equal_in_all_spellings(settings_class):

@@ -1,8 +1,7 @@
 import pytest
 
 from regard.core.files import read_json
-from regard.studies.reproduce.experiments import REPRODUCTIONS
-from regard.studies.reproduce.findings import Findings, Relation
+from regard.studies.reproduce.findings import REPRODUCTIONS, Findings, Relation
 
 
 @pytest.fixture

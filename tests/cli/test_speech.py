@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.audio.builtin import RECORDINGS
+from regard.data.audio.files import RECORDINGS
 from regard.data.datasets.catalog import find_data
 from regard.runs.folder import load
 from regard.runs.report import write_report

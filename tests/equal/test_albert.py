@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.models.encoders import AlbertEncoderConfig
+from regard.models.encoders.bert import AlbertEncoderConfig
 from regard.models.masked_lm import MaskedModel, MaskedModelConfig
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

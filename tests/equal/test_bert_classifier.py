@@ -5,7 +5,7 @@ import torch
 
 from regard.core.specs import TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.encoders import BertEncoderConfig
+from regard.models.encoders.bert import BertEncoderConfig
 from regard.training.checkpoint import put_weights
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -14,27 +14,20 @@ from regard.models.decoders import (
     TransformerDecoder,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import (
+from regard.models.encoders.bert import (
     AlbertEncoder,
     AlbertEncoderConfig,
     BertEncoder,
     BertEncoderConfig,
-    HybridEncoder,
-    HybridEncoderConfig,
-    ResnetEncoderConfig,
-    SentencesEncoder,
-    SentencesEncoderConfig,
-    SpeechEncoder,
-    SpeechEncoderConfig,
-    TextImageEncoder,
-    TextImageEncoderConfig,
-    TransformerEncoder,
-    TransformerEncoderConfig,
-    VideoEncoder,
-    VideoEncoderConfig,
-    VitEncoder,
-    VitEncoderConfig,
 )
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoder, SpeechEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoder, TextImageEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
+from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
+from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.generators import AttentionGenerator, AttentionGeneratorConfig
 from regard.models.interfaces import Memory
 from regard.models.language_model import TransformerLanguageConfig, build_language_model

@@ -13,7 +13,7 @@ from regard.models.language_model import (
     build_language_model,
 )
 from regard.search.forced import carry, slide
-from regard.search.scorer import LanguageScorer
+from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
 
@@ -138,7 +138,7 @@ def test_sliding_equals_each_token_from_its_own_window(model, text, window, stri
 def continue_(model, prompts, **settings):
     config = SearchConfig(beams=1, **settings)
     return search(
-        LanguageScorer(model, len(prompts), banned=(0,)),
+        ModelScorer(model, len(prompts), banned=(0,)),
         start=START,
         end=END,
         max_lengths=torch.tensor([len(prompt) + 6 for prompt in prompts]),

@@ -6,7 +6,7 @@ import torch
 from regard.core.specs import TextSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import TransformerDecoderConfig
-from regard.models.encoders import TransformerEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 

@@ -27,26 +27,22 @@ from regard.models.decoders import (
     TransformerDecoderConfig,
 )
 from regard.models.decoders.xu2015 import XuDecoderConfig
-from regard.models.encoders import (
-    ENCODERS,
-    AlbertEncoderConfig,
-    BertEncoderConfig,
-    BottleneckEncoderConfig,
-    ConvolutionEncoderConfig,
-    EmbeddingEncoderConfig,
-    HybridEncoderConfig,
-    PyramidalLstmEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    SentencesEncoderConfig,
-    SpeechEncoderConfig,
-    TextImageEncoderConfig,
-    TokenEncoderConfig,
-    TransformerEncoderConfig,
-    VideoEncoderConfig,
-    VitEncoderConfig,
-)
-from regard.models.encoders.video import OVER_TIME
+from regard.models.encoders import ENCODERS
+from regard.models.encoders.bert import AlbertEncoderConfig, BertEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
+from regard.models.encoders.video import OVER_TIME, VideoEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.models.heads.copying import PointerConfig
 from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS

@@ -7,7 +7,7 @@ import torch
 
 from regard.models.decoders import DECODERS
 from regard.search.beam import beam_search
-from regard.search.constraints import NoRepeat, RepetitionPenalty
+from regard.search.constraints import forbid_repeats, penalise_repetition
 from regard.search.forced import force
 from regard.search.greedy import greedy
 from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, scale
@@ -160,10 +160,10 @@ def numbers(request):
 @pytest.mark.parametrize(
     ("rule", "theirs"),
     [
-        (NoRepeat(1), ("NoRepeatNGramLogitsProcessor", 1)),
-        (NoRepeat(2), ("NoRepeatNGramLogitsProcessor", 2)),
-        (NoRepeat(3), ("NoRepeatNGramLogitsProcessor", 3)),
-        (RepetitionPenalty(1.7), ("RepetitionPenaltyLogitsProcessor", 1.7)),
+        (partial(forbid_repeats, length=1), ("NoRepeatNGramLogitsProcessor", 1)),
+        (partial(forbid_repeats, length=2), ("NoRepeatNGramLogitsProcessor", 2)),
+        (partial(forbid_repeats, length=3), ("NoRepeatNGramLogitsProcessor", 3)),
+        (partial(penalise_repetition, penalty=1.7), ("RepetitionPenaltyLogitsProcessor", 1.7)),
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )

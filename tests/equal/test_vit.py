@@ -6,7 +6,7 @@ from safetensors.torch import load_file
 
 from regard.core.specs import ImageSpec
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.encoders import VitEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.training.checkpoint import put_weights
 
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -18,12 +18,10 @@ from regard.models.decoders import (
     LuongDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import (
-    ENCODERS,
-    TEXT_ENCODERS,
-    RnnEncoderConfig,
-    TransformerEncoderConfig,
-)
+from regard.models.encoders import ENCODERS
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import TEXT_ENCODERS
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.training.checkpoint import load_weights, save_weights
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.studies.reproduce.experiments import reproduce
+from regard.studies.reproduce.findings import reproduce
 
 pytestmark = pytest.mark.learn
 

@@ -7,7 +7,7 @@ import pytest
 
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
-from regard.metrics.text.edits import align
+from regard.metrics.text.error_rates import align
 from regard.runs.folder import load
 from regard.runs.long_audio import join, transcribe
 from regard.runs.request import Request

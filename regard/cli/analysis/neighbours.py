@@ -23,7 +23,7 @@ def neighbours(
     Of several queries, each row begins with its own. Equal lines count once, empty ones not.
     """
     from regard.core.config import at_least
-    from regard.data.text.readers import read_sources
+    from regard.data.text.lines import read_lines
     from regard.interpret.neighbours import find_neighbours
     from regard.runs.folder import load_one
     from regard.tasks.reading import read_listed
@@ -33,7 +33,7 @@ def neighbours(
     lines = read_listed(data, task.recipe, read_side=task.read_side)
     queries = None
     if query is not None:
-        queries = list(read_sources(query)) if query == "-" else [query]
+        queries = list(read_lines(query)) if query == "-" else [query]
     is_single = queries is not None and len(queries) == 1
     found = find_neighbours(task, lines, queries, num=num, layer=layer, pooling=pooling)
     for asked, near in found:

@@ -17,8 +17,8 @@ def reproduce(
 
     The exit code is 1 if it cannot.
     """
-    from regard.studies.reproduce.experiments import reproduce as make
     from regard.studies.reproduce.findings import REPORT
+    from regard.studies.reproduce.findings import reproduce as make
 
     folder = out or Path("runs") / name
     findings = make(name, folder, seed=seed)

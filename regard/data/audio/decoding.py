@@ -1,12 +1,10 @@
 """Many references → log-mel frames, each recording decoded once."""
 
-from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.audio.builtin import RECORDINGS
-from regard.data.audio.files import AUDIO_FILES
+from regard.data.audio.files import AUDIO_FILES, RECORDINGS
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
 from regard.data.audio.wav import Sound, is_silent, read_file
 from regard.data.media import Decoder
@@ -17,7 +15,7 @@ def audio_decoder(analysis: Analysis) -> Decoder:
     return Decoder(
         medium=AUDIO_FILES,
         settings=analysis,
-        read_files=partial(_read_files, analysis=analysis),
+        read=partial(_read, analysis=analysis),
         read_numbered=partial(_read_numbered, analysis),
         row=(analysis.num_mels,),
         dtype="<f4",
@@ -37,27 +35,21 @@ def open_sound(reference: str, *, max_seconds: float) -> Sound:
     return read_file(reference, max_seconds=max_seconds)
 
 
-def _read_files(references: Iterable[str], *, analysis: Analysis) -> Iterator[Spectrum | str]:
-    for reference in references:
-        try:
-            sound = read_file(reference, max_seconds=analysis.max_seconds)
-        except DataError as error:
-            yield str(error)
-            continue
-        if is_silent(sound.samples):
-            yield f"{reference} holds no sound but silence. Record it again, or leave it out."
-            continue
-        if sound.rate != analysis.rate:
-            _log_resampling(sound.rate, analysis.rate)
-        yield log_mel(sound, analysis)
+def _read(reference: str, *, analysis: Analysis) -> Spectrum:
+    sound = read_file(reference, max_seconds=analysis.max_seconds)
+    if is_silent(sound.samples):
+        raise DataError(
+            f"{reference} holds no sound but silence. Record it again, or leave it out."
+        )
+    if sound.rate != analysis.rate:
+        _log_resampling(sound.rate, analysis.rate)
+    return log_mel(sound, analysis)
 
 
 @lru_cache(maxsize=16)
 def _log_resampling(rate: int, wanted: int) -> None:
     """Log that recordings are resampled, once for each rate."""
-    logger.info(
-        "recordings of %s samples a second are brought to %s (`rate`)", f"{rate:,}", f"{wanted:,}"
-    )
+    logger.info(f"recordings of {rate:,} samples a second are brought to {wanted:,} (`rate`)")
 
 
 @lru_cache(maxsize=2)

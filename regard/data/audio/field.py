@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, Positive, Within, within
 from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec
 from regard.data.audio.decoding import audio_decoder
@@ -18,35 +18,29 @@ from regard.data.audio.wav import RATES
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 
-AUDIO = "{}.audio.json"
-"""The file in a run folder that says how a side's recordings are brought into one form."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class AudioConfig:
+class AudioConfig(Config):
     """How recordings are read."""
 
     kind: Literal["audio"] = "audio"
     """Sound."""
-    rate: int = 8000
+    rate: Annotated[int, Within(*RATES)] = 8000
     """Samples a second that every recording is brought to; half of it is the highest frequency."""
-    num_mels: int = 40
+    num_mels: Positive = 40
     """Bands of frequencies of a frame."""
-    window_ms: float = 25.0
+    window_ms: Annotated[float, Within(5.0, 1000.0)] = 25.0
     """What a frame looks at, in milliseconds."""
     hop_ms: float = 10.0
     """From one frame to the next, in milliseconds."""
-    max_seconds: float = 30.0
+    max_seconds: Annotated[float, Within(0.1, 3600.0)] = 30.0
     """A longer recording is refused."""
     augmentation: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
     """What of a recording may be hidden while training."""
 
     def __post_init__(self) -> None:
-        within("rate", self.rate, low=RATES[0], high=RATES[1])
-        at_least("num_mels", self.num_mels, 1)
-        within("window_ms", self.window_ms, low=5.0, high=1000.0)
+        super().__post_init__()
         within("hop_ms", self.hop_ms, low=1.0, high=self.window_ms)
-        within("max_seconds", self.max_seconds, low=0.1, high=3600.0)
         mel_filters(self.analysis)
         if self.augmentation.mel_width >= self.num_mels and self.augmentation.mel_masks:
             raise ConfigError(
@@ -79,7 +73,7 @@ class AudioField(StandardizedField[AudioConfig]):
 
     modality = "audio"
     settings = AudioConfig
-    file = AUDIO
+    file = "{}.audio.json"
     channels = "num_mels"
     num_after = 0
     num_samples = 1_000

@@ -1,9 +1,10 @@
 """Audio files: how they are recognised and what messages call them."""
 
+from collections.abc import Callable
 from pathlib import Path
 
-from regard.data.audio.builtin import RECORDINGS
-from regard.data.audio.wav import split_span
+from regard.core.tables import on_demand
+from regard.data.audio.wav import Sound, split_span
 from regard.data.media import Medium
 
 
@@ -14,6 +15,13 @@ def _has_signature(path: Path) -> bool:
     except OSError:
         return False
 
+
+RECORDINGS: dict[str, Callable[[str], Sound]] = {
+    "fsdd": on_demand("regard.data.datasets.fsdd:play_digits"),
+    "tones": on_demand("regard.data.datasets.synthetic.tones:play_tones"),
+    "tone": on_demand("regard.data.datasets.synthetic.tones:play_tone"),
+}
+"""Where numbered recordings come from, by the name that their references begin with."""
 
 AUDIO_FILES = Medium(
     name="recording",

@@ -76,7 +76,9 @@ def mel_filters(analysis: Analysis) -> Tensor:
         A matrix of frequencies (half the bins and one) by mel bins.
     """
     frequencies = np.fft.rfftfreq(analysis.num_bins, 1 / analysis.rate)
-    edges = _to_hertz(np.linspace(0, _to_mel(analysis.rate / 2), analysis.num_mels + 2))
+    # The scale that people hear as even (O'Shaughnessy 1987).
+    highest = 2595 * np.log10(1 + analysis.rate / 2 / 700)
+    edges = 700 * (10 ** (np.linspace(0, highest, analysis.num_mels + 2) / 2595) - 1)
     low, centre, high = edges[:-2], edges[1:-1], edges[2:]
     rising = (frequencies[:, None] - low) / (centre - low)
     falling = (high - frequencies[:, None]) / (high - centre)
@@ -88,13 +90,3 @@ def mel_filters(analysis: Analysis) -> Tensor:
             "`window_ms`."
         )
     return torch.from_numpy(filters.astype(np.float32))
-
-
-def _to_mel(hertz: float) -> float:
-    """Return a frequency on the scale that people hear as even (O'Shaughnessy 1987)."""
-    return float(2595 * np.log10(1 + hertz / 700))
-
-
-def _to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
-    hertz: NDArray[np.float64] = 700 * (10 ** (mel / 2595) - 1)
-    return hertz

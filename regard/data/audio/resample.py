@@ -4,7 +4,6 @@ from math import ceil, gcd
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from regard.data.audio.wav import Samples
 
@@ -40,15 +39,9 @@ def resample(samples: Samples, rate: int, new_rate: int) -> Samples:
     for phase in range(min(new, num)):
         # Every `new`-th sample lies at the same distance from the old one before it.
         place, rest = divmod(phase * old, new)
-        weights = _filter(offsets - rest / new, cutoff)
+        times = offsets - rest / new
+        window = np.cos(np.clip(times * cutoff / NUM_ZEROS, -1, 1) * np.pi / 2) ** 2  # Hann
+        weights = cutoff * np.sinc(cutoff * times) * window
         count = len(range(phase, num, new))
         found[phase::new] = windows[place::old][:count] @ weights
     return found.astype(np.float32)
-
-
-def _filter(times: NDArray[np.float64], cutoff: float) -> NDArray[np.float64]:
-    """Return a sinc under a Hann window, at times in old samples."""
-    weights = cutoff * np.sinc(cutoff * times)
-    window = np.cos(np.clip(times * cutoff / NUM_ZEROS, -1, 1) * np.pi / 2) ** 2
-    weighted: NDArray[np.float64] = weights * window
-    return weighted

@@ -5,30 +5,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, NonNegative, Positive, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpecAugmentConfig:
+class SpecAugmentConfig(Config):
     """What of a recording may be hidden while training (Park et al. 2019); nothing is warped."""
 
-    time_masks: int = 0
+    time_masks: NonNegative = 0
     """Stretches of time that are hidden; 0 for none."""
-    time_width: int = 20
+    time_width: Positive = 20
     """Frames of a stretch at most."""
-    time_share: float = 0.2
+    time_share: UnitInterval = 0.2
     """Share of a recording that a stretch hides at most, so that short ones keep their words."""
-    mel_masks: int = 0
+    mel_masks: NonNegative = 0
     """Bands of frequencies that are hidden; 0 for none."""
-    mel_width: int = 8
+    mel_width: Positive = 8
     """Mel bins of a band at most."""
-
-    def __post_init__(self) -> None:
-        for name in ("time_masks", "mel_masks"):
-            at_least(name, getattr(self, name), 0)
-        for name in ("time_width", "mel_width"):
-            at_least(name, getattr(self, name), 1)
-        within("time_share", self.time_share, low=0.0, high=1.0)
 
 
 def mask_parts(frames: Tensor, num_frames: Tensor, config: SpecAugmentConfig) -> Tensor:

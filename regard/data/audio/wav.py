@@ -8,12 +8,12 @@ import os
 import re
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,34 +66,20 @@ class Recording(ABC):
     def read(self, first: int = 0, num: int | None = None) -> Samples:
         """Return some samples, or all from the first one on, the mean of their channels."""
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.close()
-
-
-def open_recording(reference: str) -> Recording:
+@contextmanager
+def open_recording(reference: str) -> Iterator[Recording]:
     """Open a recording.
 
     Args:
         reference: A path, or a path through a `.zip` file to a member of it.
     """
-    file = open_bytes(reference, what="a recording")
-    try:
+    with open_bytes(reference, what="a recording") as file:
         first = file.read(4)
         if not first:
             raise DataError(f"{reference} is an empty file. Fetch it again.")
         file.seek(0)
-        return (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
-    except BaseException:
-        file.close()
-        raise
+        yield (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
 
 
 def split_span(reference: str) -> tuple[str, float, float] | None:
@@ -131,40 +117,65 @@ def is_silent(samples: Samples) -> bool:
     return bool(np.ptp(samples) <= SILENCE)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """What a WAVE file's header says."""
-
-    kind: tuple[int, int]
-    """Format and bits of a sample."""
-    num_channels: int
-    rate: int
-    start: int = 0
-    """Where samples begin, in bytes."""
-    num_bytes: int = 0
-
-    @property
-    def stride(self) -> int:
-        """Bytes from one sample to the next of the same channel."""
-        return self.num_channels * self.kind[1] // 8
-
-
 class _WaveFile(Recording):
     """A WAVE file (RIFF), of whole numbers in 8 to 32 bits or of floats."""
 
     def __init__(self, file: BinaryIO, reference: str) -> None:
+        """Go from chunk to chunk: a name of four letters, the size in bytes, what is in it."""
         super().__init__(file, reference)
-        self._layout = _read_layout(file, reference)
-        self.rate = self._layout.rate
-        self.num_samples = self._layout.num_bytes // self._layout.stride
+        end = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        if file.read(12)[8:] != b"WAVE":
+            raise DataError(f"{reference} is not a WAVE file, though it begins like one.")
+        missing = "format"
+        while len(head := file.read(8)) == 8:
+            name, size = struct.unpack("<4sI", head)
+            if name == b"data" and missing == "samples":
+                self._find_samples(size, end - file.tell())
+                return
+            if name == b"fmt ":
+                self._parse_format(file.read(size))
+                missing, size = "samples", size % 2
+            else:
+                size += size % 2
+            file.seek(size, os.SEEK_CUR)
+        raise DataError(f"{reference} is a damaged WAVE file: it has no chunk with its {missing}.")
+
+    def _parse_format(self, chunk: bytes) -> None:
+        if len(chunk) < 16:
+            raise DataError(f"{self._reference} is a damaged WAVE file: its format is cut off.")
+        form, num_channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
+        if form == EXTENSIBLE and len(chunk) >= 26:
+            (form,) = struct.unpack("<H", chunk[24:26])
+        if (form, bits) not in _DECODERS:
+            raise DataError(
+                f"{self._reference} has samples of format {form} in {bits} bits, but must have "
+                "whole numbers (1) in 8, 16, 24 or 32 bits, or floats (3) in 32 or 64. Convert it."
+            )
+        low, high = RATES
+        if not low <= rate <= high or not num_channels:
+            raise DataError(
+                f"{self._reference} says it has {rate:,} samples a second in {num_channels} "
+                f"channels, but must have {low:,} to {high:,} and one channel at least."
+            )
+        self.rate = rate
+        self._decode, self._num_channels = _DECODERS[form, bits], num_channels
+        self._stride = num_channels * bits // 8  # bytes from one sample to the next
+
+    def _find_samples(self, size: int, left: int) -> None:
+        if size > left and size != UNKNOWN_SIZE:
+            raise DataError(
+                f"{self._reference} is cut off: its header says {size:,} bytes of samples, but "
+                f"there are {left:,}. Fetch it again."
+            )
+        self._start = self._file.tell()
+        self.num_samples = min(size, left) // self._stride
 
     def read(self, first: int = 0, num: int | None = None) -> Samples:
-        layout = self._layout
         most = max(self.num_samples - first, 0)
-        self._file.seek(layout.start + first * layout.stride)
-        data = self._file.read(layout.stride * (most if num is None else min(num, most)))
-        values = _DECODERS[layout.kind](data)
-        return _to_mono(values.reshape(-1, layout.num_channels), self._reference)
+        self._file.seek(self._start + first * self._stride)
+        data = self._file.read(self._stride * (most if num is None else min(num, most)))
+        return _to_mono(self._decode(data).reshape(-1, self._num_channels), self._reference)
 
 
 class _OtherFile(Recording):
@@ -191,56 +202,6 @@ class _OtherFile(Recording):
         except (RuntimeError, OSError) as error:
             raise DataError(f"{self._reference} is damaged ({error}).") from None
         return _to_mono(values, self._reference)
-
-
-def _read_layout(file: BinaryIO, reference: str) -> _Layout:
-    """Go from chunk to chunk: a name of four letters, the size in bytes, what is in it."""
-    end = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    if file.read(12)[8:] != b"WAVE":
-        raise DataError(f"{reference} is not a WAVE file, though it begins like one.")
-    layout: _Layout | None = None
-    while len(head := file.read(8)) == 8:
-        name, size = struct.unpack("<4sI", head)
-        if name == b"fmt ":
-            layout = _parse_format(file.read(size), reference)
-            file.seek(size % 2, os.SEEK_CUR)
-        elif name == b"data" and layout is not None:
-            return _find_samples(layout, file.tell(), size, end=end, reference=reference)
-        else:
-            file.seek(size + size % 2, os.SEEK_CUR)
-    missing = "samples" if layout else "format"
-    raise DataError(f"{reference} is a damaged WAVE file: it has no chunk with its {missing}.")
-
-
-def _parse_format(chunk: bytes, reference: str) -> _Layout:
-    if len(chunk) < 16:
-        raise DataError(f"{reference} is a damaged WAVE file: its format is cut off.")
-    form, num_channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
-    if form == EXTENSIBLE and len(chunk) >= 26:
-        (form,) = struct.unpack("<H", chunk[24:26])
-    if (form, bits) not in _DECODERS:
-        raise DataError(
-            f"{reference} has samples of format {form} in {bits} bits, but must have whole "
-            "numbers (1) in 8, 16, 24 or 32 bits, or floats (3) in 32 or 64. Convert it."
-        )
-    low, high = RATES
-    if not low <= rate <= high or not num_channels:
-        raise DataError(
-            f"{reference} says it has {rate:,} samples a second in {num_channels} channels, but "
-            f"must have {low:,} to {high:,} and one channel at least."
-        )
-    return _Layout((form, bits), num_channels, rate)
-
-
-def _find_samples(layout: _Layout, start: int, size: int, *, end: int, reference: str) -> _Layout:
-    left = end - start
-    if size > left and size != UNKNOWN_SIZE:
-        raise DataError(
-            f"{reference} is cut off: its header says {size:,} bytes of samples, but there are "
-            f"{left:,}. Fetch it again."
-        )
-    return _Layout(layout.kind, layout.num_channels, layout.rate, start, min(size, left))
 
 
 def _to_mono(values: NDArray[Any], reference: str) -> Samples:

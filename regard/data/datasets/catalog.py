@@ -10,7 +10,8 @@ from regard.core.errors import DataError
 from regard.core.tables import near, one_of, resolve
 from regard.data.example import Example
 from regard.data.splits import Splits
-from regard.data.text.readers import STANDARD_INPUT, read_examples
+from regard.data.text.lines import STANDARD_INPUT
+from regard.data.text.readers import read_examples
 
 Reader = Callable[[str, str | None], list[Example]]
 

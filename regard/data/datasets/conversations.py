@@ -1,6 +1,5 @@
 """Conversations: what was said → what was replied."""
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from regard.core.errors import DataError
 from regard.core.logging import logger
 from regard.data.datasets.loading import Parts, find_package, with_sizes
 from regard.data.example import Example
-from regard.data.splits import Splits
+from regard.data.splits import Splits, hash_text
 from regard.data.text.dialogue import TURNS, clean_turn, write_context
 
 HELD_OUT = 0.03
@@ -86,8 +85,7 @@ def _turns(blocks: list[list[dict[str, Any]]]) -> list[str]:
 
 def _side(name: str, seed: int) -> int:
     """Return where a conversation goes: 0 = training, 1 = validation, 2 = test."""
-    digest = hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
-    draw = int.from_bytes(digest) / 2**64
+    draw = int.from_bytes(hash_text(name, seed)) / 2**64
     return 2 if draw < HELD_OUT else 1 if draw < 2 * HELD_OUT else 0
 
 
@@ -103,8 +101,7 @@ def _choose_pairs(argument: str) -> Callable[[list[str]], list[Example]]:
         return partial(replies, num_turns=int(found[1] or TURNS))
     if found[1]:
         logger.warning(
-            "'chitchat:%s' is 'chitchat:%s': a reply tells one turn, whatever it is written from.",
-            argument,
-            REVERSED,
+            f"'chitchat:{argument}' is 'chitchat:{REVERSED}': a reply tells one turn, whatever it "
+            "is written from."
         )
     return questions

@@ -44,11 +44,18 @@ def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Pa
     path = (cache or cache_folder()) / (name or _last_part(url))
     record = path.with_name(path.name + ".sha256")
     if path.exists() and record.exists():
-        _check(path, record.read_text(encoding="utf-8").strip())
+        expected, found = record.read_text(encoding="utf-8").strip(), sha256(path)
+        if found != expected:
+            raise DataError(
+                f"{path} is not the file that was downloaded: its SHA-256 must be {expected}, "
+                f"but is {found}. Delete it to download it again."
+            )
         return path
     try:
         if not path.exists():
-            _download(url, path)
+            logger.info("downloading %s", url)
+            with replacing(path) as temporary, temporary.open("wb") as file:
+                file.writelines(_read_blocks(url))
         write_text(record, sha256(path) + "\n")
     except OSError as error:
         raise DataError(
@@ -59,22 +66,6 @@ def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Pa
 
 def _last_part(url: str) -> str:
     return PurePosixPath(unquote(urlsplit(url).path)).name or "download"
-
-
-def _check(path: Path, expected: str) -> None:
-    found = sha256(path)
-    if found != expected:
-        raise DataError(
-            f"{path} is not the file that was downloaded: its SHA-256 must be {expected}, "
-            f"but is {found}. Delete it to download it again."
-        )
-
-
-def _download(url: str, path: Path) -> None:
-    logger.info("downloading %s", url)
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        for block in _read_blocks(url):
-            file.write(block)
 
 
 def _read_blocks(url: str) -> Iterator[bytes]:

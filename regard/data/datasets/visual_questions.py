@@ -2,11 +2,10 @@
 
 import json
 import random
-from importlib.util import find_spec
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import check_argument, needs_package, with_sizes
+from regard.data.datasets.loading import check_argument, find_package, with_sizes
 from regard.data.datasets.synthetic.scenes.questions import guess_by_question
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -26,7 +25,7 @@ def load_easy_vqa(argument: str, seed: int) -> Splits:
     with what it asks for, and with `negated` where it asks what is not there.
     """
     check_argument(argument, "easy-vqa")
-    folder = _find_data()
+    folder = find_package("easy-vqa", "easy_vqa") / "data"
     learned, test = (_read_side(folder, side) for side in ("train", "test"))
     images = list(dict.fromkeys(example.source[1] for example in learned))
     random.Random(seed).shuffle(images)
@@ -39,13 +38,6 @@ def load_easy_vqa(argument: str, seed: int) -> Splits:
         f"easy-VQA, official test set, validation held out by image with seed {seed}, "
         f"{guessed:.1f} % guessed right by the question alone",
     )
-
-
-def _find_data() -> Path:
-    package = find_spec("easy_vqa")
-    if package is None or not package.submodule_search_locations:
-        raise needs_package("easy-vqa")
-    return Path(package.submodule_search_locations[0]) / "data"
 
 
 def _read_side(folder: Path, side: str) -> list[Example]:

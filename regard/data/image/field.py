@@ -1,12 +1,11 @@
 """Images as a source: settings, and the field that reads, stacks and standardises them."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 from torch import Tensor
 
-from regard.core.config import at_least
+from regard.core.config import Config, Positive
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
 from regard.data.image.augment import AugmentationConfig, augment
@@ -14,34 +13,30 @@ from regard.data.image.decoding import image_decoder
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.io import open_image as open_image
 from regard.data.image.resize import Fit, Frame
-from regard.data.media import Array, Decoder
+from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
-
-IMAGE = "{}.image.json"
-"""The file in a run folder that says how a side's images are brought into one form."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageConfig:
+class ImageConfig(Config):
     """How images are read."""
 
     kind: Literal["image"] = "image"
     """Images."""
-    size: int = 32
+    size: Positive = 32
     """Rows, and columns, that every image is brought to, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
     fit: Fit = "crop"
     """What becomes of an image that is no square: cut at its longer sides, filled up with grey at
     its shorter ones, or squashed."""
-    max_pixels: int = MAX_PIXELS
+    max_pixels: Positive = MAX_PIXELS
     """Pixels that a file may hold; a larger image is refused before it is decoded."""
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
     """What may happen to an image while training."""
 
     def __post_init__(self) -> None:
-        at_least("size", self.size, 1)
-        at_least("max_pixels", self.max_pixels, 1)
+        super().__post_init__()
         for name in ("crop", "cutout"):
             value = getattr(self.augmentation, name)
             if value >= self.size:
@@ -75,14 +70,8 @@ class ImageField(StandardizedField[ImageConfig]):
 
     modality = "image"
     settings = ImageConfig
-    file = IMAGE
+    file = "{}.image.json"
     num_samples = 5_000
-
-    @staticmethod
-    def moments(item: Array) -> tuple[Any, int]:
-        """Return the means of an image's values and of their squares."""
-        pixels = item[0].astype(np.float64) / 255  # (C, Y, X)
-        return (pixels.mean((1, 2)), (pixels**2).mean((1, 2))), 1
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
         """Standardise stacked images (B, C, Y, X) of 8 bits; in training, augment them before."""

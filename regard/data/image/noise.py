@@ -7,24 +7,19 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, NonNegative, NonNegativeFloat, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
-class PixelNoiseConfig:
+class PixelNoiseConfig(Config):
     """What spoils an image that is to be restored."""
 
-    gaussian: float = 0.0
+    gaussian: NonNegativeFloat = 0.0
     """Standard deviation of what is added to every value, where black is 0 and white is 1."""
-    salt_and_pepper: float = 0.0
+    salt_and_pepper: UnitInterval = 0.0
     """Share of the pixels that become white or black."""
-    square: int = 0
+    square: NonNegative = 0
     """Side of a grey square that hides a part of the image, in pixels; 0 for none."""
-
-    def __post_init__(self) -> None:
-        at_least("gaussian", self.gaussian, 0.0)
-        within("salt_and_pepper", self.salt_and_pepper, low=0.0, high=1.0)
-        at_least("square", self.square, 0)
 
     @property
     def is_any(self) -> bool:
@@ -47,6 +42,14 @@ def add_noise(
     """
     before, (num_rows, num_columns) = images.shape[:-3], images.shape[-2:]
     device = images.device
+
+    def cover(num: int) -> Tensor:
+        """Tell which of `num` lines a square covers, wherever it lies, all inside."""
+        last = max(num - config.square, 0)
+        starts = torch.randint(last + 1, (*before, 1), generator=generator, device=device)
+        lines = torch.arange(num, device=device)
+        return (lines >= starts) & (lines < starts + config.square)
+
     if config.gaussian:
         noise = torch.randn(images.shape, generator=generator, device=device)
         images = (images + config.gaussian * noise).clamp(0, 1)
@@ -57,8 +60,7 @@ def add_noise(
         half = config.salt_and_pepper / 2
         images = images.masked_fill(drawn < half, 0.0).masked_fill(drawn >= 1 - half, 1.0)
     if config.square:
-        rows = _within(num_rows, before, config.square, generator=generator, device=device)
-        columns = _within(num_columns, before, config.square, generator=generator, device=device)
+        rows, columns = cover(num_rows), cover(num_columns)
         hidden = rows[..., None, :, None] & columns[..., None, None, :]  # (..., 1, Y, X)
         images = images.masked_fill(hidden, 0.5)
     return images
@@ -82,18 +84,3 @@ def add_fixed_noise(
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {name}".encode()))
         spoilt.append(add_noise(image, config, generator))
     return torch.stack(spoilt).to(images.device)
-
-
-def _within(
-    num: int,
-    before: Sequence[int],
-    side: int,
-    *,
-    generator: torch.Generator | None,
-    device: torch.device,
-) -> Tensor:
-    """Tell which of `num` lines a square of some side covers, wherever it lies, all inside."""
-    last = max(num - side, 0)
-    starts = torch.randint(last + 1, (*before, 1), generator=generator, device=device)
-    lines = torch.arange(num, device=device)
-    return (lines >= starts) & (lines < starts + side)

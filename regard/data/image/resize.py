@@ -1,13 +1,12 @@
 """Images of any shape → small squares of one size."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from PIL import Image, ImageOps
 
-from regard.core.errors import DataError
 from regard.data.image.builtin import Pixels as Pixels
 from regard.data.image.io import MAX_PIXELS, open_image
 
@@ -50,21 +49,9 @@ def to_pixels(image: Image.Image, frame: Frame) -> Pixels:
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (C, Y, X)
 
 
-def read_files(references: Iterable[str], *, frame: Frame) -> list[Pixels | str]:
-    """Read images as (1, C, Y, X); in the place of an unreadable one stands the reason."""
-    found: list[Pixels | str] = []
-    for reference in references:
-        try:
-            image = open_image(reference, max_pixels=frame.max_pixels)
-            found.append(to_pixels(image, frame)[None])
-        except DataError as error:
-            found.append(str(error))
-    return found
-
-
-def _crop(image: Image.Image, size: int) -> Image.Image:
-    """Bring the shorter side to the size and cut the middle out of the longer one."""
-    return ImageOps.fit(image, (size, size), RESAMPLING)
+def read_image(reference: str, *, frame: Frame) -> Pixels:
+    """Read an image as (1, C, Y, X)."""
+    return to_pixels(open_image(reference, max_pixels=frame.max_pixels), frame)[None]
 
 
 def _pad(image: Image.Image, size: int) -> Image.Image:
@@ -77,13 +64,9 @@ def _pad(image: Image.Image, size: int) -> Image.Image:
     return canvas
 
 
-def _squash(image: Image.Image, size: int) -> Image.Image:
-    """Bring both sides to the size, whatever becomes of the proportions."""
-    return image.resize((size, size), RESAMPLING)
-
-
 FITS: dict[Fit, Callable[[Image.Image, int], Image.Image]] = {
-    "crop": _crop,
+    "crop": lambda image, size: ImageOps.fit(image, (size, size), RESAMPLING),
     "pad": _pad,
-    "squash": _squash,
+    "squash": lambda image, size: image.resize((size, size), RESAMPLING),
 }
+"""Cuts the middle out of the longer side, fills up the shorter one, or squashes the image."""

@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Annotated
 
-from regard.core.config import at_least, within
+from regard.core.config import AtLeast, Config, Positive, Within
 from regard.core.keyed_random import uniform
-from regard.data.batching import BatchConfig, Batches, Field, Rows, Sequences
+from regard.data.batching import Batches, Rows, Sequences
 from regard.data.text.tokenizers import Tokenizer
 
 Pairs = tuple[Sequences, Sequences]
@@ -17,20 +18,15 @@ Change = Callable[[Pairs, Rows, int], Pairs]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CorruptionConfig:
+class CorruptionConfig(Config):
     """How much of a text is taken out, and in what pieces (Raffel et al. 2020, section 3.1.4)."""
 
-    share: float = 0.15
+    share: Annotated[float, Within(0.01, 0.9)] = 0.15
     """Share of the tokens that is taken out, one at the least."""
-    mean_length: float = 3.0
+    mean_length: Annotated[float, AtLeast(1)] = 3.0
     """Tokens of a span on average."""
-    num_sentinels: int = 32
+    num_sentinels: Positive = 32
     """Tokens that mark where spans were; so many spans at most are taken out of a text."""
-
-    def __post_init__(self) -> None:
-        within("share", self.share, low=0.01, high=0.9)
-        at_least("mean_length", self.mean_length, 1)
-        at_least("num_sentinels", self.num_sentinels, 1)
 
     @property
     def sentinels(self) -> tuple[str, ...]:
@@ -86,46 +82,16 @@ class Corruption:
         return kept, _share_out(num_taken, num_spans, lots[len(self.sentinels) :])
 
 
+@dataclass(eq=False, repr=False)
 class CorruptedBatches(Batches):
-    """Pairs that are changed anew in each epoch.
+    """Pairs that are changed anew in each epoch; a source counts as long as it is before."""
 
-    Args:
-        sources: Tokens of each source; they count as long as they are before.
-        targets: Tokens of each target.
-        config: Budget and limits.
-        change: Changes pairs, as `Corruption.change` and `WordNoise.change` do.
-        fields: Of source and target; they pad.
-        seed: Another seed is another order.
-        is_shuffled: Whether every epoch has an order of its own.
-        is_pinned: Whether tensors are put where a GPU fetches them without waiting.
-    """
-
-    def __init__(
-        self,
-        sources: Sequences,
-        targets: Sequences,
-        config: BatchConfig,
-        *,
-        change: Change,
-        fields: tuple[Field, Field],
-        seed: int = 0,
-        is_shuffled: bool = True,
-        is_pinned: bool = False,
-    ) -> None:
-        super().__init__(
-            sources,
-            targets,
-            config,
-            fields=fields,
-            seed=seed,
-            is_shuffled=is_shuffled,
-            is_pinned=is_pinned,
-        )
-        self._change = change
+    change: Change = field(kw_only=True)
+    """Changes pairs, as `Corruption.change` and `WordNoise.change` do."""
 
     def pairs(self, rows: Rows, number: int) -> Pairs:
         """Return sources and targets as they are in an epoch."""
-        return self._change(super().pairs(rows, number), rows, number)
+        return self.change(super().pairs(rows, number), rows, number)
 
 
 def _share_out(num: int, num_parts: int, lots: list[float]) -> list[int]:

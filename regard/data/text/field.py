@@ -115,13 +115,8 @@ class TextField:
                 piece for part in texts_of(texts[rows[0]]) for piece in self.tokenizer.unknown(part)
             )
             logger.warning(
-                "%s of %s %s hold something that the vocabulary has never seen (first: '%s', in "
-                "number %s).",
-                f"{len(rows):,}",
-                f"{len(texts):,}",
-                what,
-                example,
-                f"{rows[0] + 1:,}",
+                f"{len(rows):,} of {len(texts):,} {what} hold something that the vocabulary has "
+                f"never seen (first: '{example}', in number {rows[0] + 1:,})."
             )
 
     def write(self, ids: Iterable[int]) -> str:

@@ -4,7 +4,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -26,14 +26,17 @@ def file_name(path: str | Path) -> str:
 
 def read_lines(path: str | Path) -> Iterator[str]:
     """Read the lines of a text file, plain or `.gz`, or of standard input (`-`), as UTF-8."""
-    name = file_name(path)
     with _open(path) as file:
         number = 0
-        while raw := _read_line(file, name):
+        while raw := file.readline(MAX_LINE_BYTES + 1):
             number += 1
-            place = f"{name}, line {number:,},"
+            place = f"{file_name(path)}, line {number:,},"
             if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
-                raise _too_long(place, len(raw) + _count_rest(file, name))
+                size = len(raw) + _count_rest(file)
+                raise DataError(
+                    f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
+                    "Put one sentence on each line."
+                )
             raw = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
             yield decode(raw.removesuffix(b"\n").removesuffix(b"\r"), place)
 
@@ -41,53 +44,37 @@ def read_lines(path: str | Path) -> Iterator[str]:
 def read_bytes(path: str | Path) -> bytes:
     """Read a file whole, plain or `.gz`, or standard input (`-`)."""
     with _open(path) as file:
-        try:
-            return file.read()
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise _damaged(file_name(path), error) from None
+        return file.read()
 
 
-def _damaged(name: str, error: Exception) -> DataError:
-    return DataError(f"{name} is a damaged gzip file ({error}). Pack it again.")
-
-
-def _open(path: str | Path) -> AbstractContextManager[BinaryIO]:
+@contextmanager
+def _open(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file; what goes wrong while it is open is named, too."""
     if str(path) == STANDARD_INPUT:
-        return nullcontext(sys.stdin.buffer)
+        yield sys.stdin.buffer
+        return
     path = Path(path)
     if path.is_dir():
         raise DataError(f"{path} is a folder. Name a file inside it.")
     try:
-        if path.suffix.lower() == ".gz":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        return path.open("rb")
+        is_packed = path.suffix.lower() == ".gz"
+        with gzip.open(path, "rb") if is_packed else path.open("rb") as file:
+            yield cast(BinaryIO, file)
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path} is a damaged gzip file ({error}). Pack it again.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.") from None
 
 
-def _read_line(file: BinaryIO, name: str) -> bytes:
-    try:
-        return file.readline(MAX_LINE_BYTES + 1)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise _damaged(name, error) from None
-
-
-def _count_rest(file: BinaryIO, name: str) -> int:
+def _count_rest(file: BinaryIO) -> int:
     size = 0
-    while raw := _read_line(file, name):
+    while raw := file.readline(MAX_LINE_BYTES + 1):
         size += len(raw)
         if raw.endswith(b"\n"):
             break
     return size
-
-
-def _too_long(place: str, size: int) -> DataError:
-    return DataError(
-        f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
-        "Put one sentence on each line."
-    )
 
 
 def decode(raw: bytes, place: str) -> str:

@@ -3,12 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, Positive, UnitInterval, Within
 from regard.core.errors import ConfigError
 from regard.core.keyed_random import Uniform, uniform
 from regard.data.text.tokenizers import Tokenizer
@@ -23,22 +23,20 @@ _CHOICE, _FATE, _TOKEN, _LENGTH = range(4)
 
 
 @dataclass(frozen=True, kw_only=True)
-class BaseMaskingConfig:
+class BaseMaskingConfig(Config):
     """What every way of hiding can be told."""
 
-    share: float = 0.15
+    share: Annotated[float, Within(0.0, 0.9)] = 0.15
     """Share of a text's tokens that is hidden, one at the least."""
-    masked_share: float = 0.8
+    masked_share: UnitInterval = 0.8
     """Share of the hidden tokens in whose place the mask stands."""
-    random_share: float = 0.1
+    random_share: UnitInterval = 0.1
     """Share of the hidden tokens in whose place any token stands; the rest stay as they are."""
     is_dynamic: bool = True
     """Hide other tokens in every epoch (Liu et al. 2019), not always the same."""
 
     def __post_init__(self) -> None:
-        within("share", self.share, low=0.0, high=0.9)
-        within("masked_share", self.masked_share, low=0.0, high=1.0)
-        within("random_share", self.random_share, low=0.0, high=1.0)
+        super().__post_init__()
         if self.masked_share + self.random_share > 1:
             raise ConfigError(
                 f"`random_share` must be at most 1 - `masked_share` ({1 - self.masked_share:g}), "
@@ -60,17 +58,12 @@ class SpanMaskingConfig(BaseMaskingConfig):
 
     kind: Literal["spans"] = "spans"
     """What is hidden."""
-    stop: float = 0.2
+    stop: Annotated[float, Within(0.01, 1.0)] = 0.2
     """Probability that a span ends after each of its words."""
-    max_words: int = 10
+    max_words: Positive = 10
     """Words in a span at most."""
     is_whole_words: bool = True
     """Let spans begin and end with words, not with pieces of words."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        within("stop", self.stop, low=0.01, high=1.0)
-        at_least("max_words", self.max_words, 1)
 
 
 MaskingConfig = TokenMaskingConfig | SpanMaskingConfig

@@ -1,8 +1,9 @@
 """Noise on texts: tokens are dropped, swapped with their neighbour, or hidden."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from regard.core.config import within
+from regard.core.config import Config, Within
 from regard.core.keyed_random import uniform
 from regard.data.batching import Rows, Sequences
 from regard.data.text.corruption import Pairs
@@ -13,19 +14,15 @@ _DROP, _SWAP, _MASK = range(3)
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordNoiseConfig:
+class WordNoiseConfig(Config):
     """Noise on a source while a model learns to reconstruct the text."""
 
-    drop: float = 0.0
+    drop: Annotated[float, Within(0.0, 0.95)] = 0.0
     """Probability that a token is left out."""
-    swap: float = 0.0
+    swap: Annotated[float, Within(0.0, 0.95)] = 0.0
     """Probability that two neighbours, the first and second, third and fourth, …, change places."""
-    mask: float = 0.0
+    mask: Annotated[float, Within(0.0, 0.95)] = 0.0
     """Probability that a token is hidden by '<mask>'."""
-
-    def __post_init__(self) -> None:
-        for name in ("drop", "swap", "mask"):
-            within(name, getattr(self, name), low=0.0, high=0.95)
 
     @property
     def is_any(self) -> bool:

@@ -34,7 +34,7 @@ def pack_lines(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed:
 def pack_windows(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed: int) -> Packed:
     """Lay the lines end to end and cut them into windows, all full but the last."""
     windows = cut_windows(lines, max_length - 2)
-    return Packed([[tokenizer.sos, *window, tokenizer.eos] for window in windows])
+    return pack_lines(windows, max_length, tokenizer=tokenizer, seed=seed)
 
 
 def pack_pairs(lines: Sequences, max_length: int, *, tokenizer: Tokenizer, seed: int) -> Packed:

@@ -1,7 +1,7 @@
 """Pair files, TSV, CSV and JSON lines → examples, and back."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,7 @@ from regard.data.text.columns import (
     read_rows,
     read_tsv_columns,
 )
-from regard.data.text.lines import MAX_LINE_BYTES as MAX_LINE_BYTES
-from regard.data.text.lines import STANDARD_INPUT as STANDARD_INPUT
-from regard.data.text.lines import file_name, read_lines
+from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 
 Format = Callable[[str, list[str]], Numbered]
 """A file's name and its lines → examples with the number of their line."""
@@ -71,15 +69,6 @@ def read_examples(
     return _keep_usable(name, numbered, enough=any if columns else all)
 
 
-def read_sources(path: str | Path) -> Iterator[str]:
-    """Read sentences to predict from: one line in, one sentence out, empty lines kept.
-
-    Args:
-        path: A text file, plain or `.gz`, or `-` for standard input.
-    """
-    return read_lines(path)
-
-
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """Write examples as JSON lines with all they carry, so that `read_examples` restores them."""
     write_text(path, "".join(_to_json(example) + "\n" for example in examples))
@@ -102,7 +91,8 @@ def _keep_usable(
     examples: list[Example] = []
     skipped: list[int] = []
     for number, example in numbered:
-        if enough(_as_tuple(example.source)) and example.target:
+        source = example.source
+        if enough(source if isinstance(source, tuple) else (source,)) and example.target:
             examples.append(example)
         else:
             skipped.append(number)
@@ -110,14 +100,9 @@ def _keep_usable(
         raise DataError(f"{name} holds no pair in which both sides have text.")
     if skipped:
         pairs = "1 pair" if len(skipped) == 1 else f"{len(skipped):,} pairs"
-        logger.warning(
-            "skipped %s with an empty side (first: %s, line %s)", pairs, name, f"{skipped[0]:,}"
-        )
+        first = f"{name}, line {skipped[0]:,}"
+        logger.warning(f"skipped {pairs} with an empty side (first: {first})")
     return examples
-
-
-def _as_tuple(source: Any) -> tuple[Any, ...]:
-    return source if isinstance(source, tuple) else (source,)
 
 
 def _read_aligned(source: tuple[str, list[str]], target: tuple[str, list[str]]) -> Numbered:

@@ -16,7 +16,7 @@ from typing import Literal
 import tokenizers as library
 from tokenizers import decoders, models
 
-from regard.core.config import at_least
+from regard.core.config import Config, Positive, at_least
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_text
 from regard.core.tables import one_of
@@ -41,7 +41,7 @@ UNKNOWN_SIGN = "⁇"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TokenizerConfig:
+class TokenizerConfig(Config):
     """How text is cut into tokens."""
 
     kind: Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
@@ -49,7 +49,7 @@ class TokenizerConfig:
     one of three ways."""
     vocab_size: int = 8000
     """Number of tokens at most, the four special ones included; `byte` always has 260."""
-    min_frequency: int = 1
+    min_frequency: Positive = 1
     """How often a word, character or pair of pieces must occur to become a token; not used by
     `byte` and `unigram`."""
     is_lower_cased: bool = False
@@ -58,8 +58,8 @@ class TokenizerConfig:
     """Further special tokens that no text is ever cut into, such as '<mask>'."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         at_least("vocab_size", self.vocab_size, len(SPECIAL_TOKENS) + len(self.extra_tokens) + 1)
-        at_least("min_frequency", self.min_frequency, 1)
 
 
 def split_words(text: str) -> list[str]:
@@ -107,7 +107,10 @@ class Tokenizer:
         self._trained.encode_special_tokens = True
         ids = trained.get_vocab(with_added_tokens=True)
         self._tokens = sorted(ids, key=lambda token: ids[token])
-        self.pad, self.unk, self.sos, self.eos = (_find(ids, ROLES[role]) for role in ROLES)
+        self.pad, self.unk, self.sos, self.eos = (
+            next(ids[spelling] for spelling in spellings if spelling in ids)
+            for spellings in ROLES.values()
+        )
         is_ours = self._tokens[: len(SPECIAL_TOKENS)] == SPECIAL_TOKENS
         self._is_bytes = is_ours and isinstance(trained.decoder, decoders.ByteLevel)
         # These two give up whole words, and with the word goes the blank before it.
@@ -179,8 +182,9 @@ class Tokenizer:
         nothing but whitespace belongs to the word that follows.
         """
         text = unicodedata.normalize("NFC", text)
-        ends = _word_ends(text)
-        return [_find_word(ends, text, span) for span in self.spans(text)]
+        ends = [word.end() for word in _WORD.finditer(text)]
+        starts = [end - len(text[start:end].lstrip()) for start, end in self.spans(text)]
+        return [max(min(bisect_right(ends, start), len(ends) - 1), 0) for start in starts]
 
     def tokens_in_order(self) -> list[str]:
         """Return the spelling of every token, by its id."""
@@ -225,21 +229,3 @@ class Tokenizer:
                     f"{path} must hold a token spelled {one_of(spellings)}, but has none."
                 )
         return cls(trained)
-
-
-def _find(ids: dict[str, int], spellings: Sequence[str]) -> int:
-    return next(ids[spelling] for spelling in spellings if spelling in ids)
-
-
-def _word_ends(text: str) -> list[int]:
-    ends: list[int] = []
-    for word in split_words(text):
-        ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
-    return ends
-
-
-def _find_word(ends: list[int], text: str, span: tuple[int, int]) -> int:
-    start, end = span
-    while start < end and text[start].isspace():
-        start += 1
-    return max(min(bisect_right(ends, start), len(ends) - 1), 0)

@@ -1,10 +1,10 @@
 """Learning a tokenizer from texts; the same texts always give the same one."""
 
-import itertools
 import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import tokenizers as library
@@ -66,14 +66,11 @@ def _limits(config: TokenizerConfig) -> dict[str, Any]:
     }
 
 
-def _build_words(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
+def _build_words(
+    config: TokenizerConfig, texts: list[str], *, has_marks: bool = True
+) -> library.Tokenizer:
     trainer = trainers.WordLevelTrainer(**_limits(config))
-    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts)
-
-
-def _build_whitespace(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
-    trainer = trainers.WordLevelTrainer(**_limits(config))
-    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts, has_marks=False)
+    return _train(models.WordLevel(unk_token="<unk>"), trainer, texts, has_marks=has_marks)
 
 
 def _build_characters(config: TokenizerConfig, texts: list[str]) -> library.Tokenizer:
@@ -161,10 +158,8 @@ def _count_characters(texts: list[str]) -> dict[str, int]:
 
 def _without_rare_characters(config: TokenizerConfig, texts: list[str]) -> list[str]:
     """Blank out what does not fit, since the trainers take every character they meet."""
-    characters = itertools.islice(
-        _count_characters(texts), config.vocab_size - len(_special(config)), None
-    )
-    table = {ord(character): " " for character in characters}
+    characters = [*_count_characters(texts)][config.vocab_size - len(_special(config)) :]
+    table = str.maketrans(dict.fromkeys(characters, " "))
     return [text.translate(table) for text in texts] if table else texts
 
 
@@ -200,7 +195,7 @@ def _settle(trained: library.Tokenizer, config: TokenizerConfig) -> models.Unigr
 
 TOKENIZERS: dict[str, Callable[[TokenizerConfig, list[str]], library.Tokenizer]] = {
     "word": _build_words,
-    "whitespace": _build_whitespace,
+    "whitespace": partial(_build_words, has_marks=False),
     "char": _build_characters,
     "byte": _build_bytes,
     "bpe": _build_bpe,

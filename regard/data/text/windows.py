@@ -1,7 +1,7 @@
 """A text as one stream of token ids, and windows of it: what a language model learns from."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import DataError
+from regard.data.batching import PlannedBatches, Rows
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, split_at
 
@@ -92,67 +93,51 @@ class WindowBatch:
         return WindowBatch(self.tokens.to(device, non_blocking=True))
 
 
-class Windows:
+@dataclass(eq=False, repr=False)
+class Windows(PlannedBatches[WindowBatch]):
     """A text cut into windows; their starts and order depend on seed and epoch alone.
 
     Every epoch begins the first window at another position, so that no token always stands at the
     edge, where there is nothing before it.
     """
 
-    def __init__(
-        self, ids: Ids, *, window: int, num_windows: int, seed: int = 0, is_pinned: bool = False
-    ) -> None:
-        """Prepare windows.
+    ids: Ids
+    """The text."""
+    _: KW_ONLY
+    window: int
+    """How many tokens are predicted in each."""
+    num_windows: int
+    """How many make a batch."""
+    seed: int = 0
+    """Another seed is another order."""
+    is_pinned: bool = False
+    """Whether tensors are put where a GPU fetches them without waiting."""
 
-        Args:
-            ids: The text.
-            window: How many tokens are predicted in each.
-            num_windows: How many make a batch.
-            seed: Another seed is another order.
-            is_pinned: Whether tensors are put where a GPU fetches them without waiting.
-        """
-        at_least("window", window, 1)
-        at_least("num_windows", num_windows, 1)
-        at_least("seed", seed, 0)
-        if len(ids) < window + 1:
+    def __post_init__(self) -> None:
+        at_least("window", self.window, 1)
+        at_least("num_windows", self.num_windows, 1)
+        at_least("seed", self.seed, 0)
+        if len(self.ids) < self.window + 1:
             raise DataError(
-                f"A text must be longer than a window of {window:,} tokens, but has "
-                f"{len(ids):,}. Give more text, or lower `data.window`."
+                f"A text must be longer than a window of {self.window:,} tokens, but has "
+                f"{len(self.ids):,}. Give more text, or lower `data.window`."
             )
-        self._ids = ids
-        self._window = window
-        self._num_windows = num_windows
-        self._seed = seed
-        self._is_pinned = is_pinned
 
-    def epoch(self, number: int, *, skip: int = 0) -> Iterator[WindowBatch]:
-        """Give the batches of an epoch.
-
-        Args:
-            number: Epochs are counted from 0.
-            skip: How many batches were seen before an interruption; they are not built again.
-        """
-        starts = self._starts(number)
-        for first in range(skip * self._num_windows, len(starts), self._num_windows):
-            yield self._cut(starts[first : first + self._num_windows])
-
-    def num_batches(self, number: int) -> int:
-        """Return how many batches an epoch has."""
-        return -(-len(self._starts(number)) // self._num_windows)
-
-    def _starts(self, number: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        """Return where the windows of an epoch begin, in its order."""
-        generator = np.random.default_rng([self._seed, number])
+    def plan(self, number: int) -> list[Rows]:
+        """Return where the windows of each batch begin, in the order of an epoch."""
+        generator = np.random.default_rng([self.seed, number])
         # One token more than a window is read, and at least one window must fit.
-        spare = len(self._ids) - 1 - self._window
-        first = int(generator.integers(min(self._window, spare + 1)))
-        num = (len(self._ids) - 1 - first) // self._window
-        return generator.permutation(num) * self._window + first
+        spare = len(self.ids) - 1 - self.window
+        first = int(generator.integers(min(self.window, spare + 1)))
+        num = (len(self.ids) - 1 - first) // self.window
+        starts = generator.permutation(num) * self.window + first
+        return [starts[row : row + self.num_windows] for row in range(0, num, self.num_windows)]
 
-    def _cut(self, starts: np.ndarray[tuple[int], np.dtype[np.int64]]) -> WindowBatch:
-        positions = starts[:, None] + np.arange(self._window + 1)
-        tokens = torch.from_numpy(self._ids[positions].astype(np.int64))  # (B, T)
-        return WindowBatch(tokens.pin_memory() if self._is_pinned else tokens)
+    def stack(self, rows: Rows, number: int) -> WindowBatch:
+        """Return the windows that begin at `rows`."""
+        positions = rows[:, None] + np.arange(self.window + 1)
+        tokens = torch.from_numpy(self.ids[positions].astype(np.int64))  # (B, T)
+        return WindowBatch(tokens.pin_memory() if self.is_pinned else tokens)
 
 
 def group_by_length(texts: Sequence[Sequence[int]], max_tokens: int) -> list[list[int]]:

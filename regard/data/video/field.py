@@ -1,48 +1,35 @@
 """Videos as a source: settings, and the field that reads, stacks and standardises them."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
-
-from regard.core.config import at_least
-from regard.core.errors import DataError
+from regard.core.config import AtLeast, Config, Positive
 from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.io import MAX_PIXELS
 from regard.data.image.resize import Fit, Frame, Pixels
-from regard.data.media import Array, Decoder
+from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 from regard.data.video.files import VIDEO_FILES
 from regard.data.video.frames import read_video
 
-VIDEO = "{}.video.json"
-"""The file in a run folder that says how a side's videos are brought into one form."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class VideoConfig:
+class VideoConfig(Config):
     """How videos are read."""
 
     kind: Literal["video"] = "video"
     """Videos."""
-    size: int = 32
+    size: Annotated[int, AtLeast(8)] = 32
     """Rows, and columns, that every frame is brought to, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
-    num_frames: int = 8
+    num_frames: Annotated[int, AtLeast(2)] = 8
     """Frames that every video is brought to, evenly from its first to its last."""
     fit: Fit = "crop"
     """What becomes of a frame that is no square: cut at its longer sides, filled up with grey at
     its shorter ones, or squashed."""
-    max_pixels: int = MAX_PIXELS
+    max_pixels: Positive = MAX_PIXELS
     """Pixels that a frame may hold; a larger one is refused before it is decoded."""
-
-    def __post_init__(self) -> None:
-        at_least("size", self.size, 8)
-        at_least("num_frames", self.num_frames, 2)
-        at_least("max_pixels", self.max_pixels, 1)
 
     @property
     def frame(self) -> Frame:
@@ -69,14 +56,8 @@ class VideoField(StandardizedField[VideoConfig]):
 
     modality = "video"
     settings = VideoConfig
-    file = VIDEO
+    file = "{}.video.json"
     num_samples = 500
-
-    @staticmethod
-    def moments(item: Array) -> tuple[Any, int]:
-        """Return the means of a video's values and of their squares."""
-        pixels = item[0].astype(np.float64) / 255  # (F, C, Y, X)
-        return (pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))), 1
 
 
 def video_decoder(num_frames: int, frame: Frame) -> Decoder:
@@ -84,21 +65,13 @@ def video_decoder(num_frames: int, frame: Frame) -> Decoder:
 
     They are not cached: the time of a folder's last change says nothing of the frames in it.
     """
+
+    def read(reference: str) -> Pixels:
+        return read_video(reference, num_frames, frame)[None]
+
     return Decoder(
         medium=VIDEO_FILES,
         settings=(num_frames, frame),
-        read_files=partial(_read_files, num_frames=num_frames, frame=frame),
-        read_numbered=lambda name, numbers: [
-            read_video(f"{name}/{number}", num_frames, frame)[None] for number in numbers
-        ],
+        read=read,
+        read_numbered=lambda name, numbers: [read(f"{name}/{number}") for number in numbers],
     )
-
-
-def _read_files(
-    references: Iterable[str], *, num_frames: int, frame: Frame
-) -> Iterator[Pixels | str]:
-    for reference in references:
-        try:
-            yield read_video(reference, num_frames, frame)[None]
-        except DataError as error:
-            yield str(error)

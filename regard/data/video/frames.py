@@ -3,13 +3,14 @@
 import re
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.moving import find_motion, render_motion
+from regard.core.tables import on_demand
 from regard.data.image.io import open_image, to_8_bits
 from regard.data.image.resize import Frame, Pixels, to_pixels
 from regard.data.media import split_numbered
@@ -23,8 +24,11 @@ MAX_FRAMES = 10_000
 """Frames that a video may have; of more, somebody should choose a part."""
 
 
+_render_reference = on_demand("regard.data.datasets.synthetic.moving:render_reference")
+
+
 def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
-    rendered = render_motion(find_motion(reference), num_frames=num_frames, size=frame.size)
+    rendered = _render_reference(reference, num_frames, frame.size)
     if frame.channels == 3:
         return np.ascontiguousarray(rendered.transpose(0, 3, 1, 2))  # (F, C, Y, X)
     return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in rendered])
@@ -32,11 +36,6 @@ def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
 
 VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _render_moving}
 """Where numbered videos come from, by the name that their references begin with."""
-
-
-def is_numbered(reference: str) -> bool:
-    """Whether a reference is a numbered video; a folder is found under `./moving/5`."""
-    return split_numbered(reference, VIDEOS) is not None
 
 
 def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
@@ -48,8 +47,8 @@ def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
         num_frames: How many frames are taken; some of a shorter video come more than once.
         frame: What each becomes.
     """
-    if is_numbered(reference):
-        return VIDEOS[reference.partition("/")[0]](reference, num_frames, frame)
+    if numbered := split_numbered(reference, VIDEOS):
+        return VIDEOS[numbered[0]](reference, num_frames, frame)
     place = Path(reference)
     if place.is_dir():
         return _read_folder(place, num_frames, frame)
@@ -78,7 +77,7 @@ def list_frames(folder: Path) -> list[Path]:
     if not found:
         raise DataError(f"{folder} holds no frame, but a video needs at least two images.")
     numbers = sorted(found)
-    for before, after in zip(numbers, numbers[1:], strict=False):
+    for before, after in pairwise(numbers):
         if after != before + 1:
             raise DataError(
                 f"{folder} has no frame {before + 1}: {found[after].name} follows "
@@ -93,36 +92,36 @@ def choose_frames(num: int, wanted: int) -> list[int]:
 
 
 def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
-    paths = list_frames(folder)
-    _check_number(str(folder), len(paths))
-    chosen = choose_frames(len(paths), num_frames)
-    pixels = {
-        number: to_pixels(open_image(str(paths[number]), max_pixels=frame.max_pixels), frame)
-        for number in dict.fromkeys(chosen)
-    }
-    return np.stack([pixels[number] for number in chosen])
+    paths = [str(path) for path in list_frames(folder)]
+
+    def read(number: int) -> Pixels:
+        return to_pixels(open_image(paths[number], max_pixels=frame.max_pixels), frame)
+
+    return _read_chosen(len(paths), num_frames, read, reference=str(folder))
 
 
 def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
     # The first frame says what is wrong with a file that is no image, or too large.
     open_image(str(path), max_pixels=frame.max_pixels)
     with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
-        num = getattr(image, "n_frames", 1)
-        _check_number(str(path), num)
-        chosen = choose_frames(num, num_frames)
-        pixels: dict[int, Pixels] = {}
-        try:
-            for number in dict.fromkeys(chosen):
+
+        def read(number: int) -> Pixels:
+            try:
                 image.seek(number)
-                pixels[number] = to_pixels(to_8_bits(image), frame)
-        # What a damaged file makes the decoders raise is no closed list.
-        except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise DataError(f"{path} is a damaged video ({reason}).") from None
-    return np.stack([pixels[number] for number in chosen])
+                return to_pixels(to_8_bits(image), frame)
+            # What a damaged file makes the decoders raise is no closed list.
+            except Exception as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise DataError(f"{path} is a damaged video ({reason}).") from None
+
+        num = getattr(image, "n_frames", 1)
+        return _read_chosen(num, num_frames, read, reference=str(path))
 
 
-def _check_number(reference: str, num: int) -> None:
+def _read_chosen(
+    num: int, num_frames: int, read: Callable[[int], Pixels], *, reference: str
+) -> Pixels:
+    """Read so many of all frames, each once, if a video may have as many."""
     if num < 2:
         raise DataError(
             f"{reference} has one frame, but a video needs at least two. Read it as an image: set "
@@ -132,3 +131,6 @@ def _check_number(reference: str, num: int) -> None:
         raise DataError(
             f"{reference} has {num:,} frames, but a video has {MAX_FRAMES:,} at most. Cut it."
         )
+    chosen = choose_frames(num, num_frames)
+    pixels = {number: read(number) for number in dict.fromkeys(chosen)}
+    return np.stack([pixels[number] for number in chosen])

@@ -11,14 +11,9 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.data.text.field import tokenizer_file
 from regard.data.text.tokenizers import Tokenizer
-from regard.interop.huggingface.layout import (
-    Config,
-    Layout,
-    example_tokens,
-    unsupported_settings,
-)
+from regard.interop.huggingface.layout import Config, Layout, example_tokens, unsupported_settings
 from regard.interop.huggingface.vocabularies import read_vocabulary, write_vocabulary
-from regard.models.encoders.bert import BertEncoderConfig, segment
+from regard.models.encoders.bert import segment
 from regard.tasks.base import Task
 from regard.tasks.masked_lm.task import MaskedLmTask
 
@@ -75,11 +70,9 @@ class BertLayout(Layout):
             return tensor[self._num_skipped(config) :]
         return tensor[: self._num_segments(config)] if name == SEGMENTS else tensor
 
-    def unsupported(self, task: Task[Any]) -> list[str]:
+    def unsupported_values(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that cannot be written in this layout."""
         encoder = task.recipe.model.encoder
-        if not isinstance(encoder, BertEncoderConfig):
-            return [f"`model.encoder.kind` must be 'bert', but is '{encoder.kind}'"]
         most = 2 if self.num_segments is None else self.num_segments
         has_epsilon = "norm_epsilon" in self.settings
         wanted = {

@@ -26,6 +26,8 @@ class Layout(ABC):
     """The class of `transformers` that loads what we write."""
     task: str
     """The task of the run."""
+    kinds: Mapping[str, str]
+    """Parts of our model → the kind that each must have."""
     defaults: Mapping[str, Any]
     """Options that a `config.json` may leave out, and their default values."""
     required: Mapping[str, Sequence[Any]]
@@ -56,11 +58,7 @@ class Layout(ABC):
     def complete(self, given: Mapping[str, Any]) -> Config:
         """Fill in the defaults of a `config.json`, or list all options that we do not support."""
         config = {**self.defaults, **given}
-        faults = [
-            f"`{name}` must be {_any_of(values)}, but is {_write(config[name])}"
-            for name, values in self.required.items()
-            if config.get(name, values[0]) not in values
-        ]
+        faults = other_values(config, self.required)
         if config.get("quantization_config"):
             faults.append("`quantization_config` must be absent: quantised weights are not read")
         if faults:
@@ -120,9 +118,15 @@ class Layout(ABC):
         """Return the value of a weight that a checkpoint may leave out; None if it may not."""
         return None
 
-    @abstractmethod
     def unsupported(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that cannot be written in this layout."""
+        found = {f"model.{part}.kind": getattr(task.recipe.model, part).kind for part in self.kinds}
+        required = {f"model.{part}.kind": [kind] for part, kind in self.kinds.items()}
+        return other_values(found, required) or self.unsupported_values(task)
+
+    @abstractmethod
+    def unsupported_values(self, task: Task[Any]) -> list[str]:
+        """List the same of a task whose parts have the right kinds."""
 
     def to_config(self, task: Task[Any]) -> Config:
         """Return the `config.json` of a task that this layout supports."""
@@ -144,8 +148,18 @@ class Layout(ABC):
         """Return the largest difference between the logits of the two models for one input."""
 
 
-def _any_of(values: Sequence[Any]) -> str:
-    return " or ".join(_write(value) for value in values)
+def other_values(found: Mapping[str, Any], supported: Mapping[str, Sequence[Any]]) -> list[str]:
+    """List the options or settings whose values are not supported; absent ones are.
+
+    Args:
+        found: The values by name.
+        supported: The supported values by name.
+    """
+    return [
+        f"`{name}` must be {' or '.join(map(_write, values))}, but is {_write(found[name])}"
+        for name, values in supported.items()
+        if found.get(name, values[0]) not in values
+    ]
 
 
 def _write(value: Any) -> str:
@@ -166,12 +180,9 @@ def unsupported_settings(settings: Any, changes: Mapping[str, Any], *, section: 
     """
     defaults = type(settings)()
     names = [one.name for one in fields(settings) if one.name not in SIZES]
-    wanted = {**{name: getattr(defaults, name) for name in names}, **changes}
-    return [
-        f"`{section}.{name}` must be {_write(value)}, but is {_write(getattr(settings, name))}"
-        for name, value in wanted.items()
-        if getattr(settings, name) != value
-    ]
+    wanted = {name: [changes.get(name, getattr(defaults, name))] for name in names}
+    found = {f"{section}.{name}": getattr(settings, name) for name in names}
+    return other_values(found, {f"{section}.{name}": values for name, values in wanted.items()})
 
 
 def example_tokens(max_length: int, *, vocab_size: int, pad: int) -> tuple[Tensor, Tensor]:

@@ -17,12 +17,12 @@ from regard.interop.huggingface.layout import (
     Config,
     Layout,
     example_tokens,
+    other_values,
     unsupported_settings,
 )
 from regard.interop.huggingface.sentencepiece import build_unigram, read_pieces
 from regard.interop.huggingface.vocabularies import load_tokenizer, settle, write_tokenizer
-from regard.models.decoders.transformer import TransformerDecoderConfig
-from regard.models.encoders import TransformerEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
 
@@ -110,34 +110,25 @@ class MarianLayout(Layout):
         """Return zeros for the bias of the output, which a checkpoint may leave out."""
         return torch.zeros_like(like) if name == OUTPUT_BIAS else None
 
-    def unsupported(self, task: Task[Any]) -> list[str]:
+    def unsupported_values(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that cannot be written in this layout."""
         model = task.recipe.model
-        kinds = {"encoder": TransformerEncoderConfig, "decoder": TransformerDecoderConfig}
-        faults = [
-            f"`model.{side}.kind` must be 'transformer', but is '{getattr(model, side).kind}'"
-            for side, kind in kinds.items()
-            if type(getattr(model, side)) is not kind
-        ]
-        if faults:
-            return faults
         first = model.encoder.feed_forward
         wanted = {
             "positions": "sinusoidal_halves",
             "feed_forward": first if first in ACTIVATIONS.values() else "relu",
         }
-        for side in kinds:
+        faults = []
+        for side in self.kinds:
             faults += unsupported_settings(getattr(model, side), wanted, section=f"model.{side}")
         if model.decoder.dim != model.encoder.dim:
             faults.append(
                 f"`model.decoder.dim` must be the encoder's ({model.encoder.dim}), "
                 f"but is {model.decoder.dim}"
             )
-        if model.ties == "none":
-            faults.append("`model.ties` must be 'output' or 'all', but is 'none'")
-        if model.copies:
-            faults.append(f"`model.copying.kind` must be 'none', but is '{model.copying.kind}'")
-        return faults
+        found = {"model.ties": model.ties, "model.copying.kind": model.copying.kind}
+        supported = {"model.ties": ["output", "all"], "model.copying.kind": ["none"]}
+        return faults + other_values(found, supported)
 
     def to_config(self, task: Task[Any]) -> Config:
         """Return the `config.json` of a task that this layout supports."""

@@ -12,8 +12,7 @@ from regard.core.files import read_json, write_json
 from regard.core.logging import logger
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
-from regard.interop.huggingface.layout import Config, Layout, unsupported_settings
-from regard.models.encoders import VitEncoderConfig
+from regard.interop.huggingface.layout import Config, Layout, other_values, unsupported_settings
 from regard.tasks.base import Task
 from regard.tasks.classification.task import ClassificationTask
 
@@ -62,20 +61,17 @@ class VitLayout(Layout):
         is_table = name in (CLASS_TOKEN, POSITIONS)
         return tensor.view(1, -1, config["hidden_size"]) if is_table else tensor
 
-    def unsupported(self, task: Task[Any]) -> list[str]:
+    def unsupported_values(self, task: Task[Any]) -> list[str]:
         """List all settings of a task that cannot be written in this layout."""
         model = task.recipe.model
-        if not isinstance(model.encoder, VitEncoderConfig):
-            return [f"`model.encoder.kind` must be 'vit', but is '{model.encoder.kind}'"]
         own = {name: getattr(model.encoder, name) for name in ("patch", "norm_epsilon")}
-        faults = unsupported_settings(model.encoder, own, section="model.encoder")
-        if model.pooling != "summary":
-            faults.append(f"`model.pooling` must be 'summary', but is '{model.pooling}'")
-        if model.has_hidden:
-            faults.append("`model.has_hidden` must be false, but is true")
-        if (fit := _field(task).config.fit) not in PROCESSORS:
-            faults.append(f"`data.source.fit` must be 'squash' or 'crop', but is '{fit}'")
-        return faults
+        head = {"model.pooling": model.pooling, "model.has_hidden": model.has_hidden}
+        fit = {"data.source.fit": _field(task).config.fit}
+        return [
+            *unsupported_settings(model.encoder, own, section="model.encoder"),
+            *other_values(head, {"model.pooling": ["summary"], "model.has_hidden": [False]}),
+            *other_values(fit, {"data.source.fit": list(PROCESSORS)}),
+        ]
 
     def to_config(self, task: Task[Any]) -> Config:
         """Return the `config.json` of a task that this layout supports."""
@@ -112,9 +108,8 @@ class VitLayout(Layout):
 
     def difference(self, task: Task[Any], theirs: Any) -> float:
         """Return the largest difference between the logits, for two images of noise."""
-        values = torch.randn(
-            2, *_field(task).spec.shape, generator=torch.Generator().manual_seed(0)
-        )
+        noise = torch.Generator().manual_seed(0)
+        values = torch.randn(2, *_field(task).spec.shape, generator=noise)
         with torch.inference_mode():
             expected = theirs(pixel_values=values).logits
             found = task.model(values, torch.ones(2, 1, dtype=torch.bool))

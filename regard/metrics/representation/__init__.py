@@ -1,1 +1,1 @@
-"""Metrics of vectors: probes, neighbours, ROC."""
+"""Metrics of vectors: neighbours, retrieval, ROC."""

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.metrics.vision.captions import caption_words
-from regard.metrics.vision.cider import Rarity
+from regard.metrics.vision.captions import Rarity, caption_words
 
 
 class Reward(ABC):

@@ -1,6 +1,7 @@
 """Pictures against pictures: squared error, PSNR and SSIM, for each and on average."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,8 +73,7 @@ def psnr(
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     signature = f"unit:dB|average:picture|bits:8|most:{MOST_DECIBELS:g}"
-    values = decibels(predicted, right)
-    return _mean(name, values, signature=signature, num_bootstrap=num_bootstrap)
+    return _mean(name, decibels(predicted, right), signature, num_bootstrap=num_bootstrap)
 
 
 def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> Result:
@@ -87,7 +87,7 @@ def ssim(predicted: ArrayLike, right: ArrayLike, *, num_bootstrap: int = 0) -> R
     values = similarities(predicted, right)
     window = _window_size(np.shape(right)[2:])
     signature = f"average:picture|bits:8|window:{window}|deviation:{DEVIATION:g}"
-    return _mean("SSIM", values, signature=signature, num_bootstrap=num_bootstrap)
+    return _mean("SSIM", values, signature, num_bootstrap=num_bootstrap)
 
 
 def mse(
@@ -102,18 +102,12 @@ def mse(
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     values = squared_errors(predicted, right)
-    return _mean(name, values, signature="range:0-1|bits:8", num_bootstrap=num_bootstrap)
+    return _mean(name, values, "range:0-1|bits:8", num_bootstrap=num_bootstrap)
 
 
-def _mean(name: str, values: Numbers, *, signature: str, num_bootstrap: int) -> Result:
-    return ratio(
-        name,
-        values.tolist(),
-        signature=signature,
-        num_bootstrap=num_bootstrap,
-        scale=1,
-        detail={"count": len(values)},
-    )
+def _mean(name: str, values: Numbers, signature: str, *, num_bootstrap: int) -> Result:
+    mean = ratio(name, values.tolist(), signature=signature, num_bootstrap=num_bootstrap, scale=1)
+    return replace(mean, detail={"count": len(values)})
 
 
 def _by_chunk(

@@ -1,18 +1,22 @@
-"""Regions of a picture against regions: boxes and labelled cells, by how much of them is shared.
+"""Regions of a picture against regions: boxes, labelled cells, and where words point.
 
 Boxes and cells come as text, as models answer with them: a box as `0.1 0.2 0.5 0.6`, its left,
 upper, right and lower edge; cells as a letter each, row by row, rows apart by blanks.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
 from regard.metrics.bootstrap import bootstrap_interval, ratio, with_resampling
-from regard.metrics.result import References, Result, Texts, check_references
+from regard.metrics.result import References, Result, Texts, check_equal_length, check_references
 
 Numbers = NDArray[np.float64]
 Cells = NDArray[np.str_]
+Region = NDArray[np.bool_]
+"""Which pixels, or cells of any size, belong to something: (Y, X)."""
 
 
 def parse_box(text: str) -> tuple[float, float, float, float]:
@@ -76,13 +80,8 @@ def mean_box_iou(hypotheses: Texts, references: References, *, num_bootstrap: in
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     shares = _best_shares(hypotheses, references)
-    return ratio(
-        "box IoU",
-        shares,
-        signature="unit:box|average:example",
-        num_bootstrap=num_bootstrap,
-        detail={"count": len(shares)},
-    )
+    signature, detail = "unit:box|average:example", {"count": len(shares)}
+    return ratio("box IoU", shares, signature=signature, num_bootstrap=num_bootstrap, detail=detail)
 
 
 def box_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
@@ -94,13 +93,8 @@ def box_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: in
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     hits = [share >= 0.5 for share in _best_shares(hypotheses, references)]
-    return ratio(
-        "accuracy@0.5",
-        hits,
-        signature="unit:box|hit:IoU>=0.5",
-        num_bootstrap=num_bootstrap,
-        detail={"right": sum(hits), "count": len(hits)},
-    )
+    signature, sums = "unit:box|hit:IoU>=0.5", ("right", "count")
+    return ratio("accuracy@0.5", hits, signature=signature, num_bootstrap=num_bootstrap, sums=sums)
 
 
 def cell_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
@@ -121,7 +115,7 @@ def cell_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: i
         wholes,
         signature="unit:patch|average:corpus",
         num_bootstrap=num_bootstrap,
-        detail={"right": sum(hits), "count": sum(wholes)},
+        sums=("right", "count"),
     )
 
 
@@ -194,3 +188,93 @@ def _read_pairs(hypotheses: Texts, references: References) -> list[tuple[Cells, 
 
 def _area(boxes: Numbers) -> Numbers:
     return np.asarray((boxes[..., 2:] - boxes[..., :2]).prod(-1))
+
+
+def pointing_accuracy(
+    weights: Sequence[Sequence[ArrayLike]],
+    regions: Sequence[Sequence[Region | None]],
+    *,
+    num_bootstrap: int = 0,
+) -> Result:
+    """Measure how many words have their greatest weight on what they name, in percent.
+
+    Where several cells have the greatest weight, the word is right by their share on the thing; so
+    weights that are all alike are right as often as chance, which the detail tells.
+
+    Args:
+        weights: For each sentence, for each of its words the weights over a grid (rows, columns).
+        regions: For each sentence, for each of its words where the thing is; None where a word
+            names nothing and does not count.
+        num_bootstrap: Number of resamples behind the confidence interval, drawn sentence by
+            sentence; 0 means no interval.
+    """
+    check_equal_length({"weights": weights, "regions": regions})
+    hits, chances, wholes = [], [], []
+    for place, (maps, things) in enumerate(zip(weights, regions, strict=True)):
+        if len(maps) != len(things):
+            raise DataError(
+                f"Sentence {place} must have a region or None for each of its {len(maps)} words, "
+                f"but has {len(things)}."
+            )
+        pairs = [(np.asarray(w, float), r) for w, r in zip(maps, things, strict=True)]
+        found = [_point(grid, region) for grid, region in pairs if region is not None]
+        hits.append(sum(hit for hit, _ in found))
+        chances.append(sum(chance for _, chance in found))
+        wholes.append(len(found))
+    if not sum(wholes):
+        raise DataError("`regions` must hold at least one region, or there is nothing to point at.")
+    return ratio(
+        "pointing accuracy",
+        hits,
+        wholes,
+        signature="unit:word|point:argmax|hit:cell-overlaps-region",
+        num_bootstrap=num_bootstrap,
+        sums=("right", "count"),
+        detail={"chance": 100 * sum(chances) / sum(wholes)},
+    )
+
+
+def to_cells(region: ArrayLike, rows: int, columns: int) -> Region:
+    """Return which cells of a grid a region reaches into, (rows, columns).
+
+    Args:
+        region: (Y, X), bool, of any size; both cover the same picture.
+        rows: Rows of the grid.
+        columns: Columns of the grid.
+    """
+    pixels = np.asarray(region, bool)
+    return _reach(_reach(pixels, rows).T, columns).T
+
+
+def box_region(box: Sequence[float], rows: int, columns: int) -> Region:
+    """Return the cells of a grid that a box reaches into, (rows, columns).
+
+    Args:
+        box: Left, upper, right and lower edge, as shares of the picture.
+        rows: Rows of the grid.
+        columns: Columns of the grid.
+    """
+    left, upper, right, lower = box
+    x, y = np.arange(columns), np.arange(rows)
+    is_across = (x < right * columns) & (x + 1 > left * columns)
+    is_down = (y < lower * rows) & (y + 1 > upper * rows)
+    cells: Region = is_down[:, None] & is_across
+    return cells
+
+
+def _point(weights: NDArray[np.float64], region: Region) -> tuple[float, float]:
+    """Return whether weights point at a region, and how likely any cell would."""
+    if weights.ndim != 2:
+        raise DataError(
+            f"Weights must be on a grid of rows and columns, but have the shape {weights.shape}."
+        )
+    cells = to_cells(region, *weights.shape)
+    return float(cells[weights == weights.max()].mean()), float(cells.mean())
+
+
+def _reach(pixels: Region, rows: int) -> Region:
+    """Join rows of pixels to rows of cells: a cell is reached if any pixel in it is."""
+    height = len(pixels)
+    starts = [row * height // rows for row in range(rows)]
+    ends = [-(-(row + 1) * height // rows) for row in range(rows)]
+    return np.stack([pixels[a:b].any(0) for a, b in zip(starts, ends, strict=True)])

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor
-
 from regard.attention.spans import GlobalAttention
 from regard.models.decoders.recurrent import (
     AttentiveDecoderConfig,
@@ -30,21 +28,8 @@ class BahdanauDecoder(ContextFirstDecoder):
     """
 
     def __init__(self, config: BahdanauDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + memory_dim,
-            readout_dim=config.embedding_dim,
-        )
+        readout_dim = config.embedding_dim
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
         self.attention = GlobalAttention(config.build_score(memory_dim))
         self.bridge = SummaryBridge(config, memory_dim)
-        self.readout = MaxoutReadout(
-            state_dim=config.dim,
-            embedding_dim=config.embedding_dim,
-            context_dim=memory_dim,
-            dim=config.embedding_dim,
-        )
-
-    def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
-        """Join states, last words and contexts, (B·W, T, D) each, by a maxout layer."""
-        return self.readout(states, embedded, contexts)
+        self.readout = MaxoutReadout(config, memory_dim)

@@ -6,11 +6,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from regard.models.decoders.recurrent import (
-    MaxoutReadout,
-    RecurrentDecoder,
-    SummaryBridge,
-)
+from regard.models.decoders.recurrent import MaxoutReadout, RecurrentDecoder, SummaryBridge
 from regard.models.interfaces import Memory, State, repeat_rows
 from regard.models.recurrent import RecurrentConfig
 
@@ -27,19 +23,10 @@ class ChoDecoder(RecurrentDecoder):
     """s_0 = tanh(W c), and the context c joins the input at every step."""
 
     def __init__(self, config: ChoDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + memory_dim,
-            readout_dim=config.embedding_dim,
-        )
+        readout_dim = config.embedding_dim
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
         self.bridge = SummaryBridge(config, memory_dim)
-        self.readout = MaxoutReadout(
-            state_dim=config.dim,
-            embedding_dim=config.embedding_dim,
-            context_dim=memory_dim,
-            dim=config.embedding_dim,
-        )
+        self.readout = MaxoutReadout(config, memory_dim)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
         """Keep the fixed context."""

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
-from regard.core.module import Module, ModuleList
+from regard.core.module import Dropout, Embedding, Linear, Module, ModuleList
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions
@@ -34,15 +34,15 @@ class ConvolutionDecoder(Decoder):
     ) -> None:
         super().__init__()
         self.config = config
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
-        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.input_map = Linear(config.embedding_dim, config.dim)
         self.blocks: ModuleList[ConvolutionBlock] = ModuleList(
             ConvolutionBlock(config, memory_dim) for _ in range(config.num_layers)
         )
-        self.output_map = nn.Linear(config.dim, config.embedding_dim)
-        self.output = nn.Linear(config.embedding_dim, vocab_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.output_map = Linear(config.dim, config.embedding_dim)
+        self.output = Linear(config.embedding_dim, vocab_size)
+        self.dropout = Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""
@@ -83,9 +83,9 @@ class ConvolutionBlock(Module):
         super().__init__()
         self.convolution = GatedConvolution(config.dim, config.kernel)
         self.attention = GlobalAttention(GeneralScore(config.embedding_dim, memory_dim))
-        self.query_map = nn.Linear(config.dim, config.embedding_dim)
-        self.context_map = nn.Linear(memory_dim, config.dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.query_map = Linear(config.dim, config.embedding_dim)
+        self.context_map = Linear(memory_dim, config.dim)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self, states: Tensor, past: Tensor, *, embedded: Tensor, prepared: dict[str, Any]

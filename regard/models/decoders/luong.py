@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.scores import ScoreKind
 from regard.attention.spans import SPANS, SpanKind
-from regard.core.config import at_least
+from regard.core.config import Positive
+from regard.core.module import Linear
 from regard.core.tables import pick
 from regard.models.decoders.recurrent import (
     AttentiveDecoder,
@@ -28,14 +29,10 @@ class LuongDecoderConfig(AttentiveDecoderConfig):
     """How well the new state fits a source position."""
     span: SpanKind = "global"
     """Attend to all positions, in a window that moves along or is predicted, or only ahead."""
-    window: int = 10
+    window: Positive = 10
     """Half the width of a local window, the paper's D."""
     is_input_fed: bool = True
     """Feed the last attentional vector in again, so that past choices are known."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 1)
 
 
 class LuongDecoder(AttentiveDecoder):
@@ -48,18 +45,13 @@ class LuongDecoder(AttentiveDecoder):
 
     def __init__(self, config: LuongDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         fed_dim = config.dim if config.is_input_fed else 0
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + fed_dim,
-            readout_dim=config.dim,
-        )
+        super().__init__(config, vocab_size, context_dim=fed_dim, readout_dim=config.dim)
         self.is_input_fed = config.is_input_fed
         self.attention = pick(SPANS, config.span, "span")(
             config.build_score(memory_dim), half_width=config.window
         )
         self.bridge = FinalStateBridge(config, memory_dim)
-        self.attentional_map = nn.Linear(memory_dim + config.dim, config.dim, bias=False)
+        self.attentional_map = Linear(memory_dim + config.dim, config.dim, bias=False)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""
@@ -81,11 +73,7 @@ class LuongDecoder(AttentiveDecoder):
         num_steps = embedded.shape[1]
         steps = before["attention"][:, None] + torch.arange(num_steps, device=embedded.device)
         vectors, _ = self._attend(states, state.per_source, steps)
-        return vectors, {
-            **before,
-            "layers": layers,
-            "attention": before["attention"] + num_steps,
-        }
+        return vectors, {**before, "layers": layers, "attention": before["attention"] + num_steps}
 
     def _run_by_steps(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
         keys = ("layers", "fed", "attention")
@@ -110,5 +98,4 @@ class LuongDecoder(AttentiveDecoder):
             by_sentence(states, batch), prepared, by_sentence(remembered, batch)
         )
         contexts = attended.context.reshape(*states.shape[:2], -1)  # (B·W, T, D)
-        vectors: Tensor = self.attentional_map(torch.cat([contexts, states], dim=-1))
-        return vectors.tanh(), attended.weights
+        return self.attentional_map(torch.cat([contexts, states], dim=-1)).tanh(), attended.weights

@@ -11,15 +11,10 @@ from torch.nn.functional import cross_entropy
 from regard.attention.cache import KeyValueCache
 from regard.attention.masks import causal
 from regard.attention.multihead import KeyValue, SelfAttention
-from regard.core.config import at_least
+from regard.core.config import NonNegativeFloat
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, repeat_rows
-from regard.models.transformer import (
-    TransformerConfig,
-    add_positions,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +23,9 @@ class PrefixDecoderConfig(TransformerConfig):
 
     kind: Literal["prefix"] = "prefix"
     """What kind of decoder this is."""
-    source_weight: float = 0.0
+    source_weight: NonNegativeFloat = 0.0
     """Weight of predicting the source itself; above 0 it needs the encoder 'embedding' and a joint
     vocabulary."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("source_weight", self.source_weight, 0.0)
 
 
 class PrefixAttention(SelfAttention):
@@ -71,7 +62,7 @@ class PrefixAttention(SelfAttention):
         return output, weights[..., : cache.prefix[0].shape[2]]
 
 
-class PrefixDecoder(Decoder):
+class PrefixDecoder(PositionedStack, Decoder):
     """One stack reads source and target, the start token between them (Liu et al. 2018).
 
     The positions of the target begin at 0 again, and a segment embedding tells the two apart: so
@@ -80,17 +71,15 @@ class PrefixDecoder(Decoder):
 
     def __init__(self, config: PrefixDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
-        self.segment_embedding = nn.Embedding(2, config.dim)
+        self.embedding = Embedding(vocab_size, config.dim)
+        self.segment_embedding = Embedding(2, config.dim)
         self.source_map = (
-            nn.Identity() if memory_dim == config.dim else nn.Linear(memory_dim, config.dim)
+            nn.Identity() if memory_dim == config.dim else Linear(memory_dim, config.dim)
         )
         # Seen from the target, the source has positions before and after.
-        self.positions = build_positions(config, is_causal=False)
-        self.blocks = build_stack(config, self.positions, attention_type=PrefixAttention)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        positions = build_positions(config, is_causal=False)
+        self.build_layers(config, positions, attention_type=PrefixAttention)
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
         self.source_weight = config.source_weight
 
@@ -121,7 +110,7 @@ class PrefixDecoder(Decoder):
         Its padding stands at the end, where no real position sees it.
         """
         caches = self.blocks.new_caches()
-        embedded = self._embed(self.source_map(memory.states), segment=0)
+        embedded = self._embed_segment(self.source_map(memory.states), segment=0)
         states = self.blocks(embedded, is_causal=True, caches=caches)
         return states, [cache.visible for cache in caches]
 
@@ -139,16 +128,14 @@ class PrefixDecoder(Decoder):
         first = caches[0].position
         order = causal(num_tokens, first + num_tokens, tokens.device).expand(len(tokens), -1, -1)
         seen = repeat_rows(mask, beams)[:, None].expand(-1, num_tokens, -1)  # (B·W, T, S)
-        states = self._embed(self.embedding(tokens) * self.scale, segment=1, first=first)
+        embedded = self.embedding(tokens) * self.scale
+        states = self._embed_segment(embedded, segment=1, first=first)
         states = self.blocks(states, mask=torch.cat([seen, order], dim=2), caches=caches)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))
 
-    def _embed(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
+    def _embed_segment(self, embedded: Tensor, *, segment: int, first: int = 0) -> Tensor:
         """Add segment and positions to (B, L, D), the first of which has position `first`."""
-        added = embedded + self.segment_embedding.weight[segment]
-        states: Tensor = self.dropout(add_positions(added, self.positions, first=first))
-        return states
+        return self.embed(embedded + self.segment_embedding.weight[segment], first=first)
 
     def _source_loss(self, states: Tensor, memory: Memory) -> Tensor:
         """Return the mean cross entropy of the source's tokens but the first."""

@@ -1,6 +1,5 @@
 """What the recurrent decoders share: settings, first states, the loop over steps, outputs."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -8,17 +7,10 @@ from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
 from regard.attention.spans import Attended, GlobalAttention
-from regard.core.config import at_least
-from regard.core.module import Module
+from regard.core.config import Positive
+from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.core.tables import pick
-from regard.models.interfaces import (
-    Decoder,
-    LayerStates,
-    Memory,
-    State,
-    by_sentence,
-    repeat_rows,
-)
+from regard.models.interfaces import Decoder, LayerStates, Memory, State, by_sentence, repeat_rows
 from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors
 
 
@@ -28,14 +20,10 @@ class AttentiveDecoderConfig(RecurrentConfig):
 
     score: ScoreKind = "additive"
     """How well a decoder state fits a source position; 'dot' and its kin need equal widths."""
-    attention_dim: int = 256
+    attention_dim: Positive = 256
     """Width of the hidden layer of the additive and concat scores."""
     max_source: int = 256
     """Longest source in tokens; only the location score has to know."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("attention_dim", self.attention_dim, 1)
 
     def build_score(self, memory_dim: int) -> Score:
         """Build the score function between states and a source of this width."""
@@ -51,24 +39,13 @@ class RecurrentDecoder(Decoder):
     """Computes the first state of each layer from the memory."""
 
     def __init__(
-        self,
-        config: RecurrentConfig,
-        vocab_size: int,
-        *,
-        input_dim: int,
-        readout_dim: int,
+        self, config: RecurrentConfig, vocab_size: int, *, context_dim: int = 0, readout_dim: int
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.embedding_dim)
-        self.recurrence = Recurrence(
-            cell=config.cell,
-            input_dim=input_dim,
-            dim=config.dim,
-            num_layers=config.num_layers,
-            dropout=config.dropout,
-        )
-        self.output = nn.Linear(readout_dim, vocab_size)
-        self.dropout = nn.Dropout(config.dropout)
+        self.embedding = Embedding(vocab_size, config.embedding_dim)
+        self.recurrence = Recurrence(config, config.embedding_dim + context_dim)
+        self.output = Linear(readout_dim, vocab_size)
+        self.dropout = Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
         """Return the state before the first token, with `beams` hypotheses a sentence."""
@@ -96,8 +73,10 @@ class AttentiveDecoder(RecurrentDecoder):
         return self.attention.prepare(memory.states, memory.mask)
 
 
-class ContextFirstDecoder(AttentiveDecoder, ABC):
+class ContextFirstDecoder(AttentiveDecoder):
     """Attends with its last state, then moves: s_i = f(s_{i-1}, y_{i-1}, c_i)."""
+
+    readout: "MaxoutReadout"
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
@@ -130,9 +109,9 @@ class ContextFirstDecoder(AttentiveDecoder, ABC):
         """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D): all of it."""
         return context
 
-    @abstractmethod
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join states, last words and contexts, (B·W, T, D) each, for the output layer."""
+        return self.readout(states, embedded, contexts)
 
 
 class FinalStateBridge(Module):
@@ -146,35 +125,23 @@ class FinalStateBridge(Module):
         super().__init__()
         self.num_layers = config.num_layers
         self.num_tensors = num_tensors(config.cell)
-        self.dim = config.dim
-        self.maps = (
-            nn.ModuleList()
-            if memory_dim == config.dim
-            else nn.ModuleList(
-                nn.Linear(memory_dim, config.dim) for _ in range(self.num_layers * self.num_tensors)
-            )
-        )
+        num_maps = 0 if memory_dim == config.dim else self.num_layers * self.num_tensors
+        self.maps = nn.ModuleList(Linear(memory_dim, config.dim) for _ in range(num_maps))
 
     def forward(self, memory: Memory) -> LayerStates:
         """Return where each layer of the decoder starts."""
         final = memory.final if memory.final is not None else ((memory.summary,),)
-        layers = []
+        tensors = []
         for layer in range(self.num_layers):
             # A deeper decoder starts its lower layers from the encoder's lowest state, and its
             # top from the top.
             source = final[max(0, len(final) - self.num_layers + layer)]
-            layers.append(
-                tuple(self._bridge(layer, part, source) for part in range(self.num_tensors))
-            )
-        return tuple(layers)
-
-    def _bridge(self, layer: int, part: int, source: tuple[Tensor, ...]) -> Tensor:
-        # A GRU encoder under an LSTM decoder has no c to give: h stands in for it.
-        tensor = source[min(part, len(source) - 1)]
-        if not self.maps:
-            return tensor
-        mapped: Tensor = self.maps[layer * self.num_tensors + part](tensor)
-        return mapped.tanh()
+            # A GRU encoder under an LSTM decoder has no c to give: h stands in for it.
+            tensors += [source[min(part, len(source) - 1)] for part in range(self.num_tensors)]
+        if self.maps:
+            pairs = zip(self.maps, tensors, strict=True)
+            tensors = [bridge(tensor).tanh() for bridge, tensor in pairs]
+        return tuple(zip(*[iter(tensors)] * self.num_tensors, strict=True))
 
 
 class SummaryBridge(Module):
@@ -183,9 +150,7 @@ class SummaryBridge(Module):
     def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
-        self.maps = nn.ModuleList(
-            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers)
-        )
+        self.maps = nn.ModuleList(Linear(memory_dim, config.dim) for _ in range(config.num_layers))
 
     def forward(self, memory: Memory) -> LayerStates:
         """Return where each layer of the decoder starts; an LSTM's c starts at zero."""
@@ -204,9 +169,10 @@ class MaxoutReadout(Module):
     as later implementations do, where the paper writes s_{i-1}.
     """
 
-    def __init__(self, *, state_dim: int, embedding_dim: int, context_dim: int, dim: int) -> None:
+    def __init__(self, config: RecurrentConfig, context_dim: int) -> None:
         super().__init__()
-        self.joint_map = nn.Linear(state_dim + embedding_dim + context_dim, 2 * dim)
+        joint_dim = config.dim + config.embedding_dim + context_dim
+        self.joint_map = Linear(joint_dim, 2 * config.embedding_dim)
 
     def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join three (..., D) tensors into one readout, (..., D)."""

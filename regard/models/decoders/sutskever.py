@@ -5,10 +5,7 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard.models.decoders.recurrent import (
-    FinalStateBridge,
-    RecurrentDecoder,
-)
+from regard.models.decoders.recurrent import FinalStateBridge, RecurrentDecoder
 from regard.models.interfaces import State
 from regard.models.recurrent import RecurrentConfig
 
@@ -25,7 +22,7 @@ class SutskeverDecoder(RecurrentDecoder):
     """A recurrent language model that starts from the encoder's final states."""
 
     def __init__(self, config: SutskeverDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(config, vocab_size, input_dim=config.embedding_dim, readout_dim=config.dim)
+        super().__init__(config, vocab_size, readout_dim=config.dim)
         self.bridge = FinalStateBridge(config, memory_dim)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:

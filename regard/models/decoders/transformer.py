@@ -4,18 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.cache import KeyValueCache
 from regard.attention.multihead import KeyValue
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State
-from regard.models.transformer import (
-    TransformerConfig,
-    add_positions,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,19 +21,17 @@ class TransformerDecoderConfig(TransformerConfig):
     """What kind of decoder this is."""
 
 
-class TransformerDecoder(Decoder):
+class TransformerDecoder(PositionedStack, Decoder):
     """Writes the target with masked self-attention and cross-attention (Vaswani et al. 2017)."""
 
     def __init__(
         self, config: TransformerDecoderConfig, vocab_size: int, *, memory_dim: int
     ) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(vocab_size, config.dim)
-        self.positions = build_positions(config, is_causal=True)
-        self.blocks = build_stack(config, self.positions, memory_dim=memory_dim)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(config.dim, vocab_size)
+        self.embedding = Embedding(vocab_size, config.dim)
+        positions = build_positions(config, is_causal=True)
+        self.build_layers(config, positions, memory_dim=memory_dim)
+        self.output = Linear(config.dim, vocab_size)
         self.scale = config.dim**0.5
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -66,8 +59,6 @@ class TransformerDecoder(Decoder):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Tensor:
         first = caches[0].position if caches else 0
-        embedded = self.embedding(tokens) * self.scale  # (B·W, T, D)
-        states = self.dropout(add_positions(embedded, self.positions, first=first))
+        states = self.embed(self.embedding(tokens) * self.scale, first=first)  # (B·W, T, D)
         states = self.blocks(states, is_causal=True, caches=caches, memory=memory, memory_mask=mask)
-        logits: Tensor = self.output(self.norm(states))
-        return logits
+        return self.output(self.norm(states))

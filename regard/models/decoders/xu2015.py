@@ -9,8 +9,12 @@ from torch import Tensor, nn
 
 from regard.attention.hard import HardAttention
 from regard.attention.spans import GlobalAttention
-from regard.core.config import all_at_least, at_least, within
-from regard.core.module import Module
+from regard.core.config import (
+    NonNegative,
+    NonNegativeFloat,
+    UnitInterval,
+)
+from regard.core.module import Linear, Module
 from regard.models.decoders.recurrent import AttentiveDecoderConfig, ContextFirstDecoder
 from regard.models.interfaces import LayerStates, Memory, Output, masked_mean
 from regard.models.recurrent import Cell, num_tensors
@@ -30,13 +34,9 @@ class SoftXuDecoderConfig(XuDecoderConfig):
 
     kind: Literal["xu_soft"] = "xu_soft"
     """What kind of decoder this is."""
-    doubly_stochastic: float = 1.0
+    doubly_stochastic: NonNegativeFloat = 1.0
     """Weight of the loss on places whose weights do not sum to one over the target, the λ of the
     paper; 0 = none."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("doubly_stochastic", self.doubly_stochastic, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,20 +45,14 @@ class HardXuDecoderConfig(XuDecoderConfig):
 
     kind: Literal["xu_hard"] = "xu_hard"
     """What kind of decoder this is."""
-    soft_share: float = 0.5
+    soft_share: UnitInterval = 0.5
     """Share of the training sources that are seen softly, for steadier gradients."""
-    soft_steps: int = 0
+    soft_steps: NonNegative = 0
     """Training batches over which that share falls from 1, as nobody looks well at first."""
-    reward: float = 0.05
+    reward: NonNegativeFloat = 0.05
     """Weight of the loss by which choices are learned, the λ_r of the paper."""
-    entropy: float = 0.002
+    entropy: NonNegativeFloat = 0.002
     """Weight of the pull towards open choices, the λ_e of the paper."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        within("soft_share", self.soft_share, low=0.0, high=1.0)
-        at_least("soft_steps", self.soft_steps, 0)
-        all_at_least(self, 0.0, "reward", "entropy")
 
 
 class MeanBridge(Module):
@@ -68,7 +62,7 @@ class MeanBridge(Module):
         super().__init__()
         self.num_tensors = num_tensors(config.cell)
         self.maps = nn.ModuleList(
-            nn.Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
+            Linear(memory_dim, config.dim) for _ in range(config.num_layers * self.num_tensors)
         )
 
     def forward(self, memory: Memory) -> LayerStates:
@@ -86,28 +80,20 @@ class XuDecoder(ContextFirstDecoder):
     """
 
     def __init__(self, config: XuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        super().__init__(
-            config,
-            vocab_size,
-            input_dim=config.embedding_dim + memory_dim,
-            readout_dim=config.embedding_dim,
-        )
+        readout_dim = config.embedding_dim
+        super().__init__(config, vocab_size, context_dim=memory_dim, readout_dim=readout_dim)
         self.bridge = MeanBridge(config, memory_dim)
-        self.gate = nn.Linear(config.dim, 1)
-        self.state_map = nn.Linear(config.dim, config.embedding_dim)
-        self.context_map = nn.Linear(memory_dim, config.embedding_dim, bias=False)
+        self.gate = Linear(config.dim, 1)
+        self.state_map = Linear(config.dim, config.embedding_dim)
+        self.context_map = Linear(memory_dim, config.embedding_dim, bias=False)
 
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
         """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D)."""
-        gated: Tensor = self.gate(hidden).sigmoid() * context
-        return gated
+        return self.gate(hidden).sigmoid() * context
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
         """Join states, last words and contexts, (B·W, T, D) each, by a sum."""
-        joined: Tensor = (
-            embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
-        )
-        return joined
+        return embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
 
 
 class SoftXuDecoder(XuDecoder):

@@ -7,7 +7,8 @@ from typing import Literal
 from torch import Tensor, nn
 
 from regard.attention.positions import POSITIONS, PositionKind, Positions
-from regard.core.config import all_at_least, at_least
+from regard.core.config import NonNegative, Positive
+from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.core.tables import pick
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -30,14 +31,10 @@ class SegmentConfig(TransformerConfig):
     """The feed-forward layer."""
     positions: PositionKind = "learned"
     """How order is told."""
-    num_segments: int = 2
+    num_segments: NonNegative = 2
     """Segments that have a vector each: the first text, the second; 0 = none are told apart."""
-    separator: int = 3
+    separator: NonNegative = 3
     """Id of the token after which the next segment begins."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        all_at_least(self, 0, "num_segments", "separator")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +51,8 @@ class AlbertEncoderConfig(SegmentConfig):
 
     kind: Literal["albert"] = "albert"
     """What kind of encoder this is."""
-    embedding_dim: int = 64
+    embedding_dim: Positive = 64
     """Width of the embeddings, from which a matrix leads to `dim`."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("embedding_dim", self.embedding_dim, 1)
 
 
 class SegmentEncoder(TokenEncoder):
@@ -77,7 +70,7 @@ class SegmentEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.dim
         self.separator = config.separator
-        self.embedding = nn.Embedding(spec.vocab_size, embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, embedding_dim)
         # What is added to embeddings is as wide as they are; the rest acts on heads.
         kind = pick(POSITIONS, config.positions, "positions")
         is_added = kind.embed is not Positions.embed
@@ -88,12 +81,12 @@ class SegmentEncoder(TokenEncoder):
             is_causal=False,
         )
         self.segment_embedding = (
-            nn.Embedding(config.num_segments, embedding_dim) if config.num_segments else None
+            Embedding(config.num_segments, embedding_dim) if config.num_segments else None
         )
         self.embedding_norm = pick(NORMS, config.norm, "norm")(embedding_dim, config.norm_epsilon)
         self.widen, self.blocks = self.build_blocks(config)
         self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     @abstractmethod
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
@@ -136,7 +129,7 @@ class AlbertEncoder(SegmentEncoder):
 
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
         """Build one block for all layers."""
-        widen = nn.Linear(self.embedding.embedding_dim, config.dim)
+        widen = Linear(self.embedding.embedding_dim, config.dim)
         block = TransformerBlock(config, self.positions)
         return widen, TransformerStack([block], num_rounds=config.num_layers)
 

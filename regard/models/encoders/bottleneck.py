@@ -6,48 +6,20 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from regard.core.config import Config
 from regard.models.bottlenecks import (
     BottleneckConfig,
     PlainBottleneckConfig,
     Terms,
     build_bottleneck,
 )
-from regard.models.encoders.bert import AlbertEncoderConfig, BertEncoderConfig
-from regard.models.encoders.convolutional import ConvolutionEncoderConfig
-from regard.models.encoders.embedding import EmbeddingEncoderConfig
-from regard.models.encoders.hybrid import HybridEncoderConfig
-from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
-from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.models.encoders.sentences import SentencesEncoderConfig
-from regard.models.encoders.speech_transformer import SpeechEncoderConfig
-from regard.models.encoders.text_image import TextImageEncoderConfig
-from regard.models.encoders.transformer import TransformerEncoderConfig
-from regard.models.encoders.video import VideoEncoderConfig
-from regard.models.encoders.vit import VitEncoderConfig
-from regard.models.interfaces import Encoder, Memory, masked_mean
-
-WideEncoderConfig = (
-    RnnEncoderConfig
-    | ConvolutionEncoderConfig
-    | TransformerEncoderConfig
-    | BertEncoderConfig
-    | AlbertEncoderConfig
-    | EmbeddingEncoderConfig
-    | SentencesEncoderConfig
-    | VitEncoderConfig
-    | ResnetEncoderConfig
-    | HybridEncoderConfig
-    | TextImageEncoderConfig
-    | VideoEncoderConfig
-    | PyramidalLstmEncoderConfig
-    | SpeechEncoderConfig
-)
-"""What can be narrowed: every other encoder."""
+from regard.models.encoders.tables import WideEncoderConfig
+from regard.models.interfaces import Encoder, Memory, all_real, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class BottleneckEncoderConfig:
+class BottleneckEncoderConfig(Config):
     """An encoder, and how narrow it ends."""
 
     kind: Literal["bottleneck"] = "bottleneck"
@@ -88,7 +60,7 @@ class BottleneckEncoder(Encoder):
         if not self.is_whole:
             return memory
         states = memory.summary[:, None]  # (B, 1, D)
-        return Memory(states, mask=_all_real(states), summary=memory.summary)
+        return Memory(states, all_real(states), memory.summary)
 
     def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
         """Return the position of the memory that each source position went into, (B, S)."""
@@ -113,15 +85,6 @@ def remember(
         terms: What each code costs, (B, S) each; padding costs nothing.
     """
     states = code[:, None] if code.dim() == 2 else code  # (B, S, D)
-    mask = _all_real(states) if mask is None else mask
-    return Memory(
-        states,
-        mask=mask,
-        summary=masked_mean(states, mask),
-        layout=layout,
-        losses={name: term.where(mask, 0.0).sum(1) for name, term in (terms or {}).items()},
-    )
-
-
-def _all_real(states: Tensor) -> Tensor:
-    return states.new_ones(states.shape[:2], dtype=torch.bool)
+    mask = all_real(states) if mask is None else mask
+    losses = {name: term.where(mask, 0.0).sum(1) for name, term in (terms or {}).items()}
+    return Memory(states, mask, masked_mean(states, mask), layout=layout, losses=losses)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from regard.core.errors import ConfigError
+from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
 from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
@@ -36,14 +37,14 @@ class ConvolutionEncoder(TokenEncoder):
         super().__init__()
         self.memory_dim = config.embedding_dim
         self.reach = config.kernel // 2
-        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
-        self.input_map = nn.Linear(config.embedding_dim, config.dim)
+        self.input_map = Linear(config.embedding_dim, config.dim)
         self.blocks = nn.ModuleList(
             GatedConvolution(config.dim, config.kernel) for _ in range(config.num_layers)
         )
-        self.output_map = nn.Linear(config.dim, config.embedding_dim)
-        self.dropout = nn.Dropout(config.dropout)
+        self.output_map = Linear(config.dim, config.embedding_dim)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
@@ -56,10 +57,5 @@ class ConvolutionEncoder(TokenEncoder):
             inputs = self.dropout(states).masked_fill(~is_real, 0.0)
             states = (block(pad(inputs, (0, 0, self.reach, self.reach))) + states) * HALF
         states = self.output_map(states)
-        return Memory(
-            states=states,
-            mask=mask,
-            summary=masked_mean(states, mask),
-            values=(states + embedded) * HALF,
-            tokens=values,
-        )
+        read = (states + embedded) * HALF
+        return Memory(states, mask, masked_mean(states, mask), values=read, tokens=values)

@@ -3,24 +3,22 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.core.config import at_least
+from regard.core.config import Config, Positive
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingEncoderConfig:
+class EmbeddingEncoderConfig(Config):
     """Embeddings and nothing else."""
 
     kind: Literal["embedding"] = "embedding"
     """What kind of encoder this is."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of the embeddings."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
 
 
 class EmbeddingEncoder(TokenEncoder):
@@ -29,7 +27,7 @@ class EmbeddingEncoder(TokenEncoder):
     def __init__(self, config: EmbeddingEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:

@@ -3,36 +3,27 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.positions import GridPositions
+from regard.core.module import Linear
 from regard.core.specs import ImageSpec
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 from regard.models.interfaces import Encoder, Memory
-from regard.models.layers import FeedForwardKind
-from regard.models.transformer import (
-    BlockConfig,
-    add_positions,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, VisionBlockConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class HybridEncoderConfig(BlockConfig):
+class HybridEncoderConfig(VisionBlockConfig):
     """A residual network, and a stack of blocks over the cells of its grid."""
 
     kind: Literal["hybrid"] = "hybrid"
     """What kind of encoder this is."""
     grid: ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What turns an image into cells."""
-    feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
-    is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
 
 
-class HybridEncoder(Encoder):
+class HybridEncoder(PositionedStack, Encoder):
     """Reads an image by convolutions and then as a sequence of cells.
 
     The hybrid of Dosovitskiy et al. 2021 (section 3.1), with the sines and cosines of row and
@@ -48,19 +39,13 @@ class HybridEncoder(Encoder):
         super().__init__()
         self.memory_dim = config.dim
         self.grid = ResnetEncoder(config.grid, spec)
-        self.cell_map = nn.Linear(self.grid.memory_dim, config.dim)
+        self.cell_map = Linear(self.grid.memory_dim, config.dim)
         _, columns = self.grid.layout
-        self.positions = GridPositions(
-            dim=config.dim, num_heads=config.num_heads, num_columns=columns
-        )
-        self.blocks = build_stack(config, self.positions)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        positions = GridPositions(dim=config.dim, num_heads=config.num_heads, num_columns=columns)
+        self.build_layers(config, positions)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
         seen = self.grid(values, mask)
-        states = self.cell_map(seen.states)  # (B, S, D)
-        states = self.dropout(add_positions(states, self.positions))
-        states = self.norm(self.blocks(states))
-        return Memory(states=states, mask=seen.mask, summary=states.mean(1), layout=seen.layout)
+        states = self.norm(self.blocks(self.embed(self.cell_map(seen.states))))  # (B, S, D)
+        return Memory(states, seen.mask, states.mean(1), layout=seen.layout)

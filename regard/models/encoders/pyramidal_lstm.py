@@ -3,32 +3,28 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from regard.core.config import all_at_least, within
+from regard.core.config import Config, DropoutRate, Positive
+from regard.core.module import Dropout
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory
 from regard.models.recurrent import BothWays
 
 
 @dataclass(frozen=True, kw_only=True)
-class PyramidalLstmEncoderConfig:
+class PyramidalLstmEncoderConfig(Config):
     """A pyramid of LSTMs that read in both directions."""
 
     kind: Literal["pyramidal_lstm"] = "pyramidal_lstm"
     """What kind of encoder this is."""
-    dim: int = 256
+    dim: Positive = 256
     """Width of a layer's states in each direction; both together are the memory's."""
-    num_layers: int = 4
+    num_layers: Positive = 4
     """Recurrent layers; each but the first reads pairs of what the one below says."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout between the layers and on the states."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "dim", "num_layers")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class PyramidalLstmEncoder(Encoder):
@@ -44,10 +40,10 @@ class PyramidalLstmEncoder(Encoder):
     def __init__(self, config: PyramidalLstmEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
         self.memory_dim = 2 * config.dim
-        self.num_joined: int = 2 ** (config.num_layers - 1)
+        self.num_joined = 2 ** (config.num_layers - 1)
         widths = [spec.num_mels, *[2 * self.memory_dim] * (config.num_layers - 1)]
         self.blocks = nn.ModuleList(BothWays(width, config.dim) for width in widths)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Listen to log-mel frames (B, F, M) and return their `Memory`, which is shorter."""
@@ -58,14 +54,7 @@ class PyramidalLstmEncoder(Encoder):
                 states, mask = join_pairs(self.dropout(states)), mask[:, ::2]
             states, last = block(states, mask)  # (B, S, D)
             final.append((last,))
-        return Memory(
-            states=self.dropout(states), mask=mask, summary=final[-1][0], final=tuple(final)
-        )
-
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the memory that each frame went into, (B, F)."""
-        numbers = torch.arange(mask.shape[1], device=mask.device) // self.num_joined
-        return numbers.expand_as(mask)  # (B, F)
+        return Memory(self.dropout(states), mask, final[-1][0], final=tuple(final))
 
 
 def join_pairs(states: Tensor) -> Tensor:

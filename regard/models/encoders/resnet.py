@@ -8,16 +8,16 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, DropoutRate, at_least
 from regard.core.errors import ConfigError
-from regard.core.module import Module
+from regard.core.module import Conv2d, Dropout, Module
 from regard.core.specs import ImageSpec
 from regard.models.init import InitConfig, initialise
-from regard.models.interfaces import Encoder, Memory
+from regard.models.interfaces import Encoder, Memory, all_real
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResnetEncoderConfig:
+class ResnetEncoderConfig(Config):
     """Stages of residual blocks; each but the first halves rows and columns."""
 
     kind: Literal["resnet"] = "resnet"
@@ -29,12 +29,12 @@ class ResnetEncoderConfig:
     """Channels of each stage; the last is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
     """Residual blocks of each stage."""
-    dropout: float = 0.0
+    dropout: DropoutRate = 0.0
     """Dropout on the states."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_stages(self.widths, self.blocks)
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 def check_stages(widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
@@ -75,7 +75,7 @@ class ResnetEncoder(Encoder):
                 stride = 2 if stage and not number else 1
                 self.blocks.append(ResidualBlock(before, width, stride=stride))
                 before = width
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         # By He et al. 2015, what a model's rule 'default' leaves as it is.
         initialise(self, InitConfig(rule="kaiming_normal"))
 
@@ -90,12 +90,8 @@ class ResnetEncoder(Encoder):
         for block in self.blocks:
             grid = block(grid)  # (B, D, Y, X)
         states = grid.flatten(2).transpose(1, 2)  # (B, S, D)
-        return Memory(
-            states=self.dropout(states),
-            mask=states.new_ones(states.shape[:2], dtype=torch.bool),
-            summary=states.mean(1),
-            layout=(grid.shape[2], grid.shape[3]),
-        )
+        layout = (grid.shape[2], grid.shape[3])
+        return Memory(self.dropout(states), all_real(states), states.mean(1), layout=layout)
 
 
 class ResidualBlock(Module):
@@ -126,7 +122,7 @@ class ResidualBlock(Module):
 
 def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
     # The norm after it has a bias of its own.
-    convolution = nn.Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
+    convolution = Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
     return [convolution, nn.BatchNorm2d(width)]
 
 
@@ -137,14 +133,13 @@ def _plain_stem(channels: int, width: int, *, kernel: int, stride: int) -> nn.Se
 
 def _large_stem(channels: int, width: int) -> nn.Sequential:
     return nn.Sequential(
-        *_plain_stem(channels, width, kernel=7, stride=2),
-        nn.MaxPool2d(3, stride=2, padding=1),
+        *_plain_stem(channels, width, kernel=7, stride=2), nn.MaxPool2d(3, stride=2, padding=1)
     )
 
 
 def _patch_stem(channels: int, width: int) -> nn.Sequential:
     side = SCALES["patch"]
-    patches = nn.Conv2d(channels, width, side, stride=side, bias=False)
+    patches = Conv2d(channels, width, side, stride=side, bias=False)
     return nn.Sequential(patches, nn.BatchNorm2d(width), nn.ReLU(inplace=True))
 
 

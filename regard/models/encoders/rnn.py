@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.pooling import max_pool
+from regard.core.module import Dropout, Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import LayerStates, Memory, TokenEncoder, masked_mean
 from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run_packed
@@ -36,7 +37,7 @@ class RnnEncoder(TokenEncoder):
         super().__init__()
         self.config = config
         self.memory_dim = config.dim * (2 if config.is_bidirectional else 1)
-        self.embedding = nn.Embedding(spec.vocab_size, config.embedding_dim)
+        self.embedding = Embedding(spec.vocab_size, config.embedding_dim)
         self.recurrence = SEQUENCES[config.cell](
             config.embedding_dim,
             config.dim,
@@ -45,28 +46,23 @@ class RnnEncoder(TokenEncoder):
             bidirectional=config.is_bidirectional,
             dropout=config.dropout if config.num_layers > 1 else 0.0,
         )
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         lengths = mask.sum(1).cpu()
-        order = reading_order(lengths, values.shape[1]) if self.config.is_reversed else None
-        if order is not None:
-            order = order.to(values.device, non_blocking=True)  # (B, S)
-        read = values if order is None else values.gather(1, order)
+        order, read = None, values
+        if self.config.is_reversed:
+            order = reading_order(lengths, values.shape[1]).to(values.device, non_blocking=True)
+            read = values.gather(1, order)  # (B, S)
         embedded = self.dropout(self.embedding(read))
         states, parts = run_packed(self.recurrence, embedded, lengths)
         final = self._layers(parts)
         if order is not None:
             states = states.gather(1, order[..., None].expand_as(states))
-        device_mask = mask.to(values.device, non_blocking=True)
-        return Memory(
-            states=self.dropout(states),
-            mask=device_mask,
-            summary=self._summarise(states, device_mask, final),
-            final=final,
-            tokens=values,
-        )
+        mask = mask.to(values.device, non_blocking=True)
+        summary = self._summarise(states, mask, final)
+        return Memory(self.dropout(states), mask, summary, final=final, tokens=values)
 
     def _layers(self, parts: tuple[Tensor, ...]) -> LayerStates:
         assert len(parts) == num_tensors(self.config.cell)

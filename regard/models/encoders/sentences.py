@@ -6,16 +6,12 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import all_at_least, at_least
+from regard.core.config import NonNegative, Positive
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.encoders.bert import segment
 from regard.models.interfaces import Memory, TokenEncoder
-from regard.models.transformer import (
-    TransformerConfig,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,23 +22,18 @@ class SentencesEncoderConfig(TransformerConfig):
     """What kind of encoder this is."""
     max_length: int = 256
     """Ages that are told apart where positions are added; older ones share the last."""
-    num_rounds: int = 1
+    num_rounds: Positive = 1
     """How often all blocks are run, with the same weights."""
-    max_words: int = 32
+    max_words: Positive = 32
     """Places in a sentence that have a mask of their own; words beyond share the last."""
     has_question: bool = False
     """Whether the last text asks about the others: a decoder then starts from its words alone, and
     has to look for the answer in the others."""
-    separator: int = 3
+    separator: NonNegative = 3
     """Id of the token that ends a sentence."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        all_at_least(self, 1, "num_rounds", "max_words")
-        at_least("separator", self.separator, 0)
 
-
-class SentencesEncoder(TokenEncoder):
+class SentencesEncoder(PositionedStack, TokenEncoder):
     """Reads several texts as a short sequence of vectors.
 
     A sentence is the sum of its words, each under a mask for its place in it (Henaff et al. 2017,
@@ -55,13 +46,11 @@ class SentencesEncoder(TokenEncoder):
         self.memory_dim = config.dim
         self.separator = config.separator
         self.has_question = config.has_question
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
         # As what is added to one: so a sentence begins close to the plain sum of its words.
         self.word_masks = nn.Parameter(0.1 * torch.randn(config.max_words, config.dim))
-        self.positions = build_positions(config, is_causal=False)
-        self.blocks = build_stack(config, self.positions, num_rounds=config.num_rounds)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.build_layers(config, build_positions(config, is_causal=False))
+        self.blocks.num_rounds = config.num_rounds
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
@@ -74,7 +63,7 @@ class SentencesEncoder(TokenEncoder):
         nums = groups.masked_fill(~mask, 0).amax(1, keepdim=True) + 1  # (B, 1)
         sentences = torch.arange(int(nums.max()), device=values.device)
         belongs = (groups[:, None] == sentences[:, None]) & mask[:, None]  # (B, L, S)
-        words = self._embed(values, groups, belongs)
+        words = self._sum_words(values, groups, belongs)
         states = self.dropout(self._place(words, ages=nums - 1 - sentences))
         is_real = sentences < nums  # (B, L)
         states = self.norm(self.blocks(states, mask=is_real[:, None]))
@@ -88,7 +77,7 @@ class SentencesEncoder(TokenEncoder):
         """Return the sentence of each token (B, S), counted from 0; a separator ends its own."""
         return segment(values, self.separator)
 
-    def _embed(self, values: Tensor, groups: Tensor, belongs: Tensor) -> Tensor:
+    def _sum_words(self, values: Tensor, groups: Tensor, belongs: Tensor) -> Tensor:
         """Sum the masked words of each sentence, (B, L, D).
 
         Args:

@@ -3,22 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least
+from regard.core.config import Positive
+from regard.core.module import Conv2d, Linear
 from regard.core.specs import AudioSpec
 from regard.models.interfaces import Encoder, Memory, masked_mean
-from regard.models.transformer import (
-    TransformerConfig,
-    add_positions,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
-
-NUM_JOINED = 4
-"""Frames that become one state: each of two convolutions leaves half of what it reads."""
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +18,13 @@ class SpeechEncoderConfig(TransformerConfig):
 
     kind: Literal["speech"] = "speech"
     """What kind of encoder this is."""
-    channels: int = 32
+    channels: Positive = 32
     """Channels of the convolutions."""
     is_norm_first: bool = True
     """Norm before each layer instead of after the residual sum."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("channels", self.channels, 1)
 
-
-class SpeechEncoder(Encoder):
+class SpeechEncoder(PositionedStack, Encoder):
     """Reads sound with convolutions and self-attention (Dong et al. 2018, section 3.1).
 
     Args:
@@ -45,19 +32,18 @@ class SpeechEncoder(Encoder):
         spec: The sizes of the frames.
     """
 
+    num_joined = 4  # each of two convolutions leaves half of what it reads
+
     def __init__(self, config: SpeechEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
         self.convolutions = nn.ModuleList(
-            nn.Conv2d(channels, config.channels, 3, stride=2, padding=1)
+            Conv2d(channels, config.channels, 3, stride=2, padding=1)
             for channels in (1, config.channels)
         )
-        num_bins = -(-spec.num_mels // NUM_JOINED)
-        self.input_map = nn.Linear(config.channels * num_bins, config.dim)
-        self.positions = build_positions(config, is_causal=False)
-        self.blocks = build_stack(config, self.positions)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        num_bins = -(-spec.num_mels // self.num_joined)
+        self.input_map = Linear(config.channels * num_bins, config.dim)
+        self.build_layers(config, build_positions(config, is_causal=False))
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read log-mel frames (B, F, M) and return their `Memory`, a quarter as long."""
@@ -68,11 +54,5 @@ class SpeechEncoder(Encoder):
             grid = convolution(grid * mask[:, None, :, None]).relu()
             mask = mask[:, ::2]
         embedded = self.input_map(grid.transpose(1, 2).flatten(2))  # (B, S, D)
-        states = self.dropout(add_positions(embedded, self.positions))
-        states = self.norm(self.blocks(states, mask=mask[:, None]))
-        return Memory(states=states, mask=mask, summary=masked_mean(states, mask))
-
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the memory that each frame went into, (B, F)."""
-        numbers = torch.arange(mask.shape[1], device=mask.device) // NUM_JOINED
-        return numbers.expand_as(mask)  # (B, F)
+        states = self.norm(self.blocks(self.embed(embedded), mask=mask[:, None]))
+        return Memory(states, mask, masked_mean(states, mask))

@@ -6,8 +6,9 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from regard.core.config import at_least, within
+from regard.core.config import Config, DropoutRate, NonNegative, Positive
 from regard.core.errors import ConfigError
+from regard.core.module import Embedding, Linear
 from regard.core.specs import TextImageSpec
 from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
@@ -25,7 +26,7 @@ WORDS: dict[type, type[TokenEncoder]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextImageEncoderConfig:
+class TextImageEncoderConfig(Config):
     """An encoder for the text and one for the image."""
 
     kind: Literal["joined"] = "joined"
@@ -36,17 +37,15 @@ class TextImageEncoderConfig:
     """What reads the text."""
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees the image."""
-    num_layers: int = 0
+    num_layers: NonNegative = 0
     """Transformer blocks in which words and cells look at each other; 0 = they do not."""
-    num_heads: int = 4
+    num_heads: Positive = 4
     """Heads of each attention in these blocks."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout in these blocks."""
 
     def __post_init__(self) -> None:
-        at_least("num_layers", self.num_layers, 0)
-        at_least("num_heads", self.num_heads, 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
+        super().__post_init__()
         pooling = getattr(self.text, "pooling", 1)
         if pooling != 1:
             raise ConfigError(
@@ -72,7 +71,7 @@ class TextImageEncoder(TokenEncoder):
         self.memory_dim = self.text.memory_dim
         # Cells must be as wide as words, and of the same size, to be looked at beside them.
         self.bridge = nn.Sequential(
-            nn.Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
+            Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
         # A transformer has encoded where a word or a cell is already; a residual network has not.
         self.blocks, self.norm = build_fusion(
@@ -83,7 +82,7 @@ class TextImageEncoder(TokenEncoder):
         )
 
     @property
-    def embedding(self) -> nn.Embedding:  # type: ignore[override]
+    def embedding(self) -> Embedding:  # type: ignore[override]
         """What token ids are looked up in."""
         return self.text.embedding
 

@@ -4,22 +4,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.attention.multihead import SelfAttention
 from regard.attention.windowed import WindowedAttention
-from regard.core.config import at_least
+from regard.core.config import NonNegative, Positive
+from regard.core.module import Embedding
 from regard.core.specs import TextSpec
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
-from regard.models.transformer import (
-    TransformerConfig,
-    add_positions,
-    build_final_norm,
-    build_positions,
-    build_stack,
-)
+from regard.models.transformer import PositionedStack, TransformerConfig, build_positions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,51 +22,36 @@ class TransformerEncoderConfig(TransformerConfig):
 
     kind: Literal["transformer"] = "transformer"
     """What kind of encoder this is."""
-    window: int = 0
+    window: NonNegative = 0
     """Positions to each side that a position sees in each block; 0 = all there are."""
-    pooling: int = 1
+    pooling: Positive = 1
     """Neighbouring positions that share one state of the memory, their mean."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("window", self.window, 0)
-        at_least("pooling", self.pooling, 1)
 
-
-class TransformerEncoder(TokenEncoder):
+class TransformerEncoder(PositionedStack, TokenEncoder):
     """Reads the source with self-attention (Vaswani et al. 2017)."""
 
     def __init__(self, config: TransformerEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        self.embedding = nn.Embedding(spec.vocab_size, config.dim)
-        self.positions = build_positions(config, is_causal=False)
+        self.embedding = Embedding(spec.vocab_size, config.dim)
+        positions = build_positions(config, is_causal=False)
         attention_type = (
             partial(WindowedAttention, window=config.window) if config.window else SelfAttention
         )
-        self.blocks = build_stack(config, self.positions, attention_type=attention_type)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.build_layers(config, positions, attention_type=attention_type)
         self.scale = config.dim**0.5
-        self.pooling = config.pooling
+        self.num_joined = config.pooling
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read the whole source, token ids (B, S), and return its `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
-        states = self.dropout(add_positions(self.embedding(values) * self.scale, self.positions))
+        states = self.embed(self.embedding(values) * self.scale)
         states = self.norm(self.blocks(states, mask=mask[:, None]))
         summary = masked_mean(states, mask)
-        if self.pooling == 1:
-            return Memory(states=states, mask=mask, summary=summary, tokens=values)
-        states, mask = pool_neighbours(states, mask, self.pooling)
-        return Memory(states=states, mask=mask, summary=summary)
-
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return which memory position each source position belongs to, (B, S)."""
-        if self.pooling == 1:
-            return None
-        numbers = torch.arange(values.shape[1], device=values.device) // self.pooling
-        return numbers.expand_as(values)  # (B, S)
+        if self.num_joined == 1:
+            return Memory(states, mask, summary, tokens=values)
+        return Memory(*pool_neighbours(states, mask, self.num_joined), summary)
 
 
 def pool_neighbours(states: Tensor, mask: Tensor, num: int) -> tuple[Tensor, Tensor]:

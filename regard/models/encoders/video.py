@@ -7,39 +7,35 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, sinusoids
-from regard.core.config import all_at_least, within
+from regard.core.config import Config, DropoutRate, Positive
 from regard.core.errors import ConfigError
 from regard.core.module import Module
 from regard.core.specs import VideoSpec
 from regard.models.encoders.image import IMAGE_ENCODERS, ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
-from regard.models.interfaces import Encoder, Memory
+from regard.models.interfaces import Encoder, Memory, all_real
 from regard.models.transformer import build_fusion
 
 
 @dataclass(frozen=True, kw_only=True)
-class VideoEncoderConfig:
+class VideoEncoderConfig(Config):
     """An encoder for each frame, and what goes over time."""
 
     kind: Literal["video"] = "video"
     """What kind of encoder this is."""
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What sees a frame."""
-    num_seen: int = 1
+    num_seen: Positive = 1
     """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
     over_time: Literal["transformer", "gru"] = "transformer"
     """What goes over time: blocks in which all cells of all frames look at each other, or
     recurrent layers, in both directions, that follow each cell through the frames."""
-    num_layers: int = 2
+    num_layers: Positive = 2
     """Number of these blocks or layers."""
-    num_heads: int = 4
+    num_heads: Positive = 4
     """Heads of each attention in the blocks; recurrent layers have none."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout in the blocks, or between the layers."""
-
-    def __post_init__(self) -> None:
-        all_at_least(self, 1, "num_seen", "num_layers", "num_heads")
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class VideoEncoder(Encoder):
@@ -70,12 +66,8 @@ class VideoEncoder(Encoder):
         cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
         cells = add_cell_positions(cells, num_columns=seen.layout[1])
         states = self.over_time(cells).flatten(1, 2)  # (B, S, D)
-        return Memory(
-            states=states,
-            mask=states.new_ones(states.shape[:2], dtype=torch.bool),
-            summary=states.mean(1),
-            layout=(num_frames, *seen.layout),
-        )
+        layout = (num_frames, *seen.layout)
+        return Memory(states, all_real(states), states.mean(1), layout=layout)
 
 
 class BlocksOverTime(Module):
@@ -89,10 +81,7 @@ class BlocksOverTime(Module):
                 f"{config.num_heads}."
             )
         self.blocks, self.norm = build_fusion(
-            dim,
-            num_layers=config.num_layers,
-            num_heads=config.num_heads,
-            dropout=config.dropout,
+            dim, num_layers=config.num_layers, num_heads=config.num_heads, dropout=config.dropout
         )
 
     def forward(self, cells: Tensor) -> Tensor:

@@ -7,42 +7,29 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.positions import GridPositions, LearnedPositions, Positions
-from regard.core.config import at_least
+from regard.core.config import Positive
 from regard.core.errors import ConfigError
+from regard.core.module import Conv2d
 from regard.core.specs import ImageSpec
-from regard.models.interfaces import Encoder, Memory
-from regard.models.layers import FeedForwardKind
-from regard.models.transformer import (
-    BlockConfig,
-    add_positions,
-    build_final_norm,
-    build_stack,
-)
+from regard.models.interfaces import Encoder, Memory, all_real
+from regard.models.transformer import PositionedStack, VisionBlockConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class VitEncoderConfig(BlockConfig):
+class VitEncoderConfig(VisionBlockConfig):
     """A stack of blocks over the patches of an image."""
 
     kind: Literal["vit"] = "vit"
     """What kind of encoder this is."""
-    patch: int = 4
+    patch: Positive = 4
     """Width and height of a patch in pixels; it must divide the image's."""
-    feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
-    is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
     positions: Literal["learned", "sincos2d"] = "learned"
     """How places are told: by learned vectors, or by sines and cosines of row and column."""
     summary: Literal["class", "mean"] = "class"
     """What stands for the whole image: the state of a class token, or the mean of the patches."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("patch", self.patch, 1)
 
-
-class VitEncoder(Encoder):
+class VitEncoder(PositionedStack, Encoder):
     """Reads an image as a sequence of patches (Dosovitskiy et al. 2021, eq. 1-4).
 
     The class token stands before the patches inside; the memory holds the patches alone.
@@ -55,23 +42,15 @@ class VitEncoder(Encoder):
     def __init__(self, config: VitEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.dim
-        channels, num_rows, num_columns = spec.shape
-        if num_rows % config.patch or num_columns % config.patch:
-            raise ConfigError(
-                f"`patch` must divide both sides of the image ({num_rows} x {num_columns} "
-                f"pixels), but is {config.patch}."
-            )
-        self.layout = num_rows // config.patch, num_columns // config.patch
-        self.patch_map = nn.Conv2d(channels, config.dim, config.patch, stride=config.patch)
+        self.layout = count_patches(spec.shape, config.patch, name="patch")
+        self.patch_map = Conv2d(spec.channels, config.dim, config.patch, stride=config.patch)
         # A vector has no fan to start by, and no decay.
         self.class_token = (
             nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
         )
         self.num_before = int(config.summary == "class")
-        self.positions = _build_positions(config, self.layout, num_before=self.num_before)
-        self.blocks = build_stack(config, self.positions)
-        self.norm = build_final_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        positions = _build_positions(config, self.layout, num_before=self.num_before)
+        self.build_layers(config, positions)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
         """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
@@ -80,15 +59,27 @@ class VitEncoder(Encoder):
         if self.class_token is not None:
             first = self.class_token.to(states.dtype).expand(len(states), 1, -1)
             states = torch.cat([first, states], dim=1)  # (B, L, D)
-        states = self.dropout(add_positions(states, self.positions))
-        states = self.norm(self.blocks(states))
+        states = self.norm(self.blocks(self.embed(states)))
         patches = states[:, self.num_before :]  # (B, S, D)
-        return Memory(
-            states=patches,
-            mask=patches.new_ones(patches.shape[:2], dtype=torch.bool),
-            summary=patches.mean(1) if self.class_token is None else states[:, 0],
-            layout=self.layout,
+        summary = patches.mean(1) if self.class_token is None else states[:, 0]
+        return Memory(patches, all_real(patches), summary, layout=self.layout)
+
+
+def count_patches(shape: tuple[int, int, int], patch: int, *, name: str) -> tuple[int, int]:
+    """Return the rows and columns of patches in an image.
+
+    Args:
+        shape: Channels, rows and columns of the image.
+        patch: Width and height of a patch.
+        name: Of the setting, for the message if it does not divide the image.
+    """
+    _, num_rows, num_columns = shape
+    if num_rows % patch or num_columns % patch:
+        raise ConfigError(
+            f"`{name}` must divide both sides of the image ({num_rows} x {num_columns} pixels), "
+            f"but is {patch}."
         )
+    return num_rows // patch, num_columns // patch
 
 
 def _build_positions(
@@ -102,8 +93,5 @@ def _build_positions(
             max_length=num_before + num_rows * num_columns,
         )
     return GridPositions(
-        dim=config.dim,
-        num_heads=config.num_heads,
-        num_columns=num_columns,
-        num_before=num_before,
+        dim=config.dim, num_heads=config.num_heads, num_columns=num_columns, num_before=num_before
     )

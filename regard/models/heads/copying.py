@@ -7,14 +7,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from regard.attention.attend import Attention, mix, weigh
+from regard.attention.attend import Attention, at_least_float32, mix, weigh
 from regard.attention.scores import ScaledDotScore
-from regard.core.config import at_least
+from regard.core.config import Config, NonNegativeFloat, Positive
+from regard.core.module import Embedding, Linear
 from regard.models.interfaces import Decoder, Memory, Output, State, by_sentence, repeat_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCopyingConfig:
+class NoCopyingConfig(Config):
     """Every token comes from the vocabulary."""
 
     kind: Literal["none"] = "none"
@@ -22,19 +23,15 @@ class NoCopyingConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PointerConfig:
+class PointerConfig(Config):
     """A token comes from the vocabulary or from a place in the source."""
 
     kind: Literal["pointer"] = "pointer"
     """Whether and how source tokens are copied."""
-    dim: int = 256
+    dim: Positive = 256
     """Width in which the decoder's states and the source are compared."""
-    coverage: float = 0.0
+    coverage: NonNegativeFloat = 0.0
     """Weight of the loss on looking at one place again; 0 = what was looked at is not kept."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        at_least("coverage", self.coverage, 0.0)
 
 
 CopyingConfig = NoCopyingConfig | PointerConfig
@@ -67,10 +64,10 @@ class CopyAttention(Attention):
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
         super().__init__()
-        self.query_map = nn.Linear(query_dim, dim, bias=False)
-        self.key_map = nn.Linear(memory_dim, dim, bias=False)
+        self.query_map = Linear(query_dim, dim, bias=False)
+        self.key_map = Linear(memory_dim, dim, bias=False)
         self.score = ScaledDotScore(dim, dim)
-        self.gate = nn.Linear(query_dim + memory_dim, 1)
+        self.gate = Linear(query_dim + memory_dim, 1)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
         """Do once per sentence what does not depend on the decoder."""
@@ -82,9 +79,8 @@ class CopyAttention(Attention):
 
     def start(self, prepared: dict[str, Tensor], *, beams: int = 1) -> Tensor:
         """Return the coverage before the first step: zeros, (B·W, S)."""
-        zeros = _precise(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
-        coverage: Tensor = repeat_rows(zeros, beams)
-        return coverage
+        zeros = at_least_float32(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
+        return repeat_rows(zeros, beams)
 
     def forward(self, states: Tensor, prepared: dict[str, Tensor], coverage: Tensor) -> Copies:
         """Say for every state where it would copy from.
@@ -105,7 +101,7 @@ class CopyAttention(Attention):
         weights = self.weigh_again(first, scores, mask, states=states, before=before)
         contexts = mix(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
         contexts = contexts.reshape(rows, length, -1)  # (B·W, T, D)
-        gate = _precise(self.gate(torch.cat([states, contexts], dim=-1)))  # (B·W, T, 1)
+        gate = at_least_float32(self.gate(torch.cat([states, contexts], dim=-1)))  # (B·W, T, 1)
         # Where there is nothing to copy, the vocabulary has it all.
         generated = logsigmoid(gate).masked_fill(~mask.any(-1, keepdim=True), 0.0)
         again = torch.minimum(weights, before).sum(-1)  # (B·W, T)
@@ -127,7 +123,7 @@ class CoverageAttention(CopyAttention):
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
         super().__init__(query_dim, memory_dim, dim=dim)
-        self.slope = nn.Linear(query_dim, 1)
+        self.slope = Linear(query_dim, 1)
 
     def weigh_again(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
@@ -141,7 +137,7 @@ class CoverageAttention(CopyAttention):
             states: (B·W, T, D), of the decoder.
             before: (B·W, T, S), the coverage.
         """
-        return weigh(scores, mask, _precise(self.slope(states)) * before)
+        return weigh(scores, mask, at_least_float32(self.slope(states)) * before)
 
 
 class PointerDecoder(Decoder):
@@ -172,7 +168,7 @@ class PointerDecoder(Decoder):
         self.coverage = config.coverage
 
     @property
-    def embedding(self) -> nn.Embedding:  # type: ignore[override]  # the inner one's, not a second
+    def embedding(self) -> Embedding:  # type: ignore[override]  # the inner one's, not a second
         """What token ids are looked up in."""
         return self.inner.embedding
 
@@ -212,7 +208,7 @@ class PointerDecoder(Decoder):
 
     def _mix(self, states: Tensor, copies: Copies, tokens: Tensor) -> Tensor:
         """Return the log-probability of every token, (B·W, T, V), in float32 at least."""
-        generated = _precise(self.output(states)).log_softmax(-1) + copies.generated
+        generated = at_least_float32(self.output(states)).log_softmax(-1) + copies.generated
         rows, length, _ = generated.shape
         indices = repeat_rows(tokens, rows // len(tokens))[:, None].expand(-1, length, -1)
         copied = torch.zeros_like(generated).scatter_add(-1, indices, copies.copied)  # (B·W, T, V)
@@ -228,8 +224,3 @@ def _may_copy(memory: Memory) -> Tensor:
     assert tokens is not None
     last = memory.mask.sum(1, keepdim=True).clamp(min=1) - 1  # (B, 1)
     return memory.mask & (tokens != tokens.gather(1, last))  # (B, S)
-
-
-def _precise(tensor: Tensor) -> Tensor:
-    """Give probabilities 32 bits at least."""
-    return tensor.to(torch.promote_types(tensor.dtype, torch.float32))

@@ -4,17 +4,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import ctc_loss, pad
 
-from regard.core.config import within
+from regard.attention.attend import at_least_float32
+from regard.core.config import Config, UnitInterval
 from regard.core.errors import DataError
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.models.interfaces import Emissions, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoCtcConfig:
+class NoCtcConfig(Config):
     """The decoder alone says what is written."""
 
     kind: Literal["none"] = "none"
@@ -22,17 +23,14 @@ class NoCtcConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CtcHeadConfig:
+class CtcHeadConfig(Config):
     """The encoder's states learn to say the target by themselves, in its order."""
 
     kind: Literal["head"] = "head"
     """Whether the encoder's states say tokens by themselves."""
-    weight: float = 0.3
+    weight: UnitInterval = 0.3
     """Share of this in the loss, the rest being the decoder's; 1 = the decoder learns nothing, and
     `search.ctc_weight` must be 1, too."""
-
-    def __post_init__(self) -> None:
-        within("weight", self.weight, low=0.0, high=1.0)
 
 
 CtcConfig = NoCtcConfig | CtcHeadConfig
@@ -43,13 +41,12 @@ class CtcHead(Module):
 
     def __init__(self, memory_dim: int, vocab_size: int) -> None:
         super().__init__()
-        self.output = nn.Linear(memory_dim, vocab_size + 1)
+        self.output = Linear(memory_dim, vocab_size + 1)
 
     def forward(self, memory: Memory) -> Emissions:
         """Say what each state of a memory stands for."""
-        logits: Tensor = self.output(memory.states)  # (B, S, V + 1)
-        precise = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        return Emissions(precise.log_softmax(-1), memory.mask.sum(1))
+        logits = at_least_float32(self.output(memory.states))  # (B, S, V + 1)
+        return Emissions(logits.log_softmax(-1), memory.mask.sum(1))
 
 
 def labelling_loss(emissions: Emissions, labels: Tensor, lengths: Tensor) -> Tensor:

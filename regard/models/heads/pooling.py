@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.pooling import AttentionPooling, average_pool, max_pool
 from regard.attention.scores import DotScore, ScaledDotScore
-from regard.core.module import Module
+from regard.core.module import Linear, Module
 from regard.models.interfaces import Memory
 
 PoolingKind = Literal["first", "summary", "mean", "max", "attention", "aligned"]
@@ -72,7 +72,7 @@ class WeightedPooling(Pooling):
 
     def __init__(self, dim: int, separator: int = 3) -> None:
         super().__init__(dim, separator)
-        self.key_map = nn.Linear(dim, dim)
+        self.key_map = Linear(dim, dim)
         self.query = nn.Parameter(torch.randn(1, dim) / dim**0.5)  # (1, D)
         self.attention = AttentionPooling(DotScore(dim, dim))
 
@@ -81,8 +81,7 @@ class WeightedPooling(Pooling):
         keys = self.key_map(memory.states).tanh()
         values = memory.states if memory.values is None else memory.values
         query = self.query.to(keys.dtype)
-        pooled: Tensor = self.attention(query, keys, values, mask=memory.mask[:, None])[0]
-        return pooled[:, 0]  # (B, D)
+        return self.attention(query, keys, values, mask=memory.mask[:, None])[0][:, 0]  # (B, D)
 
 
 class AlignedPooling(Pooling):
@@ -95,8 +94,8 @@ class AlignedPooling(Pooling):
     def __init__(self, dim: int, separator: int = 3) -> None:
         super().__init__(dim, separator)
         self.attention = AttentionPooling(ScaledDotScore(dim, dim))
-        self.compare = nn.Linear(4 * dim, dim)
-        self.join = nn.Linear(4 * dim, dim)
+        self.compare = Linear(4 * dim, dim)
+        self.join = Linear(4 * dim, dim)
 
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
@@ -109,8 +108,7 @@ class AlignedPooling(Pooling):
         for side in (memory.mask & ~is_second, memory.mask & is_second):
             # Nothing is below zero here, so zeros stand for no word at all.
             pooled += [average_pool(compared, side), (compared * side[..., None]).amax(1)]
-        joined: Tensor = self.join(torch.cat(pooled, dim=-1)).tanh()
-        return joined  # (B, D)
+        return self.join(torch.cat(pooled, dim=-1)).tanh()  # (B, D)
 
     def is_second(self, memory: Memory) -> Tensor:
         """Tell which positions (B, S) belong to the second of two texts."""

@@ -4,21 +4,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.pooling import AttentionPooling
 from regard.attention.scores import AdditiveScore
-from regard.core.config import at_least, within
-from regard.core.module import Module
+from regard.core.config import Config, DropoutRate, Positive
+from regard.core.module import Dropout, Linear, Module
 from regard.core.specs import ImageSpec, TextImageSpec
-from regard.models.encoders import (
-    ImageEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    TokenEncoderConfig,
-    VitEncoderConfig,
-    build_encoder,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.image import ImageEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import TokenEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.models.init import InitConfig, initialise
 
 NEAR_ZERO = 1e-4
@@ -26,18 +24,15 @@ NEAR_ZERO = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchLabellerConfig:
+class PatchLabellerConfig(Config):
     """An encoder of images with a decision on each cell."""
 
     encoder: ImageEncoderConfig = field(default_factory=VitEncoderConfig)
     """What reads the image; its grid is the grid of the labels."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on the states."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
-
-    def __post_init__(self) -> None:
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class PatchLabeller(Module):
@@ -52,8 +47,8 @@ class PatchLabeller(Module):
     def __init__(self, config: PatchLabellerConfig, source: ImageSpec, num_labels: int) -> None:
         super().__init__()
         self.encoder = build_encoder(config.encoder, source)
-        self.dropout = nn.Dropout(config.dropout)
-        self.output = nn.Linear(self.encoder.memory_dim, num_labels)
+        self.dropout = Dropout(config.dropout)
+        self.output = Linear(self.encoder.memory_dim, num_labels)
         initialise(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
@@ -70,23 +65,19 @@ class PatchLabeller(Module):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrounderConfig:
+class GrounderConfig(Config):
     """Two encoders, and a look from the phrase at the image."""
 
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
     """What reads the image."""
     text: TokenEncoderConfig = field(default_factory=RnnEncoderConfig)
     """What reads the phrase."""
-    dim: int = 64
+    dim: Positive = 64
     """Width of the hidden layers: of the score that looks, and of what makes a box of it."""
-    dropout: float = 0.1
+    dropout: DropoutRate = 0.1
     """Dropout on what was seen."""
     init: InitConfig = field(default_factory=InitConfig)
     """How the weights start."""
-
-    def __post_init__(self) -> None:
-        at_least("dim", self.dim, 1)
-        within("dropout", self.dropout, low=0.0, high=0.99)
 
 
 class Grounding(NamedTuple):
@@ -118,9 +109,9 @@ class Grounder(Module):
         self.text = build_encoder(config.text, source.text)
         seen, asked = self.image.memory_dim, self.text.memory_dim
         self.attention = AttentionPooling(AdditiveScore(asked, seen + 2, dim=config.dim))
-        self.dropout = nn.Dropout(config.dropout)
-        self.hidden = nn.Linear(seen + asked + 4, config.dim)
-        self.output = nn.Linear(config.dim, 4)
+        self.dropout = Dropout(config.dropout)
+        self.hidden = Linear(seen + asked + 4, config.dim)
+        self.output = Linear(config.dim, 4)
         initialise(self, config.init)
 
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Grounding:

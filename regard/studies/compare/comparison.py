@@ -10,11 +10,11 @@ from regard.core.device import find_device
 from regard.core.logging import logger
 from regard.data.example import Example
 from regard.data.text.tokenizers import split_words
-from regard.metrics.grouping import Group, by_length, by_position, by_tag
-from regard.metrics.result import Result
+from regard.metrics.grouping import by_length, by_position, by_tag
+from regard.metrics.result import Group, Result
 from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
-from regard.metrics.text.accuracy import accuracy
 from regard.metrics.text.bleu import bleu, chrf
+from regard.metrics.text.error_rates import accuracy
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
 from regard.runs.folder import describe_making, load_as
 from regard.studies.compare.contenders import Contender, read_contenders
@@ -125,7 +125,7 @@ class Comparison:
 
 
 def compare(
-    folders: Sequence[Path], *, device: str = "auto", num_samples: int = 1000, num_shown: int = 10
+    folders: Sequence[Path], *, device: str = "auto", num_samples: int = 1000
 ) -> Comparison:
     """Compare runs that were tested on the same sentences.
 
@@ -133,7 +133,6 @@ def compare(
         folders: Run folders; the first is what the others are held against.
         device: Where the models run.
         num_samples: Resamples behind every interval and every p-value.
-        num_shown: How many sentences to show on which the runs are furthest apart.
     """
     contenders = read_contenders(folders)
     outputs = [contender.outputs for contender in contenders]
@@ -142,7 +141,7 @@ def compare(
             _measure(contender, contenders[0], device=device, num_samples=num_samples)
             for contender in contenders
         ],
-        disagreements=find_disagreements(contenders[0].examples, outputs, num=num_shown),
+        disagreements=find_disagreements(contenders[0].examples, outputs),
         making=describe_making(find_device(device)),
     )
 

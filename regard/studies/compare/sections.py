@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.metrics.grouping import Group
+from regard.metrics.result import Group
 from regard.metrics.text.bleu import bleu
-from regard.plots.curves import Points
+from regard.plots.inputs import Points
 from regard.studies.compare.comparison import Comparison, Standing
 from regard.studies.compare.contenders import Contender
 

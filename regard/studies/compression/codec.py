@@ -15,14 +15,9 @@ from regard.core.errors import ConfigError, DataError
 from regard.metrics.result import Result
 from regard.metrics.vision.images import psnr
 from regard.models.bottlenecks import RoundedBottleneck
-from regard.models.encoders import BottleneckEncoder
+from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.studies.autoencoder import Subject
-from regard.studies.compression.range_coder import (
-    HEAD_BYTES,
-    Frequencies,
-    read_codes,
-    write_codes,
-)
+from regard.studies.compression.range_coder import HEAD_BYTES, Frequencies, read_codes, write_codes
 
 PRIOR = "code-counts.json"
 """The file in a run folder that says how often each number stands at each place of a code."""

@@ -1,23 +1,31 @@
-"""Findings of an experiment: numbers, relations that should hold, plots; as files in a folder."""
+"""Experiments that papers are known for, by name, and their findings as files in a folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from matplotlib.figure import Figure
 
 from regard.core.config import read_toml
 from regard.core.files import write_json, write_text
+from regard.core.tables import pick, resolve
 from regard.plots import figure as picture
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.runs.folder import METRICS, load_one
+from regard.runs.folder import METRICS, describe_making, load_one
 from regard.runs.request import Request
 from regard.runs.train import train
 
 RESULTS = "results.json"
 REPORT = "report.html"
 
+REPRODUCTIONS: dict[str, str] = {
+    "nadaraya-watson": "regard.studies.reproduce.regression:nadaraya_watson",
+    "show-attend-tell": "regard.studies.reproduce.captions:show_attend_tell",
+    "sentence-vectors": "regard.studies.reproduce.sentence_vectors:sentence_vectors",
+}
+"""From name to the experiment, a function of a seed and of a folder for the runs it trains."""
 
 _ABOUT = read_toml(Path(__file__).with_name("about.toml"))
 
@@ -108,3 +116,18 @@ class Findings:
             Section("How it was made", facts(making)),
         ]
         return report(self.title, sections)
+
+
+def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
+    """Make an experiment again and leave its numbers, pictures and page in a folder.
+
+    Args:
+        name: A row of `REPRODUCTIONS`.
+        folder: Where the files go.
+        seed: What its chance starts from.
+    """
+    findings: Findings = resolve(pick(REPRODUCTIONS, name, "name"))(seed, folder)
+    making = describe_making(torch.device("cpu"))
+    making |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
+    findings.save(folder, making)
+    return findings

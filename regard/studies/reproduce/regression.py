@@ -13,8 +13,9 @@ from torch.nn.functional import mse_loss
 from torch.optim import SGD
 
 from regard.attention.pooling import KernelRegression
-from regard.plots.curves import Points, lines
+from regard.plots.curves import lines
 from regard.plots.heatmap import matrices
+from regard.plots.inputs import Points
 from regard.studies.reproduce.findings import Findings, Plot, Relation, about
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"

@@ -10,8 +10,7 @@ from regard.data.datasets.synthetic.phrasebook.meanings import Turned, sample_tu
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import untrained_copy
-from regard.metrics.representation.tfidf import BagOfWords
-from regard.metrics.representation.vectors import Array, cosines, retrieve
+from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve
 from regard.plots.scatter import grouped
 from regard.runs.request import Request
 from regard.studies.reproduce.findings import Findings, Plot, Relation, about, train_once

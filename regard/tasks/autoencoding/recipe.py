@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.core.config import within
+from regard.core.config import UnitInterval
 from regard.core.errors import ConfigError
 from regard.data.text.noise import WordNoiseConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders.sutskever import SutskeverDecoderConfig
-from regard.models.encoders import BottleneckEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 
 
@@ -20,13 +20,12 @@ class AutoencodingDataConfig(DataConfig):
     """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
     noise: WordNoiseConfig = field(default_factory=WordNoiseConfig)
     """What spoils a source while training; nothing, where answers are asked for."""
-    word_dropout: float = 0.0
+    word_dropout: UnitInterval = 0.0
     """Probability that the decoder reads an unknown token in place of a right one while training,
     so that it has to ask the code (Bowman et al. 2016)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within("word_dropout", self.word_dropout, low=0.0, high=1.0)
         if not self.is_joint:
             raise ConfigError("`is_joint` must be true where both sides are one text.")
 

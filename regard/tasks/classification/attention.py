@@ -17,7 +17,9 @@ from regard.data.labels import LabelledBatch
 from regard.data.modality import SourceField
 from regard.data.text.field import TextField
 from regard.models.classifier import Classifier
-from regard.models.encoders import TextImageEncoder, VideoEncoder, VitEncoder
+from regard.models.encoders.text_image import TextImageEncoder
+from regard.models.encoders.video import VideoEncoder
+from regard.models.encoders.vit import VitEncoder
 from regard.models.heads.pooling import AlignedPooling, FirstPooling
 from regard.models.interfaces import Encoder, Memory, TokenEncoder, masked_mean
 from regard.tasks.batches import map_batches

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from regard.core.config import at_least
+from regard.core.config import Config, NonNegativeFloat
 from regard.core.errors import ConfigError
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.tokenizers import TokenizerConfig
@@ -18,12 +18,12 @@ class ClassificationDataConfig(BaseDataConfig):
     source: SourceConfig = field(default_factory=TokenizerConfig)
     """What the source is: text, with the settings of its tokeniser; an image; both; or sound. A
     run that begins from another takes that one's."""
-    mixup: float = 0.0
+    mixup: NonNegativeFloat = 0.0
     """How much images are mixed with each other while training, labels as well: both parameters of
     the beta distribution that the shares are drawn from (Zhang et al. 2018); 0 = not at all."""
 
     def __post_init__(self) -> None:
-        at_least("mixup", self.mixup, 0.0)
+        super().__post_init__()
         if self.mixup and modality_of(self.source).name != "image":
             raise ConfigError(
                 f"`mixup` is for images, but is {self.mixup:g} where `source.kind` is "
@@ -32,7 +32,7 @@ class ClassificationDataConfig(BaseDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassificationValidationConfig:
+class ClassificationValidationConfig(Config):
     """What decides which weights of a classifier are best."""
 
     metric: Literal["accuracy", "loss"] = "accuracy"
@@ -55,4 +55,5 @@ class ClassificationRecipe(BaseRecipe):
     """How the best weights are told."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_kinds(self.data.source, self.model.encoder)

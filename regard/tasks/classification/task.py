@@ -27,9 +27,9 @@ from regard.data.text.field import Text, TextField, as_text
 from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
-from regard.metrics.text.accuracy import accuracy
+from regard.metrics.text.error_rates import accuracy
 from regard.models.classifier import Classifier
-from regard.models.encoders import TextImageEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.batches import predict_filled

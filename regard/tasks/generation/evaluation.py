@@ -10,14 +10,13 @@ from regard.data.datasets.synthetic.scenes.rendering import SIZE
 from regard.data.example import Example
 from regard.data.image.builtin import split_reference
 from regard.data.text.field import Text, as_text
-from regard.metrics.grouping import Group, by_length, by_tag
-from regard.metrics.result import Metric, References, Result, Texts
+from regard.metrics.grouping import by_length, by_tag
+from regard.metrics.result import Group, Metric, References, Result, Texts
 from regard.metrics.table import METRICS
 from regard.metrics.text.alignment import alignment_error_rate, links_from_weights, merge_to_words
-from regard.metrics.text.edits import by_unit, edits
+from regard.metrics.text.error_rates import Unit, by_unit, edits
 from regard.metrics.text.perplexity import perplexity
-from regard.metrics.text.units import Unit
-from regard.metrics.vision.pointing import Region, pointing_accuracy
+from regard.metrics.vision.regions import Region, pointing_accuracy
 from regard.search.settings import SearchConfig
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.generation import forced_decoding

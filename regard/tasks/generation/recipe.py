@@ -1,9 +1,9 @@
 """The recipe of tasks that generate a target for a source."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from regard.core.config import at_least, within
+from regard.core.config import AtLeast, Config, Positive, UnitInterval
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
 from regard.data.modality import SourceConfig, modality_of
@@ -13,7 +13,7 @@ from regard.metrics.table import METRICS
 from regard.models.bottlenecks import VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders.xu2015 import HardXuDecoderConfig, XuDecoderConfig
-from regard.models.encoders import BottleneckEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds
@@ -34,6 +34,7 @@ class DataConfig(BaseDataConfig):
     further targets are references. 'sources' are any number of columns. Empty = source, target."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.columns:
             check_columns(self.columns)
         if self.is_joint and modality_of(self.source).name != "text":
@@ -44,33 +45,29 @@ class DataConfig(BaseDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ValidationConfig:
+class ValidationConfig(Config):
     """What decides which weights are best."""
 
     metric: str = "bleu"
     """A metric's name, measured on greedy answers, or 'loss' or 'perplexity', which need none."""
-    max_examples: int = 500
+    max_examples: Positive = 500
     """Validation pairs that are answered; the loss is always taken over all."""
 
     def __post_init__(self) -> None:
-        at_least("max_examples", self.max_examples, 1)
+        super().__post_init__()
         pick({LOSS: None, PERPLEXITY: None, **METRICS}, self.metric, "validation.metric")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RewardConfig:
+class RewardConfig(Config):
     """Whether a model learns from how good its own answers are (Rennie et al. 2017)."""
 
     metric: Literal["none", "bleu", "cider"] = "none"
     """What tells how good an answer is; 'none' = the right answers are made likelier instead."""
-    num_draws: int = 5
+    num_draws: Annotated[int, AtLeast(2)] = 5
     """Answers drawn for each source, of which those better than the others become likelier."""
-    share: float = 1.0
+    share: UnitInterval = 1.0
     """Share of the loss that is about rewards; the rest is the loss without them, all its terms."""
-
-    def __post_init__(self) -> None:
-        at_least("num_draws", self.num_draws, 2)
-        within("share", self.share, low=0.0, high=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +90,7 @@ class Recipe(BaseRecipe):
     """Whether it learns from how good its own answers are."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_kinds(self.data.source, self.model.encoder)
         check_ctc(self.model, self.search)
         check_reward(self.reward, self.model, task=self.task)

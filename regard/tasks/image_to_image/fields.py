@@ -10,7 +10,8 @@ from regard.data.image.field import ImageConfig, ImageField
 from regard.data.media import Array
 from regard.data.modality import modality_of
 from regard.data.video.next_frame import FirstFrames
-from regard.models.encoders import BottleneckEncoderConfig, ImageEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.image import ImageEncoderConfig
 from regard.tasks.base import Task, WarmStart
 from regard.tasks.image_to_image.recipe import ImageToImageDataConfig, ImageToImageRecipe
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.example import Example
-from regard.metrics.grouping import Group
-from regard.metrics.result import Result
+from regard.metrics.result import Group, Result
 from regard.metrics.vision.images import decibels, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture

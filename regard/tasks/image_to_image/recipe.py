@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from regard.core.config import Config
 from regard.core.errors import ConfigError
 from regard.data.image.augment import AugmentationConfig
 from regard.data.image.field import ImageConfig
@@ -27,6 +28,7 @@ class ImageToImageDataConfig(BaseDataConfig):
     """What spoils the source, but not the target; nothing, where answers are asked for."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.source.fit != self.target.fit:
             raise ConfigError(
                 "`target.fit` must be as `source.fit`, or they would not lie on each other, but "
@@ -52,7 +54,7 @@ class ImageToImageDataConfig(BaseDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageToImageValidationConfig:
+class ImageToImageValidationConfig(Config):
     """What decides which weights are best where images are drawn."""
 
     metric: Literal["psnr", "loss"] = "psnr"
@@ -73,6 +75,7 @@ class ImageToImageRecipe(BaseRecipe):
     """How the best weights are told."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_kinds(self.data.source, self.model.encoder)
         if self.model.is_residual and not self.data.change:
             raise ConfigError(

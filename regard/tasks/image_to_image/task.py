@@ -20,8 +20,7 @@ from regard.data.image.noise import add_fixed_noise, add_noise
 from regard.data.image.pairs import ImagePairs
 from regard.data.image.variants import bring_to
 from regard.data.labels import LabelledBatch
-from regard.models.encoders import BottleneckEncoder
-from regard.models.encoders.bottleneck import remember
+from regard.models.encoders.bottleneck import BottleneckEncoder, remember
 from regard.models.image_to_image import Drawn, ImageToImage
 from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.batches import map_batches, predict_filled

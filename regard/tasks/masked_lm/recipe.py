@@ -1,9 +1,9 @@
 """The recipe of masked language models."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from regard.core.config import at_least
+from regard.core.config import AtLeast, Config
 from regard.core.errors import ConfigError
 from regard.data.text.masking import MaskingConfig, TokenMaskingConfig
 from regard.data.text.packing import PackingKind
@@ -27,22 +27,17 @@ class MaskedDataConfig(BaseDataConfig):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistillationConfig:
+class DistillationConfig(Config):
     """What a student learns from its teacher; used only where there is a `teacher`."""
 
-    temperature: float = 2.0
+    temperature: Annotated[float, AtLeast(0.1)] = 2.0
     """Divides the logits of both, so that the unlikely tokens count, too."""
-    teacher: float = 5.0
+    teacher: Annotated[float, AtLeast(0)] = 5.0
     """Weight of the distance between the two distributions."""
-    truth: float = 2.0
+    truth: Annotated[float, AtLeast(0)] = 2.0
     """Weight of the masked-token loss."""
-    states: float = 1.0
+    states: Annotated[float, AtLeast(0)] = 1.0
     """Weight of the angle between the last states of both."""
-
-    def __post_init__(self) -> None:
-        at_least("temperature", self.temperature, 0.1)
-        for name in ("teacher", "truth", "states"):
-            at_least(name, getattr(self, name), 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +56,7 @@ class MaskedRecipe(BaseRecipe):
     """What is learned from the teacher."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if bool(self.model.next_sentence) != (self.data.packing in ("pairs", "swaps")):
             raise ConfigError(
                 "`model.next_sentence` must be above 0 with `data.packing` 'pairs' or 'swaps', and "

@@ -131,13 +131,16 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     ) -> MaskedBatches:
         config = self.recipe.data
         lines = self.tokenizer.encode_batch([example.source for example in examples])
+        packed = PACKINGS[config.packing](
+            lines, config.batch.max_length, tokenizer=self.tokenizer, seed=seed
+        )
         return MaskedBatches(
-            PACKINGS[config.packing](
-                lines, config.batch.max_length, tokenizer=self.tokenizer, seed=seed
-            ),
+            packed.sequences,
+            packed.sequences,
             config.batch,
-            field=self.text,
+            fields=(self.text,),
             masking=MASKINGS[type(config.masking)](config.masking, self.tokenizer, seed=seed),
+            belongs=packed.belongs,
             seed=seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",

@@ -17,8 +17,13 @@ from regard.data.datasets.labelled import read_labelled, split_source
 from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
 from regard.data.modality import JoinedField, fit_source, load_source, read_pair
-from regard.metrics.vision.pointing import box_region, pointing_accuracy
-from regard.metrics.vision.regions import box_accuracy, mean_box_iou, parse_box
+from regard.metrics.vision.regions import (
+    box_accuracy,
+    box_region,
+    mean_box_iou,
+    parse_box,
+    pointing_accuracy,
+)
 from regard.models.heads.regions import Grounder, Grounding, cell_shares
 from regard.tasks import reading
 from regard.tasks.base import Fields

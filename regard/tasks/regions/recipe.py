@@ -1,9 +1,9 @@
 """Recipes of tasks that ask where something is in an image."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
-from regard.core.config import at_least
+from regard.core.config import AtLeast, Config
 from regard.core.errors import ConfigError
 from regard.data.image.field import ImageConfig
 from regard.data.modality import JoinedConfig
@@ -12,7 +12,7 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 
 @dataclass(frozen=True, kw_only=True)
-class RegionValidationConfig:
+class RegionValidationConfig(Config):
     """What decides which weights are best where regions of images are found."""
 
     metric: Literal["iou", "accuracy", "loss"] = "iou"
@@ -27,6 +27,7 @@ class SegmentationDataConfig(BaseDataConfig):
     """What becomes of the image; nothing that would move what is in it."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_unmoved(self.source, "source")
 
 
@@ -54,21 +55,18 @@ class GroundingDataConfig(BaseDataConfig):
     """How the phrase is cut into tokens, and what becomes of the image."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_unmoved(self.source.image, "source.image")
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoxLossConfig:
+class BoxLossConfig(Config):
     """What a box costs that is not the right one (Carion et al. 2020, eq. 9)."""
 
-    distance: float = 5.0
+    distance: Annotated[float, AtLeast(0)] = 5.0
     """Weight of how far middle and size are off."""
-    overlap: float = 2.0
+    overlap: Annotated[float, AtLeast(0)] = 2.0
     """Weight of how little both boxes share, by the generalised share of areas."""
-
-    def __post_init__(self) -> None:
-        for name in ("distance", "overlap"):
-            at_least(name, getattr(self, name), 0)
 
 
 @dataclass(frozen=True, kw_only=True)

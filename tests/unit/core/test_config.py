@@ -2,11 +2,17 @@ import datetime
 import math
 import tomllib
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import pytest
 
 from regard.core.config import (
+    AtLeast,
+    Config,
+    NonNegativeFloat,
+    Positive,
+    UnitInterval,
+    Within,
     at_least,
     explain,
     field_docs,
@@ -24,7 +30,7 @@ from regard.models.decoders import (
     LuongDecoderConfig,
     SutskeverDecoderConfig,
 )
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.init import InitConfig
 from regard.search.settings import SearchConfig
 from regard.training import optimizers as optim
@@ -33,18 +39,15 @@ from regard.training.settings import TrainConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoundConfig:
+class RoundConfig(Config):
     kind: Literal["round"] = "round"
     """What kind of shape this is."""
-    radius: float = 1.0
+    radius: NonNegativeFloat = 1.0
     """From the middle to the rim."""
-
-    def __post_init__(self):
-        at_least("radius", self.radius, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class SquareConfig:
+class SquareConfig(Config):
     kind: Literal["square"] = "square"
     """What kind of shape this is."""
     side: int = 2
@@ -52,7 +55,7 @@ class SquareConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PageConfig:
+class PageConfig(Config):
     title: str
     """What stands at the top."""
     shape: RoundConfig | SquareConfig = field(default_factory=RoundConfig)
@@ -71,6 +74,37 @@ class PageConfig:
     """The ink."""
     note: str | None = None
     """What stands below."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InkConfig(Config):
+    drops: Positive = 1
+    """Drops of ink."""
+    share: UnitInterval = 0.5
+    """Share of it that is used."""
+    weight: Annotated[float, AtLeast(0)] = 0.0
+    """What it weighs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DarkInkConfig(InkConfig):
+    drops: int = 3
+    """More drops of ink."""
+    share: Annotated[float, Within(0.1, 0.9)] = 0.5
+    """Share of it that is used."""
+    layers: Positive = 1
+    """How often it is put on."""
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.layers > self.drops:
+            raise ConfigError(f"`layers` must be at most `drops`, but is {self.layers}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PenConfig(Config):
+    ink: InkConfig = field(default_factory=InkConfig)
+    """What it writes with."""
 
 
 def page(**changes):
@@ -164,6 +198,48 @@ def test_not_a_number_is_within_no_limit():
         at_least("radius", math.nan, 0.0)
     with pytest.raises(ConfigError, match="but is nan"):
         within("radius", math.nan, low=0.0, high=1.0)
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "message"),
+    [
+        (InkConfig, {"drops": 0}, "`drops` must be at least 1, but is 0."),
+        (InkConfig, {"share": 1.5}, "`share` must be between 0.0 and 1.0, but is 1.5."),
+        (InkConfig, {"share": -0.1}, "`share` must be between 0.0 and 1.0, but is -0.1."),
+        (InkConfig, {"share": math.nan}, "`share` must be between 0.0 and 1.0, but is nan."),
+        (RoundConfig, {"radius": math.nan}, "`radius` must be at least 0.0, but is nan."),
+        (InkConfig, {"weight": -1.0}, "`weight` must be at least 0, but is -1.0."),
+        (DarkInkConfig, {"weight": -1.0}, "`weight` must be at least 0, but is -1.0."),
+        (DarkInkConfig, {"drops": 0}, "`drops` must be at least 1, but is 0."),
+        (DarkInkConfig, {"share": 1.0}, "`share` must be between 0.1 and 0.9, but is 1.0."),
+        (DarkInkConfig, {"layers": 0}, "`layers` must be at least 1, but is 0."),
+        (DarkInkConfig, {"layers": 4}, "`layers` must be at most `drops`, but is 4."),
+        (DarkInkConfig, {"layers": 4, "drops": 0}, "`drops` must be at least 1, but is 0."),
+    ],
+    ids=str,
+)
+def test_annotated_limits_are_checked(cls, values, message):
+    with pytest.raises(ConfigError) as error:
+        cls(**values)
+    assert str(error.value) == message
+
+
+def test_annotated_limits_are_inclusive():
+    assert InkConfig(drops=1, share=0.0) == InkConfig(share=0)
+    assert DarkInkConfig(drops=1, share=0.9).share == 0.9
+
+
+def test_annotated_limit_is_named_with_its_place():
+    with pytest.raises(ConfigError) as error:
+        from_dict(PenConfig, {"ink": {"drops": 0}})
+    assert str(error.value) == "`ink.drops` must be at least 1, but is 0."
+
+
+def test_annotated_setting_is_converted_and_explained_like_its_type():
+    assert isinstance(from_dict(InkConfig, {"weight": 3}).weight, float)
+    with pytest.raises(ConfigError, match=r"^`drops` must be int, but is '3' \(str\)\.$"):
+        from_dict(InkConfig, {"drops": "3"})
+    assert explain(InkConfig()).startswith("# Drops of ink.\ndrops = 1\n")
 
 
 def test_absent_values_are_left_out_of_plain_values():

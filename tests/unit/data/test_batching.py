@@ -81,8 +81,8 @@ def test_resuming_gives_the_very_same_remaining_batches(skip):
 def test_skipped_batches_are_not_stacked(monkeypatch):
     batches = build()
     calls = []
-    stack = batches._stack
-    monkeypatch.setattr(batches, "_stack", lambda *call: calls.append(call) or stack(*call))
+    stack = batches.stack
+    monkeypatch.setattr(batches, "stack", lambda *call: calls.append(call) or stack(*call))
     next(batches.epoch(0, skip=9))
     assert len(calls) == 1
 

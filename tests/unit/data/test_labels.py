@@ -50,7 +50,7 @@ def test_batches_keep_every_text_beside_its_label(field):
     texts = [" ".join("abcd"[i % 4] for i in range(n)) for n in range(1, 9)]
     sources = field.read_all(texts)
     config = BatchConfig(max_tokens=30, max_length=20)
-    batches = LabelledBatches(sources, list(range(8)), config, field=field, seed=3)
+    batches = LabelledBatches(sources, list(range(8)), config, fields=(field,), seed=3)
     seen = {}
     for batch in batches.epoch(0):
         assert batch.num_target_tokens == len(batch.labels)
@@ -65,7 +65,7 @@ def test_batches_keep_every_text_beside_its_label(field):
 def test_skipped_batches_are_those_at_the_beginning(field):
     sources = field.read_all(["a b", "b c", "d", "a"])
     config = BatchConfig(max_sentences=1)
-    batches = LabelledBatches(sources, [0, 1, 0, 1], config, field=field)
+    batches = LabelledBatches(sources, [0, 1, 0, 1], config, fields=(field,))
     whole, rest = list(batches.epoch(1)), list(batches.epoch(1, skip=1))
     assert [batch.rows for batch in rest] == [batch.rows for batch in whole[1:]]
     assert torch.equal(whole[1].labels, rest[0].labels)

@@ -12,15 +12,11 @@ from regard.models.decoders import (
     SutskeverDecoderConfig,
     TransformerDecoderConfig,
 )
-from regard.models.encoders import (
-    ENCODERS,
-    FITTING,
-    IMAGE_ENCODERS,
-    SOUND_ENCODERS,
-    TEXT_ENCODERS,
-    BottleneckEncoderConfig,
-    RnnEncoderConfig,
-)
+from regard.models.encoders import ENCODERS
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.tables import FITTING, SOUND_ENCODERS, TEXT_ENCODERS
 from regard.models.heads.copying import PointerConfig
 from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig

@@ -8,7 +8,8 @@ from regard.core.config import from_dict, to_dict
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.encoders import RnnEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.heads.pooling import POOLINGS
 from regard.models.interfaces import Memory
 

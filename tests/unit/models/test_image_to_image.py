@@ -6,7 +6,8 @@ import torch
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, VideoSpec
 from regard.models.bottlenecks import VariationalBottleneckConfig
-from regard.models.encoders import BottleneckEncoderConfig, VideoEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.generators import AttentionGeneratorConfig, ConvolutionGeneratorConfig
 from regard.models.image_to_image import ImageToImage, ImageToImageConfig
 

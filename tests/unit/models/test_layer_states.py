@@ -5,13 +5,11 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, TextSpec
-from regard.models.encoders import (
-    BottleneckEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    TransformerEncoderConfig,
-    build_encoder,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.language_model import (
     LanguageReader,
     RnnLanguageConfig,

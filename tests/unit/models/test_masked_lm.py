@@ -3,12 +3,9 @@ import torch
 from torch.nn.functional import gelu
 
 from regard.core.errors import ConfigError
-from regard.models.encoders import (
-    AlbertEncoderConfig,
-    BertEncoderConfig,
-    RnnEncoderConfig,
-    TransformerEncoderConfig,
-)
+from regard.models.encoders.bert import AlbertEncoderConfig, BertEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.masked_lm import MaskedModel, MaskedModelConfig, find_boundaries
 
 SIZES = {"dim": 8, "num_heads": 2, "feed_forward_dim": 6, "max_length": 12, "dropout": 0.0}

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.models.interfaces import map_tensors
-from regard.models.recurrent import BothWays, Recurrence, num_tensors, run_packed
+from regard.models.recurrent import BothWays, Recurrence, RecurrentConfig, num_tensors, run_packed
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -22,7 +22,7 @@ def num_layers(request):
 @pytest.fixture
 def recurrence(cell, num_layers):
     torch.manual_seed(0)
-    return Recurrence(cell=cell, input_dim=4, dim=5, num_layers=num_layers, dropout=0.0)
+    return Recurrence(RecurrentConfig(cell=cell, dim=5, num_layers=num_layers, dropout=0.0), 4)
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_lstm_remembers_two_tensors_and_the_others_one():
 
 def test_dropout_lies_between_the_layers_only():
     torch.manual_seed(0)
-    recurrence = Recurrence(cell="gru", input_dim=4, dim=5, num_layers=2, dropout=0.9)
+    recurrence = Recurrence(RecurrentConfig(cell="gru", dim=5, num_layers=2, dropout=0.9), 4)
     inputs, states = torch.randn(2, 4), ((torch.zeros(2, 5),),) * 2
     _, first = recurrence.step(inputs, states)
     _, second = recurrence.step(inputs, states)
@@ -120,7 +120,7 @@ def test_dropout_lies_between_the_layers_only():
 
 
 def test_single_layer_has_no_dropout():
-    recurrence = Recurrence(cell="gru", input_dim=4, dim=5, num_layers=1, dropout=0.9)
+    recurrence = Recurrence(RecurrentConfig(cell="gru", dim=5, num_layers=1, dropout=0.9), 4)
     inputs, states = torch.randn(2, 3, 4), ((torch.zeros(2, 5),),)
     assert torch.equal(recurrence(inputs, states)[0], recurrence(inputs, states)[0])
 

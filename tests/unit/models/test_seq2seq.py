@@ -3,7 +3,7 @@ import torch
 
 from regard.models.build import ModelConfig
 from regard.models.decoders import DECODERS
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.interfaces import Decoder, Memory, State
 from regard.models.seq2seq import EncoderDecoder
 

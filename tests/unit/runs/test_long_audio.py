@@ -12,7 +12,7 @@ from regard.data.audio.wav import read_file
 from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
-from regard.models.encoders import PyramidalLstmEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.runs.long_audio import Segment, join, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe

@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -6,12 +7,12 @@ import torch
 from regard.core.errors import ConfigError
 from regard.models.interfaces import State, reorder
 from regard.search.constraints import (
-    ForcedPrefix,
-    MinLength,
-    NoRepeat,
-    RepetitionPenalty,
     RuledScorer,
     build_rules,
+    forbid_end,
+    forbid_repeats,
+    force_prefix,
+    penalise_repetition,
 )
 from regard.search.settings import SearchConfig
 
@@ -46,20 +47,22 @@ def completions(tokens, length):
 def test_no_repeat_forbids_what_would_repeat(numbers, length, num_written):
     log_probs, written = numbers[0], numbers[1][:, :num_written]
     expected = [completions(row, length) for row in written.tolist()]
-    assert forbidden(log_probs, NoRepeat(length)(log_probs, written)) == expected
+    assert (
+        forbidden(log_probs, partial(forbid_repeats, length=length)(log_probs, written)) == expected
+    )
 
 
 @pytest.mark.parametrize(("num_written", "expected"), [(0, {END}), (2, {END}), (3, set())])
 def test_end_is_forbidden_before_the_least_length(numbers, num_written, expected):
     log_probs, written = numbers
-    after = MinLength(3, end=END)(log_probs, written[:, :num_written])
+    after = partial(forbid_end, end=END, min_length=3)(log_probs, written[:, :num_written])
     assert forbidden(log_probs, after) == [expected] * 6
 
 
 @pytest.mark.parametrize("num_written", [0, 1, 9])
 def test_repetition_penalty_multiplies_what_was_written(numbers, num_written):
     log_probs, written = numbers[0], numbers[1][:, :num_written]
-    after = RepetitionPenalty(1.5)(log_probs, written)
+    after = partial(penalise_repetition, penalty=1.5)(log_probs, written)
     for row, tokens in enumerate(written.tolist()):
         for token in range(VOCAB):
             factor = 1.5 if token in tokens else 1.0
@@ -70,7 +73,11 @@ def test_repetition_penalty_multiplies_what_was_written(numbers, num_written):
 def test_prefix_of_each_sentence_is_all_that_is_left(numbers, num_written):
     log_probs, written = numbers[0], numbers[1][:, :num_written]
     prefixes = [[4, 1, 2], [], [0]]
-    rule = ForcedPrefix(torch.tensor([[4, 1, 2], [0, 0, 0], [0, 3, 3]]), torch.tensor([3, 0, 1]))
+    rule = partial(
+        force_prefix,
+        prefixes=torch.tensor([[4, 1, 2], [0, 0, 0], [0, 3, 3]]),
+        lengths=torch.tensor([3, 0, 1]),
+    )
     expected = [
         set(range(VOCAB)) - {prefix[num_written]} if num_written < len(prefix) else set()
         for prefix in prefixes
@@ -82,12 +89,16 @@ def test_prefix_of_each_sentence_is_all_that_is_left(numbers, num_written):
 @pytest.mark.parametrize(
     "rule",
     [
-        NoRepeat(1),
-        MinLength(20, end=END),
-        RepetitionPenalty(2.0),
-        ForcedPrefix(torch.ones(6, 20, dtype=torch.long), torch.full((6,), 20)),
+        partial(forbid_repeats, length=1),
+        partial(forbid_end, end=END, min_length=20),
+        partial(penalise_repetition, penalty=2.0),
+        partial(
+            force_prefix,
+            prefixes=torch.ones(6, 20, dtype=torch.long),
+            lengths=torch.full((6,), 20),
+        ),
     ],
-    ids=lambda rule: type(rule).__name__,
+    ids=lambda rule: rule.func.__name__,
 )
 def test_rules_leave_what_they_are_given_as_it_is(numbers, rule):
     log_probs, written = (tensor.clone() for tensor in numbers)
@@ -130,7 +141,7 @@ def test_scorer_without_rules_says_what_the_inner_one_says(tree_scorer, lecture_
 def test_rule_that_would_leave_nothing_gives_way(tree_scorer):
     scorer = RuledScorer(
         tree_scorer({(): (0.0, 0.0, 0.0, 1.0)}, {(): (0.3, 0.0, 0.0, 0.7)}),
-        [MinLength(2, end=END)],
+        [partial(forbid_end, end=END, min_length=2)],
     )
     log_probs, _ = scorer.step(torch.tensor([START, START]), scorer.start(1))
     assert log_probs[0].tolist() == [-math.inf, -math.inf, -math.inf, 0.0]
@@ -155,7 +166,12 @@ def test_defaults_need_no_rules(prefixes):
 def test_every_setting_has_its_rule_and_the_prefix_comes_first():
     config = SearchConfig(no_repeat_ngram=2, min_length=3, repetition_penalty=1.2)
     rules = build(config, prefixes=[[1], []])
-    assert [type(rule) for rule in rules] == [ForcedPrefix, NoRepeat, MinLength, RepetitionPenalty]
+    assert [rule.func for rule in rules] == [
+        force_prefix,
+        forbid_repeats,
+        forbid_end,
+        penalise_repetition,
+    ]
 
 
 def test_prefix_as_long_as_the_limit_is_allowed():

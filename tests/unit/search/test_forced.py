@@ -1,7 +1,7 @@
 import torch
 
 from regard.models.build import ModelConfig
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.search.forced import force
 
 

@@ -3,7 +3,7 @@ import torch
 
 from regard.models.build import ModelConfig
 from regard.models.decoders import SutskeverDecoderConfig
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer

@@ -9,13 +9,11 @@ from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec, ImageSpec, TextImageSpec, TextSpec, VideoSpec
 from regard.models.build import build_model
 from regard.models.classifier import Classifier
-from regard.models.encoders import (
-    IMAGE_ENCODERS,
-    JOINED_ENCODERS,
-    SOUND_ENCODERS,
-    VIDEO_ENCODERS,
-    BottleneckEncoderConfig,
-)
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.image import IMAGE_ENCODERS
+from regard.models.encoders.tables import SOUND_ENCODERS
+from regard.models.encoders.text_image import TextImageEncoderConfig
+from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.heads.copying import NoCopyingConfig
 from regard.models.heads.regions import Grounder, PatchLabeller
 from regard.models.image_to_image import ImageToImage
@@ -43,11 +41,11 @@ def source_spec(encoder):
     """What an encoder of these settings is built for."""
     if isinstance(encoder, BottleneckEncoderConfig):
         return source_spec(encoder.encoder)
-    if type(encoder) in JOINED_ENCODERS:
+    if isinstance(encoder, TextImageEncoderConfig):
         return TextImageSpec(TextSpec(50), IMAGE)
     if type(encoder) in SOUND_ENCODERS:
         return AudioSpec(40)
-    if type(encoder) in VIDEO_ENCODERS:
+    if isinstance(encoder, VideoEncoderConfig):
         return VideoSpec(4, IMAGE)
     return IMAGE if type(encoder) in IMAGE_ENCODERS else TextSpec(50)
 

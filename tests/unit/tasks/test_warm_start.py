@@ -6,7 +6,8 @@ import torch
 from regard.core.errors import ConfigError
 from regard.data.datasets.catalog import find_data
 from regard.data.image.field import ImageConfig, ImageField
-from regard.models.encoders import BottleneckEncoderConfig, ResnetEncoderConfig
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.generators import ConvolutionGeneratorConfig
 from regard.models.image_to_image import ImageToImageConfig
 from regard.runs.recipes import load_recipe

@@ -5,7 +5,6 @@ the edge, hit another shape, which then moves on in its place, or pass by anothe
 on its seed and its number alone; its reference is `moving/SEED/NUMBER`.
 """
 
-import re
 from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
@@ -14,18 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.core.config import at_least
-from regard.core.errors import DataError
-from regard.data.datasets.loading import parse_argument
-from regard.data.datasets.synthetic.scenes import NUM_TRAIN, split_samples
+from regard.core.tables import with_article
+from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.synthetic.scenes import NUM_HELD_OUT, NUM_TRAIN
 from regard.data.datasets.synthetic.scenes.rendering import render_scene
 from regard.data.datasets.synthetic.scenes.things import (
-    COLOURS,
     GAP,
-    SHAPES,
+    LOOKS,
     Background,
     Scene,
     Thing,
-    with_article,
 )
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -99,12 +96,8 @@ class Motion:
 
 def find_motion(reference: str) -> Motion:
     """Return what happens in the video of a reference such as `moving/0/17`."""
-    found = re.fullmatch(r"moving/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
-    if found is None:
-        raise DataError(
-            f"A video of moving shapes must look like 'moving/SEED/NUMBER', but is '{reference}'."
-        )
-    return motion(int(found[1]), int(found[2]))
+    _, seed, number = parse_reference(reference, ("moving",), "A video of moving shapes")
+    return motion(seed, number)
 
 
 def motion(seed: int, number: int) -> Motion:
@@ -115,13 +108,12 @@ def motion(seed: int, number: int) -> Motion:
     event, direction = random.choice(EVENTS), random.choice(list(DIRECTIONS))
     speed = random.choice(list(SPEEDS))
     distance = random.uniform(*SPEEDS[speed])
-    looks = [(shape, colour) for shape in SHAPES for colour in COLOURS]
     radii = [random.uniform(*RADII) for _ in range(2)]
     turn = random.uniform(0.4, 0.6) if event in ("bounce", "hit") else 1.0
     starts = _lay_out(random, event, moved=(distance, turn), radii=radii)
     things = [
         _put(look, radius, start=start, direction=direction)
-        for look, radius, start in zip(random.sample(looks, 2), radii, starts, strict=False)
+        for look, radius, start in zip(random.sample(LOOKS, 2), radii, starts, strict=False)
     ]
     level = random.choice((random.randint(20, 60), random.randint(205, 245)))
     return Motion(
@@ -150,6 +142,11 @@ def render_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.ui
     return np.stack([render_scene(found.at(time), size=size) for time in times])
 
 
+def render_reference(reference: str, num_frames: int, size: int) -> NDArray[np.uint8]:
+    """Render the video of a reference such as `moving/0/17`: (F, Y, X, 3)."""
+    return render_motion(find_motion(reference), num_frames=num_frames, size=size)
+
+
 def load_moving(argument: str, seed: int) -> Splits:
     """Return videos of moving shapes with captions, or with the direction in which they set out.
 
@@ -165,10 +162,9 @@ def load_moving(argument: str, seed: int) -> Splits:
         return [Example(f"moving/{found.seed}/{found.number}", target, tags=found.tags)]
 
     samples = (motion(seed, number) for number in count())
-    note = f"moving shapes of seed {seed}, no caption is shared"
-    return split_samples(
-        samples, write, num_train or NUM_TRAIN, key=lambda found: found.caption, note=note
-    )
+    wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, write, wanted, key=lambda found: found.caption)
+    return with_sizes(parts, f"moving shapes of seed {seed}, no caption is shared")
 
 
 def _lay_out(

@@ -5,16 +5,14 @@ of a single tone `tone/SEED/NUMBER`. It belongs to the training, the validation 
 its words, so that no seed and no size ever moves it; a single tone by its number.
 """
 
-import re
 from collections.abc import Callable
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.core.errors import DataError
 from regard.data.audio.wav import Sound
-from regard.data.datasets.loading import fill_parts, parse_argument, part_of, with_sizes
+from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
 from regard.data.example import Example
 from regard.data.splits import Splits
 
@@ -31,14 +29,23 @@ NOISE = 0.003
 """How loud the background is, against tones of 0.1 to 0.6."""
 
 
-def play_tones(argument: str) -> Sound:
-    """Play the string of tones `SEED/NUMBER`."""
-    return _play(*_words("tones", argument))
+def play_tones(argument: str, *, kind: str = "tones") -> Sound:
+    """Play `SEED/NUMBER`, a string of tones or a single tone, a pause before and after each."""
+    generator, words = _words(kind, argument)
+    parts = [_pause(generator, most=0.6)]
+    for word in words:
+        num = int(RATE * generator.uniform(0.1, 0.2))
+        tone = TONES[word](np.arange(num) / RATE, generator)
+        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
+        parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
+    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
+    samples = samples + NOISE * generator.standard_normal(len(samples))
+    return Sound(samples.astype(np.float32), RATE)
 
 
 def play_tone(argument: str) -> Sound:
-    """Play the single tone `SEED/NUMBER`."""
-    return _play(*_words("tone", argument))
+    """Play `SEED/NUMBER`, a single tone with a pause before and after it."""
+    return play_tones(argument, kind="tone")
 
 
 def load_tones(argument: str, seed: int) -> Splits:
@@ -57,39 +64,22 @@ def load_tones(argument: str, seed: int) -> Splits:
         _, words = _words(kind, reference)
         return [Example(f"{kind}/{reference}", " ".join(words), tags=(f"{len(words)} tones",))]
 
-    def part(reference: str) -> str:
-        return part_of(f"{kind}/{reference}" if single else " ".join(_words(kind, reference)[1]))
+    def key(reference: str) -> str:
+        return f"{kind}/{reference}" if single else " ".join(_words(kind, reference)[1])
 
-    wanted = {"train": num_train or NUM_TRAIN, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-    parts = fill_parts(references, write, wanted, part=part)
+    wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(references, write, wanted, key=key)
     return with_sizes(parts, f"tones of seed {seed}, no {shared} is shared")
 
 
 def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
     """Return the words of a recording, and the generator that goes on to play them."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", argument, re.ASCII)
-    if found is None:
-        raise DataError(
-            f"A recording must look like '{kind}/SEED/NUMBER', but is '{kind}/{argument}'."
-        )
-    generator = np.random.default_rng([int(found[1]), int(found[2]), len(kind)])
+    _, seed, number = parse_reference(f"{kind}/{argument}", (kind,), "A recording")
+    generator = np.random.default_rng([seed, number, len(kind)])
     low, high = LENGTHS if kind == "tones" else (1, 1)
     names = list(TONES)
     chosen = generator.integers(len(names), size=generator.integers(low, high + 1))
     return generator, [names[row] for row in chosen]
-
-
-def _play(generator: np.random.Generator, words: list[str]) -> Sound:
-    """Play words one after the other, a pause before, between and after them."""
-    parts = [_pause(generator, most=0.6)]
-    for word in words:
-        num = int(RATE * generator.uniform(0.1, 0.2))
-        tone = TONES[word](np.arange(num) / RATE, generator)
-        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
-        parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
-    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
-    samples = samples + NOISE * generator.standard_normal(len(samples))
-    return Sound(samples.astype(np.float32), RATE)
 
 
 def _pause(generator: np.random.Generator, most: float = 0.12) -> Wave:

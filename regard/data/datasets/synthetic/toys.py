@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from random import Random
 
 from regard.core.config import at_least, within
@@ -93,29 +94,21 @@ class Toy:
         return list(found.values())
 
 
-def _sequences(tokens: str, random: Random, *, low: int, high: int) -> Iterator[list[str]]:
+def _reorder(
+    random: Random, low: int, high: int, *, tokens: str, step: int | None
+) -> Iterator[Example]:
+    """Sample tokens; the target has them forwards (1), backwards (-1) or sorted (None)."""
     while True:
-        yield random.choices(tokens, k=random.randint(low, high))
-
-
-def _copy(random: Random, low: int, high: int) -> Iterator[Example]:
-    """Sample letters; the target is the source."""
-    for tokens in _sequences(LETTERS, random, low=low, high=high):
-        links = tuple((i, i) for i in range(len(tokens)))
-        yield Example(" ".join(tokens), " ".join(tokens), alignment=links)
-
-
-def _reverse(random: Random, low: int, high: int) -> Iterator[Example]:
-    """Sample letters; the target is the source read backwards."""
-    for tokens in _sequences(LETTERS, random, low=low, high=high):
-        links = tuple((i, len(tokens) - 1 - i) for i in range(len(tokens)))
-        yield Example(" ".join(tokens), " ".join(reversed(tokens)), alignment=links)
-
-
-def _sort(random: Random, low: int, high: int) -> Iterator[Example]:
-    """Sample digits; the target has them in ascending order."""
-    for tokens in _sequences(DIGITS, random, low=low, high=high):
-        yield Example(" ".join(tokens), " ".join(sorted(tokens)))
+        source = random.choices(tokens, k=random.randint(low, high))
+        if step is None:
+            yield Example(" ".join(source), " ".join(sorted(source)))
+        else:
+            order = range(len(source))[::step]
+            yield Example(
+                " ".join(source),
+                " ".join(source[place] for place in order),
+                alignment=tuple(zip(range(len(source)), order, strict=True)),
+            )
 
 
 def _add(random: Random, low: int, high: int) -> Iterator[Example]:
@@ -156,9 +149,9 @@ DATE_FORMS: tuple[Callable[[date], str], ...] = (
 )
 """Ways to write a date; the day is always before a month in digits."""
 
-copy = Toy(_copy, (3, 12))
-reverse = Toy(_reverse, (3, 12))
-sort = Toy(_sort, (3, 12))
+copy = Toy(partial(_reorder, tokens=LETTERS, step=1), (3, 12))
+reverse = Toy(partial(_reorder, tokens=LETTERS, step=-1), (3, 12))
+sort = Toy(partial(_reorder, tokens=DIGITS, step=None), (3, 12))
 add = Toy(_add, (1, 3), "digits", ("min_digits", "max_digits"))
 numbers = Toy(_numbers, (1, 6), "digits", ("min_digits", "max_digits"), most=MAX_DIGITS)
 dates = Toy(
@@ -246,12 +239,8 @@ def _group(number: int) -> Iterator[str]:
         yield "hundred"
         if rest:
             yield "and"
-    if rest:
-        yield _below_hundred(rest)
-
-
-def _below_hundred(number: int) -> str:
-    tens, ones = divmod(number, 10)
-    if tens < 2:
-        return SMALL[number]
-    return f"{TENS[tens]}-{SMALL[ones]}" if ones else TENS[tens]
+    tens, ones = divmod(rest, 10)
+    if tens > 1:
+        yield f"{TENS[tens]}-{SMALL[ones]}" if ones else TENS[tens]
+    elif rest:
+        yield SMALL[rest]

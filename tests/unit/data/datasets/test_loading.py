@@ -23,15 +23,13 @@ def examples(*numbers):
 
 def test_the_part_of_a_text_has_about_the_share_that_is_asked_for():
     counts = Counter(part_of(str(number), valid=10, test=20) for number in range(5_000))
-    assert 0.08 < counts["valid"] / 5_000 < 0.12
-    assert 0.18 < counts["test"] / 5_000 < 0.22
+    assert 0.08 < counts[1] / 5_000 < 0.12
+    assert 0.18 < counts[2] / 5_000 < 0.22
 
 
 def test_the_size_of_one_part_does_not_change_another():
     def fill(num_train):
-        wanted = {"train": num_train, "valid": 2, "test": 3}
-        parts = ("train", "valid", "test")
-        return fill_parts(count(), examples, wanted, part=lambda number: parts[number % 3])
+        return fill_parts(count(), examples, (num_train, 2, 3), key=str)
 
     small, large = fill(1), fill(9)
     assert list(map(len, large)) == [9, 2, 3]

@@ -58,7 +58,7 @@ def test_a_damaged_file_is_named(package):
 
 
 def test_an_absent_package_is_named(monkeypatch):
-    monkeypatch.setattr("regard.data.datasets.visual_questions.find_spec", lambda name: None)
+    monkeypatch.setattr("regard.data.datasets.loading.find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"needs a package.*regard\[data\]"):
         find_data("easy-vqa")
 

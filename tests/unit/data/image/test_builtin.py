@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
+from regard.data.datasets import loading
 from regard.data.image import builtin as pictures
 from regard.data.image.builtin import find_pictures, read_collection, split_reference
 from regard.data.image.io import open_image
@@ -190,7 +191,7 @@ class TestDigits:
         assert found.labels == ("7", "0")
 
     def test_missing_package_is_named(self, monkeypatch):
-        monkeypatch.setattr(pictures, "find_spec", lambda name: None)
+        monkeypatch.setattr(loading, "find_spec", lambda name: None)
         with pytest.raises(DataError, match=r"'digits' needs a package. Install it: `pip install"):
             open_image("digits/0")
 

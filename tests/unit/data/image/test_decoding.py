@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from regard.data.image.builtin import PICTURES
 from regard.data.image.decoding import image_decoder
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.io import open_image
-from regard.data.image.resize import Frame, read_files, to_pixels
+from regard.data.image.resize import Frame, read_image, to_pixels
 
 FRAME = Frame(4, 1)
 
@@ -43,11 +44,11 @@ def count(monkeypatch):
     """How many files are read from now on."""
     read = []
 
-    def counted(references, *, frame):
-        read.extend(references)
-        return read_files(references, frame=frame)
+    def counted(reference, *, frame):
+        read.append(reference)
+        return read_image(reference, frame=frame)
 
-    monkeypatch.setattr(rendering, "read_files", counted)
+    monkeypatch.setattr(rendering, "read_image", counted)
     return read
 
 
@@ -171,7 +172,7 @@ def test_cache_that_cannot_be_written_is_named(files, monkeypatch, write):
 
 def test_files_that_change_while_they_are_read_are_an_error(files, monkeypatch):
     def touching(references, decoder):
-        yield from decoder.read_files(references)
+        yield from decoding.read_files(references, decoder.read)
         os.utime(references[0], (1, 1))
 
     monkeypatch.setattr(decoding, "read_many", touching)
@@ -194,7 +195,7 @@ class TestWorkers:
         return [*members, str(tmp_path / "none.png"), str(tmp_path / "0.png")]
 
     def test_workers_find_what_this_process_finds_in_the_same_order(self, many, monkeypatch):
-        expected = read_files(many, frame=FRAME)
+        expected = decoding.read_files(many, partial(read_image, frame=FRAME))
         # This process could read nothing any more.
         monkeypatch.setattr(framing, "open_image", None)
         found = [*read_many(many, FRAME)]

@@ -1,8 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.image.resize import FITS, Frame, read_files, resize, to_pixels
+from regard.data.decoding import read_files
+from regard.data.image.resize import FITS, Frame, read_image, resize, to_pixels
 
 
 @pytest.fixture
@@ -63,7 +66,8 @@ def test_why_an_image_cannot_be_read_stands_in_its_place(tmp_path):
     Image.new("L", (4, 4), 100).save(tmp_path / "good.png")
     (tmp_path / "bad.png").write_bytes(b"bad")
     bad, good = read_files(
-        [str(tmp_path / "bad.png"), str(tmp_path / "good.png")], frame=Frame(4, 1)
+        [str(tmp_path / "bad.png"), str(tmp_path / "good.png")],
+        partial(read_image, frame=Frame(4, 1)),
     )
     assert "bad.png is not an image" in bad
     assert (good == 100).all()

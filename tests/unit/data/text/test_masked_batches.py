@@ -5,7 +5,6 @@ from regard.data.batching import BatchConfig
 from regard.data.text.field import TextField
 from regard.data.text.masked_batches import MaskedBatches
 from regard.data.text.masking import TokenMasking, TokenMaskingConfig
-from regard.data.text.packing import Packed
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 
@@ -21,10 +20,12 @@ def field():
 
 def build(field, belongs=None, **changes):
     return MaskedBatches(
-        Packed(SEQUENCES, belongs),
+        SEQUENCES,
+        SEQUENCES,
         BatchConfig(max_tokens=160, max_length=50),
-        field=field,
+        fields=(field,),
         masking=TokenMasking(TokenMaskingConfig(), field.tokenizer, seed=1),
+        belongs=belongs,
         seed=1,
         **changes,
     )

@@ -7,7 +7,8 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.data.example import Example
-from regard.data.text.readers import MAX_LINE_BYTES, read_examples, read_sources, write_examples
+from regard.data.text.lines import MAX_LINE_BYTES, read_lines
+from regard.data.text.readers import read_examples, write_examples
 
 
 @pytest.fixture
@@ -104,17 +105,17 @@ def test_one_skipped_pair_of_two_files_is_one_pair(write, caplog):
 
 def test_sources_keep_their_order_and_their_empty_lines(write):
     path = write("in.txt.gz", "\ufeffone\r\n\n two\n\u2028\nlast")
-    assert list(read_sources(path)) == ["one", "", " two", "\u2028", "last"]
+    assert list(read_lines(path)) == ["one", "", " two", "\u2028", "last"]
 
 
 def test_sources_come_from_standard_input_one_by_one(type_in):
     type_in("one\n\0\n")
-    sources = read_sources("-")
+    sources = read_lines("-")
     assert next(sources) == "one"
 
 
 def test_an_empty_file_has_no_sources(write):
-    assert list(read_sources(write("in.txt", ""))) == []
+    assert list(read_lines(write("in.txt", ""))) == []
 
 
 def test_files_of_unequal_length_are_counted(write):

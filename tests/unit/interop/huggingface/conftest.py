@@ -11,7 +11,7 @@ from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.interop.huggingface.load import LAYOUTS
 from regard.interop.huggingface.weights import write_tensors
-from regard.models.encoders import BertEncoderConfig
+from regard.models.encoders.bert import BertEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.tasks.masked_lm.recipe import MaskedDataConfig, MaskedRecipe
 from regard.tasks.masked_lm.task import MaskedLmTask, text_fields

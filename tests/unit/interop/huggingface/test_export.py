@@ -13,7 +13,8 @@ from regard.interop.huggingface.export import export_run, find_layout
 from regard.interop.huggingface.load import import_folder
 from regard.models.build import ModelConfig
 from regard.models.decoders import TransformerDecoderConfig
-from regard.models.encoders import BertEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders.bert import BertEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.heads.copying import PointerConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.runs.folder import save_start

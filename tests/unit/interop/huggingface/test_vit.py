@@ -11,7 +11,8 @@ from regard.interop.huggingface.export import find_layout
 from regard.interop.huggingface.load import LAYOUTS, import_folder
 from regard.interop.huggingface.weights import write_tensors
 from regard.models.classifier import ClassifierConfig
-from regard.models.encoders import ResnetEncoderConfig, VitEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 

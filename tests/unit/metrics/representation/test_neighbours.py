@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.representation.neighbours import neighbour_accuracy
+from regard.metrics.representation.vectors import neighbour_accuracy
 
 
 def vote_by_hand(places, labels, num):

@@ -3,8 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from regard.metrics.representation.tfidf import BagOfWords, shared_words
-from regard.metrics.representation.vectors import cosines
+from regard.metrics.representation.vectors import BagOfWords, cosines, shared_words
 
 
 def test_word_weighs_its_count_times_how_rare_it_is():

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.text.accuracy import accuracy, nbest_accuracy, word_errors
+from regard.metrics.text.error_rates import accuracy, nbest_accuracy, word_errors
 
 
 def test_accuracy_is_the_percentage_of_exact_matches():

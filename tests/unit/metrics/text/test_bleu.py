@@ -2,6 +2,7 @@ import pytest
 import sacrebleu
 
 from regard.core.errors import ConfigError
+from regard.metrics.bootstrap import SEED
 from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, ter
 
 HYPOTHESES = [
@@ -47,9 +48,9 @@ def test_ter_equals_sacrebleu():
     [(bleu, sacrebleu.metrics.BLEU), (chrf, sacrebleu.metrics.CHRF), (ter, sacrebleu.metrics.TER)],
 )
 def test_interval_is_as_wide_as_sacrebleus(measure, metric, monkeypatch):
-    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    monkeypatch.setenv("SACREBLEU_SEED", str(SEED))
     wanted = metric().corpus_score(HYPOTHESES, STREAMS, n_bootstrap=200)._ci
-    low, high = measure(HYPOTHESES, REFERENCES, num_bootstrap=200, seed=7).interval
+    low, high = measure(HYPOTHESES, REFERENCES, num_bootstrap=200).interval
     assert (high - low) / 2 == pytest.approx(wanted, rel=1e-4)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.metrics.bootstrap import ratio
-from regard.metrics.text.diversity import distinct1, distinct2
+from regard.metrics.text.ngrams import distinct1, distinct2
 
 ANSWERS = ["i do not know", "i do not know", "yes i do"]
 

@@ -3,8 +3,7 @@ import random
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.metrics.text.edits import Edit, align, by_unit, edits
-from regard.metrics.text.error_rates import cer, edit_distance, per
+from regard.metrics.text.error_rates import Edit, align, by_unit, cer, edit_distance, edits, per
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.text.lecture_bleu import lecture_bleu, ngram_precision, sentence_bleu
+from regard.metrics.text.bleu import lecture_bleu, ngram_precision, sentence_bleu
 
 PREDICTED = "A B B C D"
 LABEL = "A B C D E F"

@@ -2,7 +2,7 @@ import pytest
 import sacrebleu
 
 from regard.metrics.text.rewards import REWARDS, BleuReward, CiderReward
-from regard.metrics.vision.cider import cider
+from regard.metrics.vision.captions import cider
 
 ANSWERS = ["a dog runs through the snow", "two men play", "a red boat"]
 REFERENCES = [

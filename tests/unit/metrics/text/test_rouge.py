@@ -6,7 +6,7 @@ import random
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.text.rouge import longest_common, rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.text.ngrams import longest_common, rouge1, rouge2, rouge_char, rouge_l
 
 KINDS = {"rouge1": rouge1, "rouge2": rouge2, "rougeL": rouge_l}
 

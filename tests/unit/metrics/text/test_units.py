@@ -1,4 +1,5 @@
-from regard.metrics.text.units import UNITS, characters, ngrams
+from regard.metrics.text.error_rates import UNITS, characters
+from regard.metrics.text.ngrams import ngrams
 
 
 def test_blanks_between_words_are_one_character_and_none_at_the_ends():

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from regard.metrics.vision.cider import cider
+from regard.metrics.vision.captions import cider
 
 
 def draw_captions(seed):

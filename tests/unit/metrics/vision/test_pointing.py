@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.vision.pointing import box_region, pointing_accuracy, to_cells
+from regard.metrics.vision.regions import box_region, pointing_accuracy, to_cells
 
 
 def peak(row, column, rows=4, columns=4):

@@ -6,7 +6,8 @@ from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
 from regard.models.decoders import PrefixDecoderConfig
-from regard.models.encoders import EmbeddingEncoderConfig, TransformerEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
 

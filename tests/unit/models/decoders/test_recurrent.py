@@ -79,10 +79,10 @@ def test_cell_memory_starts_at_zero_behind_a_summary(memory):
 
 def test_maxout_takes_the_larger_of_each_pair(maxout_by_hand):
     torch.manual_seed(0)
-    readout = MaxoutReadout(state_dim=3, embedding_dim=4, context_dim=5, dim=6)
+    readout = MaxoutReadout(RecurrentConfig(dim=3, embedding_dim=4), 5)
     parts = torch.randn(2, 3), torch.randn(2, 4), torch.randn(2, 5)
     result = readout(*parts)
-    assert result.shape == (2, 6)
+    assert result.shape == (2, 4)
     for row in range(2):
         expected = maxout_by_hand(readout, *(part[row] for part in parts))
         assert torch.allclose(result[row], expected, atol=1e-6)

@@ -6,7 +6,7 @@ import torch
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import AlbertEncoder, AlbertEncoderConfig
+from regard.models.encoders.bert import AlbertEncoder, AlbertEncoderConfig
 from regard.models.interfaces import masked_mean
 
 TINY = AlbertEncoderConfig(

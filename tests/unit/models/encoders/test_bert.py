@@ -5,8 +5,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import BertEncoder, BertEncoderConfig
-from regard.models.encoders.bert import segment
+from regard.models.encoders.bert import BertEncoder, BertEncoderConfig, segment
 
 TINY = BertEncoderConfig(
     dim=8, num_layers=2, num_heads=2, feed_forward_dim=12, max_length=9, dropout=0.0

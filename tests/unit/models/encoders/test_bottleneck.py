@@ -7,15 +7,11 @@ from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, TextSpec
 from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
 from regard.models.build import ModelConfig
-from regard.models.encoders import (
-    BottleneckEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    TransformerEncoderConfig,
-    build_encoder,
-    max_tokens,
-)
-from regard.models.encoders.bottleneck import remember
+from regard.models.encoders import build_encoder, max_tokens
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig, remember
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 
 TEXT = TextSpec(11)
 RNN = RnnEncoderConfig(cell="lstm", is_bidirectional=True, embedding_dim=4, dim=3)

@@ -3,7 +3,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import ConvolutionEncoder, ConvolutionEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoder, ConvolutionEncoderConfig
 
 
 def build_encoder(**changes):

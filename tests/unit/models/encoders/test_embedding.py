@@ -3,7 +3,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import EmbeddingEncoder, EmbeddingEncoderConfig
+from regard.models.encoders.embedding import EmbeddingEncoder, EmbeddingEncoderConfig
 
 
 def test_memory_is_the_embeddings_and_the_tokens():

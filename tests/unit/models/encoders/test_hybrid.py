@@ -3,12 +3,8 @@ import torch
 
 from regard.attention.recording import record
 from regard.core.specs import ImageSpec
-from regard.models.encoders import (
-    HybridEncoder,
-    HybridEncoderConfig,
-    ResnetEncoder,
-    ResnetEncoderConfig,
-)
+from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
 SHAPE = (3, 7, 5)

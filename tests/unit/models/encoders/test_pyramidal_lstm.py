@@ -3,8 +3,11 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec
-from regard.models.encoders import PyramidalLstmEncoder, PyramidalLstmEncoderConfig
-from regard.models.encoders.pyramidal_lstm import join_pairs
+from regard.models.encoders.pyramidal_lstm import (
+    PyramidalLstmEncoder,
+    PyramidalLstmEncoderConfig,
+    join_pairs,
+)
 
 
 def build_encoder(num_layers, num_mels=5):

@@ -4,8 +4,7 @@ from torch.nn.functional import batch_norm, conv2d
 
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
-from regard.models.encoders import ResnetEncoder, ResnetEncoderConfig
-from regard.models.encoders.resnet import ResidualBlock
+from regard.models.encoders.resnet import ResidualBlock, ResnetEncoder, ResnetEncoderConfig
 
 SHAPE = (3, 8, 5)
 MASK = torch.ones(4, 1).bool()

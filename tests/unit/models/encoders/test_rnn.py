@@ -4,7 +4,7 @@ from torch import nn
 
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import RnnEncoder, RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoder, RnnEncoderConfig
 
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 VARIANTS = [

@@ -6,7 +6,7 @@ import torch
 from regard.attention.positions import POSITIONS
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import SentencesEncoder, SentencesEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoder, SentencesEncoderConfig
 
 TINY = SentencesEncoderConfig(
     dim=8, num_layers=1, num_heads=2, feed_forward_dim=12, max_words=4, dropout=0.0

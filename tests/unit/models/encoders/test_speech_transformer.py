@@ -3,7 +3,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.core.specs import AudioSpec
-from regard.models.encoders import SpeechEncoder, SpeechEncoderConfig
+from regard.models.encoders.speech_transformer import SpeechEncoder, SpeechEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
 

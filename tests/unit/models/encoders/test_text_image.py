@@ -4,17 +4,14 @@ import torch
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, TextImageSpec, TextSpec
 from regard.models.classifier import Classifier, ClassifierConfig
-from regard.models.encoders import (
-    ConvolutionEncoderConfig,
-    HybridEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    TextImageEncoder,
-    TextImageEncoderConfig,
-    TransformerEncoderConfig,
-    VitEncoderConfig,
-    max_tokens,
-)
+from regard.models.encoders import max_tokens
+from regard.models.encoders.convolutional import ConvolutionEncoderConfig
+from regard.models.encoders.hybrid import HybridEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.text_image import TextImageEncoder, TextImageEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 
 BLOCKS = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
 TEXTS = {

@@ -5,7 +5,7 @@ from regard.attention.positions import sinusoids
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
-from regard.models.encoders import TransformerEncoder, TransformerEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoder, TransformerEncoderConfig
 
 
 def build_encoder(**changes):

@@ -4,15 +4,12 @@ import torch
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, VideoSpec
-from regard.models.encoders import (
-    HybridEncoderConfig,
-    ResnetEncoderConfig,
-    RnnEncoderConfig,
-    VideoEncoder,
-    VideoEncoderConfig,
-    VitEncoderConfig,
-    build_encoder,
-)
+from regard.models.encoders import build_encoder
+from regard.models.encoders.hybrid import HybridEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.video import VideoEncoder, VideoEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 
 SHAPE = (5, 3, 8, 6)
 SPEC = VideoSpec(5, ImageSpec(3, 8, 6))

@@ -4,7 +4,7 @@ import torch
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec
-from regard.models.encoders import VitEncoder, VitEncoderConfig
+from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 5, "dropout": 0.0}
 SHAPE = (3, 6, 4)

@@ -9,11 +9,9 @@ from regard.core.errors import ConfigError
 from regard.core.specs import TextSpec
 from regard.models.build import ModelConfig, build_model
 from regard.models.decoders import PrefixDecoderConfig
-from regard.models.encoders import (
-    EmbeddingEncoderConfig,
-    SentencesEncoderConfig,
-    TransformerEncoderConfig,
-)
+from regard.models.encoders.embedding import EmbeddingEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.heads.copying import CoverageAttention, PointerConfig
 from regard.models.interfaces import Memory
 from regard.training.checkpoint import save_weights

@@ -8,7 +8,7 @@ import torch
 from regard.core.errors import ConfigError, DataError
 from regard.core.specs import AudioSpec
 from regard.models.build import ModelConfig, build_model
-from regard.models.encoders import PyramidalLstmEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHead, CtcHeadConfig, align, labelling_loss
 from regard.models.interfaces import Emissions, Memory
 

@@ -6,7 +6,9 @@ import torch
 from regard.attention.recording import record
 from regard.core.errors import ConfigError
 from regard.core.specs import ImageSpec, TextImageSpec, TextSpec
-from regard.models.encoders import ResnetEncoderConfig, RnnEncoderConfig, VitEncoderConfig
+from regard.models.encoders.resnet import ResnetEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
+from regard.models.encoders.vit import VitEncoderConfig
 from regard.models.heads.regions import (
     Grounder,
     GrounderConfig,

@@ -4,7 +4,7 @@ import torch
 from regard.data.audio.field import AudioConfig
 from regard.data.datasets.catalog import find_data
 from regard.models.classifier import ClassifierConfig
-from regard.models.encoders import PyramidalLstmEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.tasks.classification.recipe import ClassificationDataConfig, ClassificationRecipe
 from regard.tasks.classification.task import ClassificationTask
 

@@ -9,7 +9,7 @@ from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.models.build import ModelConfig
 from regard.models.decoders import TransformerDecoderConfig
-from regard.models.encoders import TransformerEncoderConfig
+from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.ensemble import Ensemble
 from regard.models.heads.copying import PointerConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe

@@ -11,7 +11,7 @@ from regard.data.text.tokenizers import TokenizerConfig
 from regard.interpret.visualize import spectrogram_of
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
-from regard.models.encoders import PyramidalLstmEncoderConfig
+from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.runs.ensemble import assemble
 from regard.search.forced import force

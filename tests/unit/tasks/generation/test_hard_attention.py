@@ -7,7 +7,7 @@ from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
 from regard.models.build import ModelConfig
 from regard.models.decoders import HardXuDecoderConfig, SoftXuDecoderConfig
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.runs.train import train
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.task import Predictor

@@ -4,7 +4,8 @@ import torch
 from regard.core.errors import ConfigError
 from regard.models.build import ModelConfig
 from regard.models.decoders import ConvolutionDecoderConfig, TransformerDecoderConfig
-from regard.models.encoders import ConvolutionEncoderConfig, RnnEncoderConfig
+from regard.models.encoders.convolutional import ConvolutionEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.tasks.generation.lengths import check_positions, limit_targets
 
 LEARNED = ModelConfig(

@@ -10,7 +10,7 @@ from regard.data.example import Example
 from regard.data.text.field import TextField
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.metrics.vision.pointing import box_region
+from regard.metrics.vision.regions import box_region
 from regard.tasks.generation.evaluation import measure_pointing
 from regard.tasks.prediction import AttentionMap, cell_names
 

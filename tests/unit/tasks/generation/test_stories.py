@@ -5,7 +5,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.data.example import Example
-from regard.models.encoders import SentencesEncoderConfig
+from regard.models.encoders.sentences import SentencesEncoderConfig
 from regard.models.ensemble import Ensemble
 from regard.runs.recipes import load_recipe
 from regard.tasks.generation.evaluation import measure_alignment

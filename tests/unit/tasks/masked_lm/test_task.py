@@ -8,7 +8,7 @@ import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.example import Example
-from regard.models.encoders import RnnEncoderConfig
+from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.masked_lm import MaskedModelConfig
 from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe

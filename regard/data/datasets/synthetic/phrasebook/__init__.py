@@ -10,13 +10,7 @@ from itertools import islice
 from random import Random
 
 from regard.core.config import at_least
-from regard.data.datasets.loading import (
-    Parts,
-    fill_parts,
-    parse_number,
-    part_of,
-    with_sizes,
-)
+from regard.data.datasets.loading import Parts, fill_parts, parse_number, with_sizes
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
@@ -48,8 +42,8 @@ TAGS: dict[str, str] = {
 }
 """The phenomena an example can have, and what each name means."""
 
-VALID_SHARE, TEST_SHARE = 3, 6
-"""Hundredths of all sentences; the rest is for training."""
+SHARES = 3, 6
+"""Hundredths of all sentences for validation and for the test; the rest is for training."""
 
 
 def generate(num: int, *, seed: int = 0) -> list[Example]:
@@ -71,14 +65,14 @@ def splits(
     No sentence is in two parts, not even with different seeds; a part does not depend on the
     sizes of the others.
     """
-    wanted = {"train": num_train, "valid": num_valid, "test": num_test}
-    for name, num in wanted.items():
+    for name, num in (("train", num_train), ("valid", num_valid), ("test", num_test)):
         at_least(f"num_{name}", num, 0)
     return fill_parts(
         _sample(seed),
         lambda sample: [_write(*sample)],
-        wanted,
-        part=lambda sample: part_of(sample[2], valid=VALID_SHARE, test=TEST_SHARE),
+        (num_train, num_valid, num_test),
+        key=lambda sample: sample[2],
+        shares=SHARES,
     )
 
 

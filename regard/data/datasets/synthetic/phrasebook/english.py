@@ -24,15 +24,13 @@ def _question(question: trees.Question) -> list[Word]:
     clause = question.clause
     is_subject_asked = question.asks == "who"
     auxiliary, main = _verb(clause, needs_auxiliary=not is_subject_asked)
-    opening = []
-    if question.asks:
-        text = "who" if question.asks == "whom" else question.asks
-        opening = [Word(text, ((question, "asks"),))]
+    text = "who" if question.asks == "whom" else question.asks
+    opening = [Word(text, ((question, "asks"),))] if text else []
     return [
         *opening,
         *auxiliary,
-        *_subject(clause),
-        *_phrase(clause, "frequency", clause.frequency),
+        *_nominal(clause.subject, is_subject=True),
+        *_phrase(clause, "frequency"),
         *main,
         *_dependents(clause),
         *_subordinate(question.after),
@@ -68,33 +66,36 @@ def _subordinate(subordinate: trees.Subordinate | None) -> list[Word]:
 def _clause(clause: trees.Clause) -> list[Word]:
     auxiliary, main = _verb(clause, needs_auxiliary=clause.is_negated)
     if clause.is_negated:
-        auxiliary = _negate(clause, auxiliary)
+        (word,), negation = auxiliary, (clause, "not")
+        auxiliary = [word, Word("not", (negation,))]
+        if word.text == "can":
+            auxiliary = [Word("cannot", (*word.marks, negation))]
     return [
-        *(_phrase(clause, "time", clause.time) if clause.has_time_first else ()),
-        *_subject(clause),
+        *(_phrase(clause, "time") if clause.has_time_first else ()),
+        *_nominal(clause.subject, is_subject=True),
         *auxiliary,
-        *_phrase(clause, "frequency", clause.frequency),
+        *_phrase(clause, "frequency"),
         *main,
         *_dependents(clause),
     ]
 
 
-def _subject(clause: trees.Clause) -> list[Word]:
-    return _nominal(clause.subject, is_subject=True)
-
-
 def _dependents(clause: trees.Clause) -> list[Word]:
-    place = _phrase(clause, "place", clause.place)
+    place = _phrase(clause, "place")
     is_goal = clause.verb.place in {"goal", "journey", "surface"}
+    if isinstance(clause.predicate, Adjective):
+        predicate = [Word(clause.predicate.english, ((clause, "predicate"),))]
+    else:
+        predicate = _nominal(clause.predicate)
     return [
         *_nominal(clause.recipient),
         *_nominal(clause.object),
-        *_predicate(clause),
-        *_phrase(clause, "about", clause.about),
+        *predicate,
+        *_phrase(clause, "about"),
         *(place if is_goal else ()),
-        *_phrase(clause, "manner", clause.manner),
+        *_phrase(clause, "manner"),
         *(() if is_goal else place),
-        *(() if clause.has_time_first else _phrase(clause, "time", clause.time)),
+        *(() if clause.has_time_first else _phrase(clause, "time")),
         *_subordinate(clause.complement),
     ]
 
@@ -127,23 +128,8 @@ def _verb(clause: trees.Clause, needs_auxiliary: bool) -> tuple[list[Word], list
     return [], [Word(form, (finite, lexical)), *base[1:]]
 
 
-def _negate(clause: trees.Clause, auxiliary: list[Word]) -> list[Word]:
-    (word,) = auxiliary
-    negation = (clause, "not")
-    if word.text == "can":
-        return [Word("cannot", (*word.marks, negation))]
-    return [word, Word("not", (negation,))]
-
-
-def _predicate(clause: trees.Clause) -> list[Word]:
-    if isinstance(clause.predicate, Adjective):
-        return [Word(clause.predicate.english, ((clause, "predicate"),))]
-    return _nominal(clause.predicate)
-
-
-def _phrase(
-    clause: trees.Clause, role: str, phrase: trees.PrepositionalPhrase | FixedPhrase | None
-) -> list[Word]:
+def _phrase(clause: trees.Clause, role: str) -> list[Word]:
+    phrase: trees.PrepositionalPhrase | FixedPhrase | None = getattr(clause, role)
     if phrase is None:
         return []
     if isinstance(phrase, FixedPhrase):
@@ -173,8 +159,7 @@ def _noun_phrase(phrase: trees.NounPhrase) -> list[Word]:
     ]
     head = noun.english_plural if phrase.is_plural else noun.english
     words.append(Word(head, ((phrase, "noun"),)))
-    if phrase.determiner:
-        determiner = phrase.determiner
+    if determiner := phrase.determiner:
         text = determiner.english_plural if phrase.is_plural else determiner.english
         if text == "a" and words[0].text[0] in "aeiou":
             text = "an"

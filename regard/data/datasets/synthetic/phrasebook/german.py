@@ -97,7 +97,7 @@ class GermanWriter:
     def _verb_second(self, clause: trees.Clause) -> list[Word]:
         if clause.has_time_first:
             self.tags.add("inversion")
-            return self._verb_first(clause, self._phrase(clause, "time", clause.time))
+            return self._verb_first(clause, self._phrase(clause, "time"))
         subject = self._nominal(clause.subject, "nominative")
         finite, bracket = self._verb(clause)
         return [*subject, finite, *self._middle(clause), *bracket, *self._tail(clause)]
@@ -154,21 +154,22 @@ class GermanWriter:
             self.tags.add("negation")
         objects = (clause.object, clause.verb.object_case), (clause.recipient, "dative")
         pronouns = [item for item in objects if isinstance(item[0], trees.PronounPhrase)]
-        known = [item for item in reversed(objects) if _is_known(item[0])]
+        heads = [(head_of(item[0]), item) for item in reversed(objects)]
+        known = [item for head, item in heads if head and head.is_definite]
         others = [item for item in objects if item not in pronouns and item not in known]
-        time = [] if clause.has_time_first else self._phrase(clause, "time", clause.time)
+        time = [] if clause.has_time_first else self._phrase(clause, "time")
         known_words = [word for item in known for word in self._core(*item)]
-        place = self._phrase(clause, "place", clause.place)
+        place = self._phrase(clause, "place")
         is_goal = isinstance(clause.place, trees.PrepositionalPhrase) and clause.place.is_goal
         return [
             *(word for item in pronouns for word in self._core(*item)),
             *(known_words + time if nicht else time + known_words),
-            *self._phrase(clause, "frequency", clause.frequency),
+            *self._phrase(clause, "frequency"),
             *([Word("nicht", nicht)] if nicht else ()),
-            *self._phrase(clause, "manner", clause.manner),
+            *self._phrase(clause, "manner"),
             *(() if is_goal else place),
             *(word for item in others for word in self._core(*item, kein)),
-            *self._phrase(clause, "about", clause.about),
+            *self._phrase(clause, "about"),
             *(place if is_goal else ()),
             *self._predicate(clause, kein),
         ]
@@ -200,12 +201,8 @@ class GermanWriter:
         # A bare profession takes no article: "Er ist Lehrer."
         return [Word(predicate.noun.german, ((predicate, "determiner"), (predicate, "noun")))]
 
-    def _phrase(
-        self,
-        clause: trees.Clause,
-        role: str,
-        phrase: trees.PrepositionalPhrase | FixedPhrase | None,
-    ) -> list[Word]:
+    def _phrase(self, clause: trees.Clause, role: str) -> list[Word]:
+        phrase: trees.PrepositionalPhrase | FixedPhrase | None = getattr(clause, role)
         if phrase is None:
             return []
         if isinstance(phrase, FixedPhrase):
@@ -217,7 +214,8 @@ class GermanWriter:
         marks = ((phrase, "preposition"),)
         first, *rest = self._nominal(phrase.nominal, case)
         contraction = FORMS["contractions"].get(f"{preposition} {first.text}")
-        if contraction and _has_article(phrase.nominal):
+        head = head_of(phrase.nominal)
+        if contraction and head and head.determiner and head.determiner.declension == "article":
             return [Word(contraction, marks + first.marks), *rest]
         return [Word(preposition, marks), first, *rest]
 
@@ -278,17 +276,6 @@ def _noun_form(phrase: trees.NounPhrase, case: str) -> str:
     if case == "dative" and not noun.german_plural.endswith(("n", "s")):
         return noun.german_plural + "n"
     return noun.german_plural
-
-
-def _has_article(nominal: trees.Nominal) -> bool:
-    phrase = head_of(nominal)
-    determiner = phrase.determiner if phrase else None
-    return determiner is not None and determiner.declension == "article"
-
-
-def _is_known(nominal: trees.Nominal | None) -> bool:
-    phrase = head_of(nominal)
-    return phrase is not None and phrase.is_definite
 
 
 def _takes_kein(nominal: trees.Nominal | Adjective | None) -> bool:

@@ -31,19 +31,17 @@ VERB_POOLS: dict[str, Callable[[Verb], bool]] = {
 """Which verbs a question word or a place in the sentence can have."""
 
 
-class Grammar:
+class Grammar(Phrases):
     """Samples sentences as trees."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
-        self._lexicon = lexicon
-        self._random = random
-        self._phrases = Phrases(lexicon, random)
+        super().__init__(lexicon, random)
         self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
 
     def sample(self) -> trees.Sentence:
         """Sample a sentence: most are short, some are long, a few are very long."""
-        is_past = self._chance(0.35)
-        lot = self._random.random()
+        is_past = self.chance(0.35)
+        lot = self.random.random()
         if lot < 0.16:
             return self._question(is_past)
         if lot < 0.58:
@@ -52,21 +50,18 @@ class Grammar:
             return trees.Text((self._statement(is_past),))
         return self._text(is_past)
 
-    def _chance(self, probability: float) -> bool:
-        return self._random.random() < probability
-
     def _text(self, is_past: bool) -> trees.Text:
         statements = [self._statement(is_past)]
         connectives = []
-        for _ in range(self._random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4))):
-            connective = self._random.choice(("and", "and", "but", "so"))
+        for _ in range(self.random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4))):
+            connective = self.random.choice(("and", "and", "but", "so"))
             connectives.append(connective)
             # "so" takes the first place of its clause in German.
             statements.append(self._statement(is_past, is_first_free=connective != "so"))
         return trees.Text(tuple(statements), tuple(connectives))
 
     def _statement(self, is_past: bool, *, is_first_free: bool = True) -> trees.Statement:
-        lot = self._random.random()
+        lot = self.random.random()
         if lot < 0.3 and is_first_free:
             before = self._adverbial(BEFORE_MAIN, is_past)
             return trees.Statement(self._main(is_past, is_first_free=False), before=before)
@@ -74,9 +69,13 @@ class Grammar:
         if clause.verb.place in {"goal", "journey"} and not clause.is_negated and lot < 0.6:
             return trees.Statement(clause, after=self._infinitive("in_order_to"))
         if lot < 0.55 and self._can_go_on(clause):
-            also = self._verb("subject", is_past, kind_of(clause.subject))
-            if also is not clause.verb and not also.is_copula:
-                return trees.Statement(clause, also=self._also(also, clause))
+            verb = self._verb("subject", is_past, kind_of(clause.subject))
+            if verb is not clause.verb and not verb.is_copula:
+                also = self._clause(
+                    verb, clause.subject, is_past=is_past, is_small=True, has_negation=False
+                )
+                also.subject = None
+                return trees.Statement(clause, also=also)
         if lot < 0.85:
             return trees.Statement(clause, after=self._adverbial(AFTER_MAIN, is_past))
         return trees.Statement(clause)
@@ -92,15 +91,8 @@ class Grammar:
             or _has_relative(clause.object)
         )
 
-    def _also(self, verb: Verb, clause: trees.Clause) -> trees.Clause:
-        also = self._clause(
-            verb, clause.subject, is_past=clause.is_past, is_small=True, has_negation=False
-        )
-        also.subject = None
-        return also
-
     def _question(self, is_past: bool) -> trees.Question:
-        asks = self._random.choice(ASKED)
+        asks = self.random.choice(ASKED)
         if asks in {"who", "whom"}:
             verb = self._verb("subject" if asks == "who" else "object", is_past, "person")
         else:
@@ -120,43 +112,43 @@ class Grammar:
         return trees.Question(clause, asks)
 
     def _main(self, is_past: bool, *, is_first_free: bool = True) -> trees.Clause:
-        if self._chance(0.14):
+        if self.chance(0.14):
             return self._report(is_past)
         clause = self._full_clause(is_past, "any" if is_first_free else "main")
-        clause.has_time_first = clause.time is not None and is_first_free and self._chance(0.45)
+        clause.has_time_first = clause.time is not None and is_first_free and self.chance(0.45)
         return clause
 
     def _report(self, is_past: bool) -> trees.Clause:
         verb = self._verb("complement", is_past)
-        subject = self._phrases.nominal(ANYONE)
+        subject = self.nominal(ANYONE)
         clause = trees.Clause(verb, subject.person, subject, is_past=is_past)
-        clause.is_negated = self._chance(0.15)
-        name = self._random.choice(verb.complements)
+        clause.is_negated = self.chance(0.15)
+        name = self.random.choice(verb.complements)
         if name == "to":
             clause.complement = self._infinitive(name)
         else:
-            clause.complement = self._reported(name, is_past or self._chance(0.25))
+            clause.complement = self._reported(name, is_past or self.chance(0.25))
         return clause
 
     def _reported(self, name: str, is_past: bool) -> trees.Subordinate:
         if name != "where":
-            conjunction = name if name == "why" else self._lexicon.conjunctions[name]
+            conjunction = name if name == "why" else self.lexicon.conjunctions[name]
             return trees.Subordinate(conjunction, self._full_clause(is_past))
         verb = self._verb(name, is_past)
-        subject = self._phrases.nominal(verb.subject, "known")
+        subject = self.nominal(verb.subject, "known")
         clause = self._clause(verb, subject, is_past=is_past, is_small=True, has_negation=False)
         clause.place = clause.predicate = clause.frequency = None
         return trees.Subordinate(name, clause)
 
     def _adverbial(self, names: tuple[str, ...], is_past: bool) -> trees.Subordinate:
-        name = self._random.choice(names)
+        name = self.random.choice(names)
         if is_past and name == "if":
             name = "because"
         is_plain = name in CIRCUMSTANTIAL
         clause = self._full_clause(is_past, has_modal=not is_plain, has_negation=not is_plain)
         if is_plain:
             clause.time = clause.frequency = None
-        return trees.Subordinate(self._lexicon.conjunctions[name], clause)
+        return trees.Subordinate(self.lexicon.conjunctions[name], clause)
 
     def _infinitive(self, name: str) -> trees.Subordinate:
         clause = self._clause(
@@ -168,18 +160,18 @@ class Grammar:
             is_small=True,
         )
         clause.frequency = None
-        return trees.Subordinate(self._lexicon.conjunctions[name], clause)
+        return trees.Subordinate(self.lexicon.conjunctions[name], clause)
 
     def _relative(self, phrase: trees.NounPhrase, is_past: bool) -> trees.Clause | None:
         doing = self._verbs("subject", is_past, phrase.noun.kind)
         done = self._verbs("object", is_past, phrase.noun.kind)
         if not doing and not done:
             return None
-        is_subject = bool(doing) and (not done or self._chance(0.5))
-        verb = self._random.choice(doing if is_subject else done)
+        is_subject = bool(doing) and (not done or self.chance(0.5))
+        verb = self.random.choice(doing if is_subject else done)
         clause = self._clause(
             verb,
-            phrase if is_subject else self._phrases.nominal(verb.subject, "known"),
+            phrase if is_subject else self.nominal(verb.subject, "known"),
             is_past=is_past,
             is_small=True,
             has_object=is_subject,
@@ -206,14 +198,14 @@ class Grammar:
 
     def _subject(self, verb: Verb, is_past: bool) -> trees.Nominal:
         determiners = "known" if verb.is_copula else "any"
-        return self._with_relative(self._phrases.nominal(verb.subject, determiners), is_past)
+        return self._with_relative(self.nominal(verb.subject, determiners), is_past)
 
     def _with_relative(self, nominal: trees.Nominal, is_past: bool) -> trees.Nominal:
         if (
             isinstance(nominal, trees.NounPhrase)
             and nominal.determiner
             and nominal.determiner.is_open
-            and self._chance(0.15)
+            and self.chance(0.15)
         ):
             return replace(nominal, relative=self._relative(nominal, is_past))
         return nominal
@@ -231,8 +223,8 @@ class Grammar:
     ) -> trees.Clause:
         """Sample all that goes with a verb; a small clause has no clauses inside."""
         clause = trees.Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
-        clause.is_negated = has_negation and self._chance(0.12)
-        if has_modal and self._chance(0.25):
+        clause.is_negated = has_negation and self.chance(0.12)
+        if has_modal and self.chance(0.25):
             clause.modal = self._modal(verb, is_past)
         if verb.is_copula:
             self._fill_copula(clause)
@@ -245,61 +237,61 @@ class Grammar:
         return clause
 
     def _fill_copula(self, clause: trees.Clause) -> None:
-        lot = self._random.random()
+        lot = self.random.random()
         if lot < 0.2 and _can_be_profession(clause.subject):
-            clause.predicate = self._phrases.profession(clause.person in {"we", "they"})
+            clause.predicate = self.profession(clause.person in {"we", "they"})
         elif lot < 0.4 and kind_of(clause.subject) in {*ANYONE, "animal"}:
-            clause.place = self._phrases.place("rest")
+            clause.place = self.place("rest")
         else:
-            clause.predicate = self._phrases.quality(clause.subject)
-            if not clause.is_negated and self._chance(0.15):
-                clause.frequency = self._phrases.frequency()
+            clause.predicate = self.quality(clause.subject)
+            if not clause.is_negated and self.chance(0.15):
+                clause.frequency = self.frequency()
 
     def _fill_objects(self, clause: trees.Clause, *, has_object: bool) -> None:
         verb, subject = clause.verb, clause.subject
         if verb.has_recipient:
-            clause.recipient = self._phrases.nominal(ANYONE, "known", beside=subject)
+            clause.recipient = self.nominal(ANYONE, "known", beside=subject)
         if verb.object and has_object:
             determiners = "plain" if clause.is_negated else "any"
             if _says_her(clause.recipient):
                 determiners = "known"
-            clause.object = self._phrases.nominal(verb.object, determiners, beside=subject)
+            clause.object = self.nominal(verb.object, determiners, beside=subject)
         if verb.preposition:
-            nominal = self._phrases.nominal(verb.about, "plain", beside=subject)
+            nominal = self.nominal(verb.about, "plain", beside=subject)
             clause.about = trees.PrepositionalPhrase(verb.preposition, nominal, is_goal=True)
 
     def _fill_circumstances(self, clause: trees.Clause) -> None:
         verb = clause.verb
-        if verb.place and (verb.place != "rest" or verb.needs_place or self._chance(0.3)):
-            clause.place = self._phrases.place(verb.place)
-        if verb.manner and self._chance(0.2):
-            clause.manner = self._phrases.manner(self._random.choice(verb.manner), clause.subject)
+        if verb.place and (verb.place != "rest" or verb.needs_place or self.chance(0.3)):
+            clause.place = self.place(verb.place)
+        if verb.manner and self.chance(0.2):
+            clause.manner = self.manner(self.random.choice(verb.manner), clause.subject)
         if verb.is_stative:
             return
-        if self._chance(0.4):
-            clause.time = self._phrases.time(clause.is_past)
-        elif not clause.is_negated and self._chance(0.12):
-            clause.frequency = self._phrases.frequency()
+        if self.chance(0.4):
+            clause.time = self.time(clause.is_past)
+        elif not clause.is_negated and self.chance(0.12):
+            clause.frequency = self.frequency()
 
     def _modal(self, verb: Verb, is_past: bool) -> Modal | None:
-        modals = self._lexicon.modals
+        modals = self.lexicon.modals
         names = tuple(modals)
         if verb.is_copula:
             names = ("will", "should", "would_like", "want")
         elif "pronoun" not in verb.subject or (verb.is_stative and not verb.needs_place):
             names = ("will",)
         names = tuple(name for name in names if modals[name].english_past or not is_past)
-        return modals[self._random.choice(names)] if names else None
+        return modals[self.random.choice(names)] if names else None
 
     def _verb(self, pool: str, is_past: bool, kind: str = "") -> Verb:
-        return self._random.choice(self._verbs(pool, is_past, kind))
+        return self.random.choice(self._verbs(pool, is_past, kind))
 
     def _verbs(self, pool: str, is_past: bool, kind: str) -> list[Verb]:
         key = pool, kind, is_past
         if key not in self._pools:
             self._pools[key] = [
                 verb
-                for verb in self._lexicon.verbs.values()
+                for verb in self.lexicon.verbs.values()
                 if _belongs(verb, pool, kind) and (verb.english_past or not is_past)
                 # "To be" is one verb of many here, but not in life.
                 for _ in range(6 if verb.is_copula else 1)

@@ -90,19 +90,14 @@ def _turn(clause: trees.Clause) -> Turned:
     other = replace(
         clause, subject=clause.object, object=clause.subject, person=clause.object.person
     )
-    said, reversed_ = (_both_orders(one) for one in (clause, other))
-    german = tuple(
-        join_words(GermanWriter().write(_sentence(one, is_first=False))) for one in (clause, other)
-    )
-    return Turned(said, reversed_, (german[0], german[1]))
+    both = (clause, other)
+    last, first = ([_english(one, is_first=is_first) for one in both] for is_first in (False, True))
+    german = [join_words(GermanWriter().write(_sentence(one, is_first=False))) for one in both]
+    return Turned((last[0], first[0]), (last[1], first[1]), (german[0], german[1]))
 
 
-def _both_orders(clause: trees.Clause) -> tuple[str, str]:
-    last, first = (
-        join_words(write_english(_sentence(clause, is_first=is_first)))
-        for is_first in (False, True)
-    )
-    return last, first
+def _english(clause: trees.Clause, *, is_first: bool) -> str:
+    return join_words(write_english(_sentence(clause, is_first=is_first)))
 
 
 def _sentence(clause: trees.Clause, *, is_first: bool) -> trees.Sentence:

@@ -28,9 +28,9 @@ class Phrases:
     """Samples the parts of a clause that are no clauses themselves."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
-        self._lexicon = lexicon
-        self._random = random
-        self._pools: dict[tuple[str, ...], list[Noun]] = {}
+        self.lexicon = lexicon
+        self.random = random
+        self._noun_pools: dict[tuple[str, ...], list[Noun]] = {}
 
     def nominal(
         self,
@@ -48,15 +48,15 @@ class Phrases:
             beside: Who takes part already and should not come in twice.
         """
         if kinds == ("weather",):
-            return trees.PronounPhrase(self._lexicon.pronouns["it"])
-        if "pronoun" in kinds and self._chance(0.4):
+            return trees.PronounPhrase(self.lexicon.pronouns["it"])
+        if "pronoun" in kinds and self.chance(0.4):
             return self._pronoun(beside)
         nouns = self._nouns(kinds)
-        noun = self._random.choice(nouns)
+        noun = self.random.choice(nouns)
         while len(nouns) > 1 and isinstance(beside, trees.NounPhrase) and noun is beside.noun:
-            noun = self._random.choice(nouns)
-        if determiners == "any" and self._chance(0.06):
-            other = self._random.choice(self._lexicon.nouns[noun.kind])
+            noun = self.random.choice(nouns)
+        if determiners == "any" and self.chance(0.06):
+            other = self.random.choice(self.lexicon.nouns[noun.kind])
             if other is not noun:
                 return trees.NounPair(
                     self._noun_phrase(noun, "plain"), self._noun_phrase(other, "plain")
@@ -66,17 +66,17 @@ class Phrases:
     def place(self, way: str) -> trees.PrepositionalPhrase | FixedPhrase:
         """Sample a place, as a verb's `place` asks for it."""
         if way in {"surface", "surface_rest"}:
-            noun = self._random.choice(self._lexicon.nouns["furniture"])
-            preposition = self._random.choice(self._lexicon.surfaces)
+            noun = self.random.choice(self.lexicon.nouns["furniture"])
+            preposition = self.random.choice(self.lexicon.surfaces)
             phrase = self._noun_phrase(noun, "plain")
             return trees.PrepositionalPhrase(preposition, phrase, is_goal=way == "surface")
-        if way in self._lexicon.phrases and self._chance(0.3):
-            return self._random.choice(self._lexicon.phrases[way])
+        if way in self.lexicon.phrases and self.chance(0.3):
+            return self.random.choice(self.lexicon.phrases[way])
         if way == "rest":
-            noun = self._random.choice(self._nouns(("place", "room", "sight", "town")))
+            noun = self.random.choice(self._nouns(("place", "room", "sight", "town")))
             assert noun.at is not None
             return trees.PrepositionalPhrase(noun.at, self._place_phrase(noun))
-        noun = self._random.choice(
+        noun = self.random.choice(
             self._nouns(("town",) if way == "journey" else ("place", "sight"))
         )
         assert noun.to is not None
@@ -87,18 +87,18 @@ class Phrases:
     ) -> trees.PrepositionalPhrase | FixedPhrase:
         """Sample with whom, without whom, for whom or by what."""
         if name == "by":
-            return self._random.choice(self._lexicon.phrases["by"])
+            return self.random.choice(self.lexicon.phrases["by"])
         nominal = self.nominal(ANYONE, "plain", beside=beside)
-        return trees.PrepositionalPhrase(self._lexicon.prepositions[name], nominal)
+        return trees.PrepositionalPhrase(self.lexicon.prepositions[name], nominal)
 
     def time(self, is_past: bool) -> FixedPhrase:
         """Sample a time that fits the tense."""
         own = "past_time" if is_past else "present_time"
-        return self._random.choice(self._lexicon.phrases[own if self._chance(0.5) else "time"])
+        return self.random.choice(self.lexicon.phrases[own if self.chance(0.5) else "time"])
 
     def frequency(self) -> FixedPhrase:
         """Sample how often."""
-        return self._random.choice(self._lexicon.phrases["frequency"])
+        return self.random.choice(self.lexicon.phrases["frequency"])
 
     def quality(self, subject: trees.Nominal | None) -> Adjective:
         """Sample an adjective that can be said of a subject."""
@@ -110,39 +110,40 @@ class Phrases:
 
     def profession(self, is_plural: bool) -> trees.NounPhrase:
         """Sample what somebody is."""
-        noun = self._random.choice(self._lexicon.nouns["profession"])
-        article = None if is_plural else self._lexicon.determiners["a"]
-        adjectives = (self._adjective("profession"),) if self._chance(0.35) else ()
+        noun = self.random.choice(self.lexicon.nouns["profession"])
+        article = None if is_plural else self.lexicon.determiners["a"]
+        adjectives = (self._adjective("profession"),) if self.chance(0.35) else ()
         return trees.NounPhrase(noun, article, is_plural, adjectives)
 
-    def _chance(self, probability: float) -> bool:
-        return self._random.random() < probability
+    def chance(self, probability: float) -> bool:
+        """Sample whether something happens."""
+        return self.random.random() < probability
 
     def _pronoun(self, beside: trees.Nominal | None) -> trees.PronounPhrase:
-        name = self._random.choice(PRONOUNS)
+        name = self.random.choice(PRONOUNS)
         if isinstance(beside, trees.PronounPhrase):
             other = beside.pronoun.name
             while name == other or {name, other} <= SPEAKERS:
-                name = self._random.choice(PRONOUNS)
-        return trees.PronounPhrase(self._lexicon.pronouns[name])
+                name = self.random.choice(PRONOUNS)
+        return trees.PronounPhrase(self.lexicon.pronouns[name])
 
     def _noun_phrase(self, noun: Noun, determiners: str) -> trees.NounPhrase:
         if noun.kind in BARE:
             return trees.NounPhrase(noun)
-        is_plural = noun.english_plural != "" and self._chance(0.25)
+        is_plural = noun.english_plural != "" and self.chance(0.25)
         determiner = self._determiner(noun, is_plural, determiners)
         adjectives: tuple[Adjective, ...] = ()
-        if self._chance(0.25):
+        if self.chance(0.25):
             adjectives = (self._adjective(noun.kind),)
-            if noun.kind in COLOURED and self._chance(0.3):
+            if noun.kind in COLOURED and self.chance(0.3):
                 adjectives += (self._adjective("colour"),)
         return trees.NounPhrase(noun, determiner, is_plural, adjectives)
 
     def _determiner(self, noun: Noun, is_plural: bool, determiners: str) -> Determiner | None:
-        table = self._lexicon.determiners
-        lot = self._random.random()
+        table = self.lexicon.determiners
+        lot = self.random.random()
         if noun.kind == "relative" or (lot < 0.16 and noun.kind not in NOBODYS):
-            return table[self._random.choice(POSSESSIVES)]
+            return table[self.random.choice(POSSESSIVES)]
         if lot < 0.5 or determiners == "known":
             return table["this" if lot > 0.44 and noun.english_plural else "the"]
         if noun.english_plural == "":
@@ -151,22 +152,24 @@ class Phrases:
             return table["every" if determiners == "any" and lot > 0.96 else "a"]
         if determiners == "plain" or lot < 0.65:
             return None
-        return table["many" if lot < 0.78 else self._random.choice(NUMBERS)]
+        return table["many" if lot < 0.78 else self.random.choice(NUMBERS)]
 
     def _place_phrase(self, noun: Noun) -> trees.NounPhrase:
         if noun.kind in BARE:
             return trees.NounPhrase(noun)
-        determiner = self._lexicon.determiners[self._random.choice(PLACE_DETERMINERS)]
-        adjectives = (self._adjective(noun.kind),) if self._chance(0.25) else ()
+        determiner = self.lexicon.determiners[self.random.choice(PLACE_DETERMINERS)]
+        adjectives = (self._adjective(noun.kind),) if self.chance(0.25) else ()
         return trees.NounPhrase(noun, determiner, adjectives=adjectives)
 
     def _adjective(self, kind: str) -> Adjective:
-        return self._random.choice(self._lexicon.adjectives[kind])
+        return self.random.choice(self.lexicon.adjectives[kind])
 
     def _nouns(self, kinds: tuple[str, ...]) -> list[Noun]:
-        if kinds not in self._pools:
-            self._pools[kinds] = [n for kind in kinds for n in self._lexicon.nouns.get(kind, ())]
-        return self._pools[kinds]
+        if kinds not in self._noun_pools:
+            self._noun_pools[kinds] = [
+                n for kind in kinds for n in self.lexicon.nouns.get(kind, ())
+            ]
+        return self._noun_pools[kinds]
 
 
 def kind_of(nominal: trees.Nominal | None) -> str:

@@ -8,17 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from regard.data.datasets.synthetic.phrasebook.lexicon import (
-    Adjective,
-    Conjunction,
-    Determiner,
-    FixedPhrase,
-    Modal,
-    Noun,
-    Preposition,
-    Pronoun,
-    Verb,
-)
+from regard.data.datasets.synthetic.phrasebook import lexicon
 from regard.data.example import Alignment
 
 Mark = tuple[object, str]
@@ -39,7 +29,7 @@ class Word(NamedTuple):
 class PronounPhrase:
     """A personal pronoun."""
 
-    pronoun: Pronoun
+    pronoun: lexicon.Pronoun
 
     @property
     def person(self) -> str:
@@ -51,10 +41,10 @@ class PronounPhrase:
 class NounPhrase:
     """A noun with what belongs to it."""
 
-    noun: Noun
-    determiner: Determiner | None = None
+    noun: lexicon.Noun
+    determiner: lexicon.Determiner | None = None
     is_plural: bool = False
-    adjectives: tuple[Adjective, ...] = ()
+    adjectives: tuple[lexicon.Adjective, ...] = ()
     relative: "Clause | None" = None
     """A clause without its subject, or without its object if it has a subject."""
 
@@ -93,7 +83,7 @@ Nominal = PronounPhrase | NounPhrase | NounPair
 class PrepositionalPhrase:
     """A preposition with its noun phrase."""
 
-    preposition: Preposition
+    preposition: lexicon.Preposition
     nominal: Nominal
     is_goal: bool = False
     """Whether it says whither, not where: the same preposition, but the accusative."""
@@ -106,22 +96,22 @@ class Clause:
     It is filled step by step while it is drawn, so it alone can be changed.
     """
 
-    verb: Verb
+    verb: lexicon.Verb
     person: str
     """The pronoun the verb agrees with."""
     subject: Nominal | None = None
     """None where it is asked for, is a relative pronoun, or was said before."""
     is_past: bool = False
-    modal: Modal | None = None
+    modal: lexicon.Modal | None = None
     is_negated: bool = False
     recipient: Nominal | None = None
     object: Nominal | None = None
     about: PrepositionalPhrase | None = None
-    predicate: Adjective | NounPhrase | None = None
-    manner: PrepositionalPhrase | FixedPhrase | None = None
-    place: PrepositionalPhrase | FixedPhrase | None = None
-    time: FixedPhrase | None = None
-    frequency: FixedPhrase | None = None
+    predicate: lexicon.Adjective | NounPhrase | None = None
+    manner: PrepositionalPhrase | lexicon.FixedPhrase | None = None
+    place: PrepositionalPhrase | lexicon.FixedPhrase | None = None
+    time: lexicon.FixedPhrase | None = None
+    frequency: lexicon.FixedPhrase | None = None
     has_time_first: bool = False
     complement: "Subordinate | None" = None
 
@@ -130,7 +120,7 @@ class Clause:
 class Subordinate:
     """A clause that depends on another one."""
 
-    conjunction: Conjunction | str
+    conjunction: lexicon.Conjunction | str
     """Or the question word of an indirect question: "where", "why"."""
     clause: Clause
 

@@ -6,40 +6,22 @@ to the training, the validation or the test part by what is said of it, so that 
 ever moves it.
 """
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.core.errors import DataError
-from regard.data.datasets.loading import fill_parts, parse_argument, part_of, with_sizes
-from regard.data.datasets.synthetic.scenes.captions import (
-    caption,
-    caption_words,
-    english_caption,
-    format_box,
-    german_caption,
-    phrases,
-    tags,
-)
+from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.synthetic.scenes import captions, rendering
 from regard.data.datasets.synthetic.scenes.questions import guess_by_question, questions
-from regard.data.datasets.synthetic.scenes.rendering import (
-    SIZE,
-    cell_labels,
-    render_scene,
-    thing_masks,
-)
 from regard.data.datasets.synthetic.scenes.things import Scene, scene, shape_scene
 from regard.data.example import Example
 from regard.data.splits import Splits
-
-Sample = TypeVar("Sample")
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 48_000
@@ -53,31 +35,21 @@ KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": scene, "shapes": shap
 
 def find_scene(reference: str) -> Scene:
     """Return the scene of a reference such as `scenes/0/17`."""
-    found = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
-    if found is None or found[1] not in KINDS:
-        raise DataError(
-            f"A scene must look like 'scenes/SEED/NUMBER' or 'shapes/SEED/NUMBER', "
-            f"but is '{reference}'."
-        )
-    return KINDS[found[1]](int(found[2]), int(found[3]))
+    kind, seed, number = parse_reference(reference, KINDS, "A scene")
+    return KINDS[kind](seed, number)
 
 
 def render(reference: str) -> Image.Image:
     """Render the scene of a reference."""
-    return Image.fromarray(render_scene(find_scene(reference)))
-
-
-def render_all(references: Sequence[str]) -> NDArray[np.uint8]:
-    """Render the scenes of many references into one array, (B, Y, X, 3)."""
-    pixels = np.empty((len(references), SIZE, SIZE, 3), np.uint8)
-    for row, reference in enumerate(references):
-        pixels[row] = render_scene(find_scene(reference))
-    return pixels
+    return Image.fromarray(rendering.render_scene(find_scene(reference)))
 
 
 def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
     """Render scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
-    return render_all([f"{kind}/{argument}" for argument in arguments])
+    pixels = np.empty((len(arguments), rendering.SIZE, rendering.SIZE, 3), np.uint8)
+    for row, argument in enumerate(arguments):
+        pixels[row] = rendering.render_scene(find_scene(f"{kind}/{argument}"))
+    return pixels
 
 
 def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
@@ -88,10 +60,10 @@ def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]
         size: Rows, and columns, of each region.
     """
     found = find_scene(reference)
-    masks = thing_masks(found, size=size)
+    masks = rendering.thing_masks(found, size=size)
     return [
         np.logical_or.reduce(masks[list(word.things)]) if word.things else None
-        for word in caption_words(found)
+        for word in captions.caption_words(found)
     ]
 
 
@@ -107,9 +79,9 @@ def load_scenes(argument: str, seed: int) -> Splits:
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
     samples = (scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
-    splits = split_samples(
-        samples, TARGETS[kind], num_train, key=KEYS.get(kind, caption), note=note
-    )
+    wanted = (num_train, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, captions.caption))
+    splits = with_sizes(parts, note)
     if kind != "questions":
         return splits
     guessed = guess_by_question(splits.train, splits.test)
@@ -131,17 +103,13 @@ def load_shapes(argument: str, seed: int) -> Splits:
         (thing,) = found.things
         name = f"{thing.colour} {thing.shape}" if kind else thing.shape
         look = "noisy" if found.background.noise else "plain"
-        return [Example(_reference(found, "shapes"), name, tags=(thing.size, look))]
+        return [Example(reference(found), name, tags=(thing.size, look))]
 
+    reference = partial(_reference, kind="shapes")
     samples = (shape_scene(seed, number) for number in count())
-    note = f"shapes of seed {seed}, no picture is shared"
-    return split_samples(
-        samples,
-        label,
-        num_train or NUM_TRAIN,
-        key=lambda found: _reference(found, "shapes"),
-        note=note,
-    )
+    wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
+    parts = fill_parts(samples, label, wanted, key=reference)
+    return with_sizes(parts, f"shapes of seed {seed}, no picture is shared")
 
 
 def _reference(found: Scene, kind: str = "scenes") -> str:
@@ -152,17 +120,17 @@ def _pair(
     source: Callable[[Scene], Any], target: Callable[[Scene], str]
 ) -> Callable[[Scene], list[Example]]:
     """Return what writes one example of a scene."""
-    return lambda found: [Example(source(found), target(found), tags=tags(found))]
+    return lambda found: [Example(source(found), target(found), tags=captions.tags(found))]
 
 
 def _boxed(found: Scene) -> list[Example]:
     return [
         Example(
             (phrase.text, _reference(found)),
-            format_box(found.things[phrase.thing].box),
-            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *tags(found)),
+            captions.format_box(found.things[phrase.thing].box),
+            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *captions.tags(found)),
         )
-        for phrase in phrases(found)
+        for phrase in captions.phrases(found)
     ]
 
 
@@ -174,39 +142,19 @@ def _asked(found: Scene) -> list[Example]:
 
 
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
-    "": _pair(_reference, caption),
-    "regions": _pair(_reference, partial(cell_labels, grid=GRID)),
+    "": _pair(_reference, captions.caption),
+    "regions": _pair(_reference, partial(rendering.cell_labels, grid=GRID)),
     "boxes": _boxed,
-    "translation": _pair(lambda found: (english_caption(found), _reference(found)), german_caption),
-    "translation-text": _pair(english_caption, german_caption),
+    "translation": _pair(
+        lambda found: (captions.english_caption(found), _reference(found)), captions.german_caption
+    ),
+    "translation-text": _pair(captions.english_caption, captions.german_caption),
     "questions": _asked,
 }
 """What a scene's examples are, by what stands after `scenes:`."""
 
 KEYS: dict[str, Callable[[Scene], str]] = {
-    "translation": english_caption,
-    "translation-text": english_caption,
+    "translation": captions.english_caption,
+    "translation-text": captions.english_caption,
 }
 """What decides to which part a scene belongs, where it is not its caption."""
-
-
-def split_samples(
-    samples: Iterator[Sample],
-    write: Callable[[Sample], list[Example]],
-    num_train: int,
-    *,
-    key: Callable[[Sample], str],
-    note: str,
-) -> Splits:
-    """Sample scenes until every part is full.
-
-    Args:
-        samples: Scenes, or what else can be rendered, without an end.
-        write: Writes the examples of one.
-        num_train: Training examples.
-        key: The text that decides to which part it belongs.
-        note: Where it comes from.
-    """
-    wanted = {"train": num_train, "valid": NUM_HELD_OUT, "test": NUM_HELD_OUT}
-    parts = fill_parts(samples, write, wanted, part=lambda sample: part_of(key(sample)))
-    return with_sizes(parts, note)

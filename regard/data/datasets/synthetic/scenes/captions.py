@@ -5,6 +5,7 @@ named before what is small, and what is alike in this from left to right.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from regard.core.config import read_toml
@@ -90,8 +91,7 @@ def german_caption(scene: Scene) -> str:
     """
     words = [_german_name(scene.groups[0], is_dative=False)]
     ends: list[str] = []
-    pairs = zip(scene.groups, scene.groups[1:], strict=False)
-    for number, (one, other) in enumerate(pairs):
+    for number, (one, other) in enumerate(pairwise(scene.groups)):
         verb = "ist" if len(one) == 1 else "sind"
         if number:
             # In a clause that says more of a thing, the verb comes last.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from random import Random
 
+from regard.core.tables import with_article
 from regard.data.datasets.synthetic.scenes.captions import TOGETHER
 from regard.data.datasets.synthetic.scenes.things import (
     COLOURS,
@@ -19,7 +20,6 @@ from regard.data.datasets.synthetic.scenes.things import (
     Scene,
     Thing,
     relation,
-    with_article,
 )
 from regard.data.example import Example
 
@@ -186,12 +186,8 @@ def _relation(scene: Scene) -> Asked:
 
 def _singled_out(scene: Scene) -> list[tuple[Thing, str]]:
     """Return things with names that no other thing of the scene has."""
-    found: list[tuple[Thing, str]] = []
-    for look in LOOKS:
-        fitting = [thing for thing in scene.things if look.fits(thing)]
-        if len(fitting) == 1:
-            found.append((fitting[0], look.name()))
-    return found
+    fitting = ((look, [*filter(look.fits, scene.things)]) for look in LOOKS)
+    return [(things[0], look.name()) for look, things in fitting if len(things) == 1]
 
 
 _EVEN = {"yes": 1.0, "no": 1.0}

@@ -33,7 +33,13 @@ def render_scene(scene: Scene, *, size: int = SIZE) -> Pixels:
         size: Width and height in pixels.
     """
     at_least("size", size, 8)
-    pixels = _render_background(scene, size)  # (Y, X, 3)
+    ground = scene.background
+    pixels = np.full((size, size, 3), ground.level, np.float32)
+    if ground.noise:
+        names = (_NOISE, scene.seed, scene.number)
+        noise = uniform(names, np.arange(size), size * 3).reshape(size, size, 3)
+        pixels += ((2 * noise - 1) * ground.noise).astype(np.float32)
+    pixels = np.clip(pixels, 0, 255)
     for thing in scene.things:
         (top, left), share = _cover(thing, size)
         part = pixels[top : top + share.shape[0], left : left + share.shape[1]]
@@ -73,16 +79,6 @@ def cell_labels(scene: Scene, *, grid: int) -> str:
     names = np.array([LETTERS[thing.shape] for thing in scene.things])
     labels = np.where(shares.sum(0) >= 0.5, names[shares.argmax(0)], EMPTY)  # (Y, X)
     return " ".join("".join(row) for row in labels)
-
-
-def _render_background(scene: Scene, size: int) -> NDArray[np.float32]:
-    ground = scene.background
-    pixels = np.full((size, size, 3), ground.level, np.float32)
-    if ground.noise:
-        names = (_NOISE, scene.seed, scene.number)
-        noise = uniform(names, np.arange(size), size * 3).reshape(size, size, 3)
-        pixels += ((2 * noise - 1) * ground.noise).astype(np.float32)
-    return np.clip(pixels, 0, 255)
 
 
 def _cover(thing: Thing, size: int) -> tuple[tuple[int, int], Coverage]:

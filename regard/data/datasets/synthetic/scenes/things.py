@@ -7,6 +7,7 @@ in any size.
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from random import Random
 
 from regard.core.config import at_least
@@ -20,6 +21,8 @@ COLOURS: dict[str, tuple[int, int, int]] = {
     "purple": (148, 62, 200),
     "orange": (247, 132, 28),
 }
+LOOKS = [(shape, colour) for shape in SHAPES for colour in COLOURS]
+"""What things can look like; no two groups of a scene look alike."""
 RADII: dict[str, tuple[float, float]] = {"small": (0.085, 0.105), "large": (0.165, 0.195)}
 """The least and the greatest radius of what is called small, and of what is called large."""
 
@@ -112,8 +115,7 @@ class Scene:
     @property
     def relations(self) -> tuple[str, ...]:
         """Where each group stands as seen from the next, for all but the last."""
-        pairs = zip(self.groups, self.groups[1:], strict=False)
-        return tuple(relation(one, other) or "" for one, other in pairs)
+        return tuple(relation(one, other) or "" for one, other in pairwise(self.groups))
 
 
 def scene(seed: int, number: int) -> Scene:
@@ -124,7 +126,8 @@ def scene(seed: int, number: int) -> Scene:
     while True:
         # A lot that fits nowhere is drawn anew, so that crowded scenes come less often.
         (num_groups,) = random.choices((1, 2, 3), (2, 4, 4))
-        kinds = _draw_kinds(random, num_groups)
+        looks = random.sample(LOOKS, num_groups)
+        kinds = [(shape, colour, random.choice(list(RADII))) for shape, colour in looks]
         counts = random.choice(COUNTS[num_groups])
         for _ in range(30):
             groups = _place(random, kinds, counts)
@@ -172,14 +175,6 @@ def middle(group: Group) -> tuple[float, float]:
     return sum(thing.x for thing in group) / num, sum(thing.y for thing in group) / num
 
 
-def _draw_kinds(random: Random, num: int) -> list[tuple[str, str, str]]:
-    """Draw shape, colour and size of some groups, no two of one shape and colour."""
-    kinds = [(shape, colour) for shape in SHAPES for colour in COLOURS]
-    return [
-        (shape, colour, random.choice(list(RADII))) for shape, colour in random.sample(kinds, num)
-    ]
-
-
 def _place(
     random: Random, kinds: list[tuple[str, str, str]], counts: tuple[int, ...]
 ) -> tuple[Group, ...] | None:
@@ -195,7 +190,7 @@ def _place(
         groups.append(tuple(placed[-count:]))
     # Large before small, as it catches the eye, and then from left to right.
     groups.sort(key=lambda group: (group[0].size != "large", middle(group)[0]))
-    for one, other in zip(groups, groups[1:], strict=False):
+    for one, other in pairwise(groups):
         is_alike = one[0].size == other[0].size
         if is_alike and middle(other)[0] - middle(one)[0] < ORDER_GAP:
             return None
@@ -242,8 +237,3 @@ _CORNERS: dict[str, tuple[tuple[float, float], ...]] = {
     ),
 }
 """The corners of a shape of radius 1 around 0, downwards positive."""
-
-
-def with_article(name: str) -> str:
-    """Return a name as of something new: `a red square`, `an orange star`."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

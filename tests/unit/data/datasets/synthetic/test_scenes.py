@@ -15,7 +15,7 @@ from regard.data.datasets.synthetic.scenes import (
     load_scenes,
     load_shapes,
     render,
-    render_all,
+    render_numbered,
     word_regions,
 )
 from regard.data.datasets.synthetic.scenes.captions import (
@@ -165,11 +165,11 @@ class TestDrawing:
         assert abs(noisy[:8].mean() - 40) < 3
 
     def test_many_at_once_are_those_drawn_alone(self):
-        names = ["scenes/3/5", "shapes/1/9", "scenes/0/2"]
-        together = render_all(names)
+        arguments = ["3/5", "1/9", "0/2"]
+        together = render_numbered("scenes", arguments)
         assert together.shape == (3, 64, 64, 3)
-        for name, pixels in zip(names, together, strict=True):
-            assert np.array_equal(np.asarray(render(name)), pixels)
+        for argument, pixels in zip(arguments, together, strict=True):
+            assert np.array_equal(np.asarray(render(f"scenes/{argument}")), pixels)
 
     def test_reference_is_opened_like_any_other_image(self):
         for name in ("scenes/3/5", "shapes/1/9"):

@@ -2,8 +2,7 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json
-from regard.studies.reproduce.experiments import reproduce
-from regard.studies.reproduce.findings import RESULTS
+from regard.studies.reproduce.findings import RESULTS, reproduce
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.representation.probes import PENALTIES, LinearProbe, explained
+from regard.interpret.probes import PENALTIES, LinearProbe, explained
 
 
 @pytest.fixture
