@@ -42,8 +42,6 @@ _SPACE = re.compile(r"(\s+)")
 
 Numbers = Mapping[str, float]
 Array = NDArray[np.floating[Any]]
-Vector = Vectors
-"""(D,), where `Vectors` are several."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +206,7 @@ def _probe_length(states: Sequence[Vectors]) -> float:
     return explained(LinearProbe(pooled[::2], lengths[::2])(pooled[1::2]), lengths[1::2])
 
 
-def _probe_order(swaps: Sequence[tuple[int, Vector, Vector]]) -> float:
+def _probe_order(swaps: Sequence[tuple[int, Vectors, Vectors]]) -> float:
     """Tell words as they stood from swapped ones; both of a pair are on one side."""
     sides = []
     for parity in (0, 1):

@@ -1,6 +1,5 @@
 """Plots of one prediction: attention over words, an image or a recording, or predicted images."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from regard.plots.overlay import film, strip
 from regard.plots.spectrogram import Hearing
 from regard.tasks.base import Attends, GeneratesImages, Task
 from regard.tasks.generation.attention import CTC
-from regard.tasks.prediction import AttentionMap, Picture
+from regard.tasks.prediction import AttentionMap
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,9 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
     if not source.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if isinstance(task, GeneratesImages):
-        return Visualization(source, tiles=image_tiles(task.image_grid(source, target)))
+        pictures = task.image_grid(source, target)
+        tiles = [Tile(fit(check_image(one.image)), one.caption, one.note) for one in pictures]
+        return Visualization(source, tiles=tiles)
     if not isinstance(task, Attends):
         raise ConfigError(
             "Nothing of this run can be shown: it has no attention. Its task is "
@@ -147,11 +148,6 @@ def attention_tiles(found: AttentionMap) -> list[Tile]:
     cells = found.mean()[:, found.num_words :]  # (T, P)
     grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
     return (film if _is_video(found) else strip)(found.image, words, grids)
-
-
-def image_tiles(pictures: Sequence[Picture]) -> list[Tile]:
-    """Return images with their captions."""
-    return [Tile(fit(check_image(one.image)), one.caption, one.note) for one in pictures]
 
 
 def num_columns(found: AttentionMap) -> int:

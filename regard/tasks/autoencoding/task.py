@@ -24,7 +24,7 @@ from regard.tasks.autoencoding.recipe import AutoencodingRecipe
 from regard.tasks.base import Fields
 from regard.tasks.batches import map_batches
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.generation.lengths import limit_targets
+from regard.tasks.generation.recipe import limit_targets
 from regard.tasks.generation.task import Predictor
 from regard.tasks.latents import check_latents, measure_bound
 from regard.training.loop import Validation

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
+from torch import Tensor
+
 from regard.core.config import AtLeast, Config, Positive, UnitInterval
 from regard.core.errors import ConfigError
 from regard.core.tables import pick
+from regard.data.batching import Items, Sequences
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.columns import check_columns
 from regard.data.text.tokenizers import TokenizerConfig
@@ -13,6 +16,7 @@ from regard.metrics.table import METRICS
 from regard.models.bottlenecks import VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.decoders.xu2015 import HardXuDecoderConfig, XuDecoderConfig
+from regard.models.encoders import max_tokens
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
@@ -164,3 +168,23 @@ def check_reward(reward: RewardConfig, model: ModelConfig, *, task: str) -> None
                 f"`reward.share` must be below 1 with {name}, which learns from a loss of its own, "
                 "but is 1. Set it to 0.5."
             )
+
+
+def check_positions(model: ModelConfig, sources: Items, targets: Sequences) -> None:
+    """Raise a `ConfigError` if training would come upon a text that a side cannot read."""
+    # A decoder reads all of a target but its last token.
+    longest = {"encoder": max(map(len, sources)), "decoder": max(map(len, targets)) - 1}
+    for side, length in longest.items():
+        most = max_tokens(getattr(model, side))
+        if 0 < most < length:
+            raise ConfigError(
+                f"`model.{side}.max_length` must be at least the longest text to learn from "
+                f"({length} tokens) with learned positions, but is {most}. Raise it, or lower "
+                "`data.batch.max_length`."
+            )
+
+
+def limit_targets(lengths: Tensor, model: ModelConfig) -> Tensor:
+    """Return lengths (B,), none of them beyond what the decoder has positions for."""
+    most = max_tokens(model.decoder)
+    return lengths.clamp(max=most) if most else lengths

@@ -36,8 +36,7 @@ from regard.tasks.batches import map_batches, predict_filled
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
-from regard.tasks.generation.lengths import check_positions, limit_targets
-from regard.tasks.generation.recipe import Recipe, check_ctc
+from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.metrics import LOSS, PERPLEXITY, goodness, measure
 from regard.tasks.prediction import AttentionMap, Prediction

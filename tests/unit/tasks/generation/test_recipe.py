@@ -6,7 +6,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders import ConvolutionDecoderConfig, TransformerDecoderConfig
 from regard.models.encoders.convolutional import ConvolutionEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.tasks.generation.lengths import check_positions, limit_targets
+from regard.tasks.generation.recipe import check_positions, limit_targets
 
 LEARNED = ModelConfig(
     encoder=ConvolutionEncoderConfig(max_length=4), decoder=ConvolutionDecoderConfig(max_length=5)
