@@ -10,7 +10,7 @@ translator.translate(["I would like to learn German."])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from regard.attention.recording import record as record
