@@ -15,10 +15,24 @@ class _Buffer:
     values: Tensor  # (B, H, L, E)
     length: int  # positions written, by whichever cache wrote last
 
+    def is_free(self, start: int, end: int) -> bool:
+        """Return whether these positions may be written in place."""
+        # Autograd may have saved the buffer, whichever of keys, values and queries need gradients.
+        is_writable = not torch.is_grad_enabled() and (
+            torch.is_inference_mode_enabled() or not self.keys.is_inference()
+        )
+        return is_writable and self.length == start and end <= self.keys.shape[2]
+
 
 @dataclass
 class KeyValueCache:
     """Keys and values of the positions that one self-attention layer has read.
+
+    A decoder's step forks the caches of its state, and its blocks append to the forks; a state is
+    never changed by the steps that continue it. Positions in the buffer, of which a cache sees
+    those from `first` on:
+
+        forgotten | first … earlier steps … past | this step … end | room
 
     Positions are written in place into a buffer with room for `max_length` of them; without that
     limit the buffer grows. A cache sees a range of its buffer, and writing never changes what
@@ -65,8 +79,7 @@ class KeyValueCache:
             values: (B, H, T, E).
         """
         buffer, end = self._buffer, self._past + keys.shape[2]
-        is_free = buffer is not None and buffer.length == self._past
-        if buffer is None or not is_free or end > buffer.keys.shape[2] or keys.requires_grad:
+        if buffer is None or not buffer.is_free(self._past, end):
             self._copy_past(keys, values)
         else:
             buffer.keys[:, :, self._past : end] = keys
@@ -126,7 +139,7 @@ class KeyValueCache:
 def _join(pieces: Sequence[Tensor], room: int) -> Tensor:
     """Join pieces (B, H, L, E) along L, with room for more unless gradients are recorded."""
     length = sum(piece.shape[2] for piece in pieces)
-    if room <= length or any(piece.requires_grad for piece in pieces):
+    if room <= length or torch.is_grad_enabled():
         return pieces[0] if len(pieces) == 1 else torch.cat(list(pieces), dim=2)
     batch, num_heads, _, dim = pieces[0].shape
     joined = pieces[0].new_empty(batch, num_heads, room, dim)

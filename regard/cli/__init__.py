@@ -1,1 +1,1 @@
-"""The command line: one short file per verb; torch is imported inside a verb."""
+"""The command line: one short module per command, imported when it is called."""

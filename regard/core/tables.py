@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -39,7 +40,11 @@ def on_demand(dotted: str) -> Callable[..., Any]:
     Args:
         dotted: `package.module:name`, as in `resolve`.
     """
-    return lambda *arguments: resolve(dotted)(*arguments)
+    return partial(_call, dotted)
+
+
+def _call(dotted: str, *arguments: Any) -> Any:
+    return resolve(dotted)(*arguments)
 
 
 def one_of(names: Iterable[str]) -> str:

@@ -1,1 +1,1 @@
-"""Models of other houses: read from their folders, and written into such folders."""
+"""Import and export of models: Hugging Face checkpoints."""

@@ -1,4 +1,4 @@
-"""The waist: what every encoder ends in and every decoder starts from."""
+"""Interfaces between encoders and decoders: `Memory`, `State`, `Output`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence

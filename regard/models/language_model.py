@@ -92,10 +92,12 @@ class TransformerLanguageModel(PositionedStack, LanguageModel):
         """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
         caches = [cache.fork() for cache in state.per_hypothesis]
         logits = self._run(tokens, caches)
+        # Forks again: a checkpointed block appends to its own cache once more in the backward pass.
+        kept = [cache.fork() for cache in caches]
         if self.window:
-            for cache in caches:
+            for cache in kept:
                 cache.forget(self.window - 1)
-        return logits, State({}, caches)
+        return logits, State({}, kept)
 
     def forward(self, tokens: Tensor) -> Output:
         """Read whole texts, token ids (B, T): one long step."""

@@ -1,1 +1,1 @@
-"""Questions about runs and data: compare, climb the ladder, reproduce."""
+"""Studies of runs and data: compare, ladder, reproduce, anomalies, compression, reduction."""

@@ -1,1 +1,1 @@
-"""The only room that knows data and models."""
+"""Tasks: a model with its fields, from raw examples to predictions and results."""

@@ -256,3 +256,21 @@ def test_checkpointed_steps_give_the_same_gradients(teacher_forced):
     other, found = gradients(checkpointed, run, TOKENS)
     assert torch.equal(loss, other)
     assert all(torch.allclose(expected[name], found[name], atol=1e-6) for name in expected)
+
+
+def test_checkpointed_steps_within_a_window_give_the_same_gradients():
+    torch.manual_seed(0)
+    config = TransformerLanguageConfig(window=3, **SIZES)
+    model = build_language_model(config, vocab_size=VOCAB)
+
+    def run(model, tokens):
+        state, total = model.start(len(tokens)), 0.0
+        for piece in tokens.split(2, dim=1):
+            logits, state = model.step(piece, state)
+            total = total + logits.logsumexp(-1).sum()
+        return total
+
+    loss, expected = gradients(model, run, TOKENS)
+    other, found = gradients(wrap(model, Checkpointed), run, TOKENS)
+    assert torch.equal(loss, other)
+    assert all(torch.allclose(expected[name], found[name], atol=1e-6) for name in expected)

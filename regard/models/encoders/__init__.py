@@ -44,9 +44,11 @@ def check_reads(config: EncoderConfig, given: type[Any], *, place: str = "encode
         return check_reads(config.encoder, given, place=f"{place}.encoder")
     accepted = next((spec for spec, fitting in FITTING.items() if type(config) in fitting), given)
     if accepted is not given:
+        kinds = [settings.kind for settings in FITTING.get(given, ())]
+        what = f"Set it to {one_of(kinds)}" if kinds else "Give settings with a method `build`"
         raise ConfigError(
             f"`{place}.kind` '{config.kind}' reads {accepted.plural}, but the source is "
-            f"{given.plural}. Set it to {one_of(settings.kind for settings in FITTING[given])}."
+            f"{getattr(given, 'plural', given.__name__)}. {what}."
         )
 
 

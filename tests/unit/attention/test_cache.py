@@ -35,6 +35,7 @@ def test_cache_shows_all_that_was_appended(max_length):
     assert (cache.length, cache.fork().position) == (6, 6)
 
 
+@torch.no_grad()
 def test_steps_within_the_limit_write_into_one_buffer():
     first, _ = read(KeyValueCache(max_length=5), 1)
     address = first.visible[0].data_ptr()
@@ -43,6 +44,7 @@ def test_steps_within_the_limit_write_into_one_buffer():
     assert read(last, 1)[0].visible[0].data_ptr() != address
 
 
+@torch.no_grad()
 def test_buffer_without_a_limit_grows_now_and_then():
     cache, addresses = KeyValueCache(), set()
     for _ in range(64):
@@ -78,6 +80,7 @@ def test_reordered_cache_has_the_rows_and_leaves_the_old_one(max_length):
     assert shows(begun, keys, values)
 
 
+@torch.no_grad()
 def test_reordered_cache_has_room_for_the_next_step():
     begun, _ = read(KeyValueCache(max_length=9), 2)
     moved = begun[torch.tensor([1, 0, 2])]
@@ -95,6 +98,7 @@ def test_appending_again_replaces_the_step():
 
 
 @pytest.mark.parametrize("max_length", [None, 8])
+@torch.no_grad()
 def test_forgotten_positions_are_counted_but_not_shown(max_length):
     cache, pieces = KeyValueCache(max_length), []
     for _ in range(30):
@@ -120,3 +124,35 @@ def test_gradients_reach_every_step():
 
 def test_empty_cache_may_be_reordered():
     assert KeyValueCache(max_length=3)[torch.tensor([0, 0])].length == 0
+
+
+def test_gradients_reach_values_whose_keys_need_none():
+    cache, steps = KeyValueCache(max_length=9), []
+    for _ in range(3):
+        keys = torch.randn(ROWS, HEADS, 1, DIM)
+        values = torch.randn(ROWS, HEADS, 1, DIM, requires_grad=True)
+        cache = cache.fork()
+        shown, seen = cache.append(keys, values)
+        steps.append((values, (shown.detach() * seen.square()).sum()))
+    sum(loss for _, loss in steps).backward()
+    assert all(values.grad.abs().sum() > 0 for values, _ in steps)
+
+
+def test_queries_alone_may_need_gradients():
+    queries = torch.randn(ROWS, HEADS, 1, DIM, requires_grad=True)
+    cache, losses = KeyValueCache(max_length=9), []
+    for _ in range(3):
+        cache = cache.fork()
+        keys, _ = cache.append(*torch.randn(2, ROWS, HEADS, 1, DIM))
+        losses.append((queries @ keys.mT).square().sum())
+    sum(losses).backward()
+    assert queries.grad.abs().sum() > 0
+
+
+def test_a_cache_of_inference_mode_may_be_continued_without_it():
+    with torch.inference_mode():
+        cache, (before, _) = read(KeyValueCache(max_length=9), 2)
+    with torch.no_grad():
+        cache, (after, _) = read(cache, 1)
+    assert cache.length == 3
+    assert torch.equal(cache.visible[0], torch.cat([before, after], dim=2))

@@ -21,10 +21,10 @@ def test_every_tensor_of_any_arrangement_is_changed():
     }
 
 
-def test_reorder_moves_the_moving_half_only():
-    fixed, moving = torch.tensor([1, 2]), (torch.tensor([[10], [20], [30], [40]]),)
-    state = reorder(State(fixed, moving), torch.tensor([1, 1, 2, 0]))
-    assert state.per_source is fixed
+def test_reorder_selects_rows_of_hypotheses_only():
+    per_source, per_hypothesis = torch.tensor([1, 2]), (torch.tensor([[10], [20], [30], [40]]),)
+    state = reorder(State(per_source, per_hypothesis), torch.tensor([1, 1, 2, 0]))
+    assert state.per_source is per_source
     assert state.per_hypothesis[0].tolist() == [[20], [20], [30], [10]]
 
 
