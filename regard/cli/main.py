@@ -26,8 +26,8 @@ PANELS: dict[str, dict[str, str]] = {
         "sample": "regard.cli.model.latents:sample",
         "interpolate": "regard.cli.model.latents:interpolate",
         "explain": "regard.cli.model.explain:explain",
-        "import": "regard.cli.model.exchange:import_app",
-        "export": "regard.cli.model.exchange:export_app",
+        "import": "regard.cli.model.convert:import_app",
+        "export": "regard.cli.model.convert:export_app",
         "demo": "regard.cli.model.demo:demo",
     },
     "Analysis": {

@@ -46,7 +46,7 @@ class ModelConfig(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.foretells_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
+        if self.predicts_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
                 "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other "
                 f"has already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
@@ -80,7 +80,7 @@ class ModelConfig(Config):
             )
 
     @property
-    def foretells_source(self) -> bool:
+    def predicts_source(self) -> bool:
         """Whether the decoder learns to tell the source, too."""
         return isinstance(self.decoder, PrefixDecoderConfig) and self.decoder.source_weight > 0
 

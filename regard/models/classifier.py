@@ -11,7 +11,7 @@ from regard.core.specs import InputSpec
 from regard.core.tables import pick
 from regard.models.encoders import build_encoder, check_unpooled
 from regard.models.encoders.image import ImageEncoderConfig
-from regard.models.encoders.tables import SoundEncoderConfig, TokenEncoderConfig
+from regard.models.encoders.tables import AudioEncoderConfig, TokenEncoderConfig
 from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
@@ -28,7 +28,7 @@ class ClassifierConfig(Config):
         TokenEncoderConfig
         | ImageEncoderConfig
         | TextImageEncoderConfig
-        | SoundEncoderConfig
+        | AudioEncoderConfig
         | VideoEncoderConfig
     ) = field(default_factory=TransformerEncoderConfig)
     """What reads the text, sees the image, both or the video, or listens."""
@@ -49,7 +49,7 @@ class ClassifierConfig(Config):
             self._check_begins_with_a_token()
 
     def _check_begins_with_a_token(self) -> None:
-        is_sound = isinstance(self.encoder, SoundEncoderConfig)
+        is_sound = isinstance(self.encoder, AudioEncoderConfig)
         # Beside a text, the cells of the image come first.
         is_seen = isinstance(
             self.encoder, ImageEncoderConfig | VideoEncoderConfig | TextImageEncoderConfig

@@ -31,7 +31,7 @@ TokenEncoderConfig = (
     | EmbeddingEncoderConfig
 )
 """Encoders with a state for every token."""
-SoundEncoderConfig = PyramidalLstmEncoderConfig | SpeechEncoderConfig
+AudioEncoderConfig = PyramidalLstmEncoderConfig | SpeechEncoderConfig
 """Encoders of sound, with a state for every few frames."""
 WideEncoderConfig = (
     TokenEncoderConfig
@@ -39,7 +39,7 @@ WideEncoderConfig = (
     | ImageEncoderConfig
     | TextImageEncoderConfig
     | VideoEncoderConfig
-    | SoundEncoderConfig
+    | AudioEncoderConfig
 )
 """Every encoder but the bottleneck, which makes what another one returns narrow."""
 
@@ -52,7 +52,7 @@ TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     EmbeddingEncoderConfig: EmbeddingEncoder,
     SentencesEncoderConfig: SentencesEncoder,
 }
-SOUND_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
+AUDIO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
     PyramidalLstmEncoderConfig: PyramidalLstmEncoder,
     SpeechEncoderConfig: SpeechEncoder,
 }
@@ -63,6 +63,6 @@ FITTING: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
     ImageSpec: IMAGE_ENCODERS,
     TextImageSpec: {TextImageEncoderConfig: TextImageEncoder},
     VideoSpec: {VideoEncoderConfig: VideoEncoder},
-    AudioSpec: SOUND_ENCODERS,
+    AudioSpec: AUDIO_ENCODERS,
 }
 """Encoders by the specification of their inputs."""

@@ -115,7 +115,7 @@ class Recipe(BaseRecipe):
             )
         need_joint = {
             "`model.ties` 'all'": (model.ties == "all", "`model.ties` to 'output'"),
-            "`model.decoder.source_weight` above 0": (model.foretells_source, "the weight to 0"),
+            "`model.decoder.source_weight` above 0": (model.predicts_source, "the weight to 0"),
             "`model.copying`": (model.copies, "`model.copying.kind` to 'none'"),
         }
         for name, (is_asked, instead) in need_joint.items():

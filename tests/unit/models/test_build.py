@@ -16,7 +16,7 @@ from regard.models.encoders import ENCODERS
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.models.encoders.tables import FITTING, SOUND_ENCODERS, TEXT_ENCODERS
+from regard.models.encoders.tables import AUDIO_ENCODERS, FITTING, TEXT_ENCODERS
 from regard.models.heads.copying import PointerConfig
 from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig
@@ -137,7 +137,7 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
 
 
 @pytest.mark.parametrize(
-    "settings", [*IMAGE_ENCODERS, *SOUND_ENCODERS], ids=lambda settings: settings.kind
+    "settings", [*IMAGE_ENCODERS, *AUDIO_ENCODERS], ids=lambda settings: settings.kind
 )
 def test_images_and_sound_have_no_embeddings_to_share(settings):
     spec = SPECS[ImageSpec if settings in IMAGE_ENCODERS else AudioSpec]

@@ -11,7 +11,7 @@ from regard.models.build import build_model
 from regard.models.classifier import Classifier
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS
-from regard.models.encoders.tables import SOUND_ENCODERS
+from regard.models.encoders.tables import AUDIO_ENCODERS
 from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.heads.copying import NoCopyingConfig
@@ -43,7 +43,7 @@ def source_spec(encoder):
         return source_spec(encoder.encoder)
     if isinstance(encoder, TextImageEncoderConfig):
         return TextImageSpec(TextSpec(50), IMAGE)
-    if type(encoder) in SOUND_ENCODERS:
+    if type(encoder) in AUDIO_ENCODERS:
         return AudioSpec(40)
     if isinstance(encoder, VideoEncoderConfig):
         return VideoSpec(4, IMAGE)
