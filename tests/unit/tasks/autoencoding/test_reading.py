@@ -3,7 +3,7 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.tasks import reading
+from regard.tasks.autoencoding import reading
 from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
 from regard.tasks.autoencoding.recipe import AutoencodingDataConfig
 
