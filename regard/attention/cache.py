@@ -121,7 +121,7 @@ class KeyValueCache:
         pieces = [[*past[:1], keys], [*past[1:], values]]
         num_past = self._past - self._first
         total = num_past + keys.shape[2]
-        # Whoever reads a whole target at once never comes back: the keys are kept as they are.
+        # A whole target is read in one step, which no other follows: keep the keys without a copy.
         room = total if self.max_length is None and not num_past else self._room(total)
         self._buffer = _Buffer(_join(pieces[0], room), _join(pieces[1], room), total)
         self._first, self._past, self._end = 0, num_past, total

@@ -140,7 +140,7 @@ class MonotonicAttention(GlobalAttention):
 
     Raffel et al. 2017, section 2. Each position is taken with p = sigmoid(gain · score + offset).
     In training the weights are the expected alignment over all ways to stop, and noise drives p
-    towards 0 and 1; in evaluation the first position with p ≥ 0.5 is taken. Whoever comes to the
+    towards 0 and 1; in evaluation the first position with p ≥ 0.5 is taken. A query at the
     last position stops there; in the paper it may pass that as well, to a context of zeros, and in
     expectation would then attend to nothing for ever. What is remembered is the alignment of the
     step before, one number a source position.

@@ -53,7 +53,7 @@ class Field(Protocol):
 
 
 class PlannedBatches(ABC, Generic[AnyBatch]):
-    """Batches in an order that hangs on the seed and the number of the epoch alone."""
+    """Batches in an order that depends on the seed and the number of the epoch alone."""
 
     def epoch(self, number: int, *, skip: int = 0) -> Iterator[AnyBatch]:
         """Give the batches of an epoch.

@@ -169,7 +169,7 @@ def swap_neighbours(texts: Sequence[str]) -> dict[int, str]:
     """Swap two neighbouring words of each text that has two to swap; return them by number.
 
     The first and the last word stay: a capital letter inside, or a full stop, would give it away.
-    So do blanks and tabs.
+    So do spaces and tabs.
     """
     random = Random(SEED)
     found = {}

@@ -31,7 +31,7 @@ def by_length(
         sources: One sentence each, or several texts, whose lengths are added up.
         hypotheses: One sentence each.
         references: For each hypothesis its references.
-        unit: What a length counts: words between blanks, or characters.
+        unit: What a length counts: words between whitespace, or characters.
         edges: The most units of each group; one more group holds what is longer.
         measures: What to measure, by name; BLEU if not given.
     """

@@ -32,15 +32,15 @@ LAPTOP = {name: f"{name}-laptop" for name in FULL} | {"vaswani2017": "vaswani201
 def climb(request: Request, *, only: Sequence[str] = ()) -> list[Path] | None:
     """Train one model after the other on the same data, and return their run folders.
 
-    A rung that is finished is left as it is, and one that was interrupted goes on; so the same
+    A model that is finished is left as it is, and one that was interrupted goes on; so the same
     call, made again, goes on where the last one stopped.
 
     Args:
-        request: What data and settings for every rung; its folder holds their run folders.
-        only: Names of the rungs to take; all of them if not given.
+        request: What data and settings for every model; its folder holds their run folders.
+        only: Names of the models to train; all of them if not given.
 
     Returns:
-        The run folders, lowest rung first, or None if training was interrupted.
+        The run folders, simplest model first, or None if training was interrupted.
     """
     recipes = FULL if find_device(request.device).type == "cuda" else LAPTOP
     for name in only:
@@ -51,25 +51,25 @@ def climb(request: Request, *, only: Sequence[str] = ()) -> list[Path] | None:
             f"`only` must name at least two rungs, or there is nothing to compare, but is "
             f"'{chosen[0]}'. Train a single model with `regard train`."
         )
-    rungs = [replace(request, recipe=recipes[name], out=request.out / name) for name in chosen]
-    # Every rung is checked before the first is trained: a wrong setting should not cost an hour.
-    waiting = [rung for rung in rungs if not _is_finished(rung)]
-    for number, rung in enumerate(waiting, start=1):
-        logger.info("Rung %d of %d: %s.", number, len(waiting), rung.out.name)
-        if train(rung.going_on()).evaluation is None:
+    requests = [replace(request, recipe=recipes[name], out=request.out / name) for name in chosen]
+    # Every request is checked before the first is trained: a wrong setting should not cost an hour.
+    waiting = [one for one in requests if not _is_finished(one)]
+    for number, one in enumerate(waiting, start=1):
+        logger.info("Rung %d of %d: %s.", number, len(waiting), one.out.name)
+        if train(one.going_on()).evaluation is None:
             return None
-    return [rung.out for rung in rungs]
+    return [one.out for one in requests]
 
 
-def _is_finished(rung: Request) -> bool:
-    """Tell whether a rung is trained and measured; raise if it is not the one asked for."""
-    recipe = to_dict(load_recipe(str(rung.recipe), rung.settings))
-    if not (rung.out / CONFIG).exists():
+def _is_finished(request: Request) -> bool:
+    """Return whether a model is trained and measured; raise if its settings are others."""
+    recipe = to_dict(load_recipe(str(request.recipe), request.settings))
+    if not (request.out / CONFIG).exists():
         return False
-    saved = read_config(rung.out)
-    if saved["recipe"] != recipe or saved["about"]["data"] != list(rung.data):
+    saved = read_config(request.out)
+    if saved["recipe"] != recipe or saved["about"]["data"] != list(request.data):
         raise ConfigError(
-            f"{rung.out} was trained with other settings or on other data than asked for now, so "
-            "it cannot stand beside the others. Remove it, or name another folder (--out)."
+            f"{request.out} was trained with other settings or on other data than asked for now, "
+            "so it cannot stand beside the others. Remove it, or name another folder (--out)."
         )
-    return (rung.out / METRICS).exists()
+    return (request.out / METRICS).exists()

@@ -64,6 +64,15 @@ class DenoisingRecipe(Recipe):
     data: DenoisingDataConfig = field(default_factory=DenoisingDataConfig)
     """How texts become batches."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward.metric != "none":
+            raise ConfigError(
+                "`reward.metric` must be 'none' where `task` is 'denoising', since spans are "
+                "taken out anew each time and no whole answers are judged, but is "
+                f"'{self.reward.metric}'."
+            )
+
 
 class DenoisingTask(Predictor):
     """Writes what is missing in a text (Raffel et al. 2020)."""

@@ -1,6 +1,6 @@
 """The Free Spoken Digit Dataset: single digits, and strings of them joined on the spot.
 
-A string hangs on its seed, its part and its number alone. Its reference is `fsdd/SEED/PART/NUMBER`,
+A string depends on seed, part and number alone. Its reference is `fsdd/SEED/PART/NUMBER`,
 with the speaker who is held out before the number, if there is one; that of a single digit is
 `fsdd/DIGIT_SPEAKER_INDEX`, as its file is called.
 """

@@ -23,7 +23,7 @@ class PixelNoiseConfig(Config):
 
     @property
     def is_any(self) -> bool:
-        """Whether anything is spoilt."""
+        """Whether images are corrupted at all."""
         return self != PixelNoiseConfig()
 
 
@@ -69,7 +69,7 @@ def add_noise(
 def add_fixed_noise(
     images: Tensor, config: PixelNoiseConfig, names: Sequence[str], *, seed: int
 ) -> Tensor:
-    """Spoil images always alike: what happens to one hangs on its name and the seed alone.
+    """Corrupt images reproducibly: the noise of one depends on its name and the seed alone.
 
     Args:
         images: (B, ..., C, Y, X), from 0 to 1.
@@ -79,8 +79,8 @@ def add_fixed_noise(
     """
     if not config.is_any:
         return images
-    spoilt = []
+    noisy = []
     for image, name in zip(images.cpu(), names, strict=True):
         generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {name}".encode()))
-        spoilt.append(add_noise(image, config, generator))
-    return torch.stack(spoilt).to(images.device)
+        noisy.append(add_noise(image, config, generator))
+    return torch.stack(noisy).to(images.device)

@@ -31,5 +31,5 @@ def write_context(turns: Sequence[str], *, most: int = TURNS) -> str:
 
 
 def clean_turn(text: str) -> str:
-    """Put what was said into one line, without control characters and double blanks."""
+    """Put what was said into one line, without control characters and double spaces."""
     return " ".join(_UNPRINTED.sub(" ", text).split())

@@ -38,7 +38,7 @@ def _unit(vectors: Array) -> NDArray[np.float64]:
 def nearest(similarities: NDArray[np.float64], num: int) -> NDArray[np.intp]:
     """Return the columns of the `num` greatest of each row, the greatest first.
 
-    Of equal ones the earlier column comes first, so that the answer never hangs on chance.
+    Of equal ones the earlier column comes first, so that the result is deterministic.
     """
     return np.argsort(-similarities, axis=1, kind="stable")[:, :num]
 

@@ -20,7 +20,7 @@ def parse_links(line: str, *, offset: int = 0) -> tuple[set[Link], set[Link]]:
     """Read the links of one sentence pair: `0-0 1p2`, `-` for sure ones and `p` for possible ones.
 
     Args:
-        line: Links separated by blanks, source before target.
+        line: Links separated by whitespace, source before target.
         offset: The number of the first word in this file: 0 in Pharaoh's, 1 in NAACL's.
 
     Returns:

@@ -50,7 +50,7 @@ def bleu(
 
 
 bleu_char: Metric = partial(bleu, tokenize="char")
-"""Corpus BLEU over characters, for languages that put no blanks between words."""
+"""Corpus BLEU over characters, for languages that put no whitespace between words."""
 
 
 def bleu_ja(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
@@ -159,7 +159,7 @@ def lecture_bleu(
     """Average the course's sentence BLEU, 0 to 1, over sentences; the best reference counts.
 
     Args:
-        hypotheses: One sentence each, words separated by blanks.
+        hypotheses: One sentence each, words separated by whitespace.
         references: For each hypothesis its references.
         k: The longest n-gram that counts.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.

@@ -20,12 +20,12 @@ _RULE = "refs:any|case:mixed|whitespace:squeezed"
 
 
 def characters(sentence: str) -> list[str]:
-    """Cut a sentence into characters; a run of blanks is one, and none is at the ends."""
+    """Cut a sentence into characters; a run of whitespace is one, and none is at the ends."""
     return list(" ".join(sentence.split()))
 
 
 UNITS: dict[str, Callable[[str], list[str]]] = {"word": str.split, "character": characters}
-"""How a text is cut. Phones are written as words: with blanks between them."""
+"""How a text is cut. Phones are written as words: with whitespace between them."""
 
 
 def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
@@ -148,8 +148,8 @@ def error_rate(
         hypotheses: One text each.
         references: For each hypothesis its references; the nearest counts.
         name: What papers call it.
-        unit: What is edited: words and phones are separated by blanks; of characters, a run of
-            blanks counts as one.
+        unit: What is edited: words and phones are separated by whitespace; of characters, a run of
+            whitespace counts as one.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
     """
     check_references(hypotheses, references)
@@ -196,7 +196,7 @@ def edits(hypotheses: Texts, references: References, *, unit: Unit) -> list[Edit
     Args:
         hypotheses: One text each.
         references: For each hypothesis its references; the nearest counts.
-        unit: What is compared: words or phones between blanks, or characters.
+        unit: What is compared: words or phones between whitespace, or characters.
     """
     pairs = _pairs(hypotheses, references, unit=unit)
     counts = Counter(pair for pair in pairs if pair[0] != pair[1])
@@ -213,7 +213,7 @@ def by_unit(hypotheses: Texts, references: References, *, unit: Unit) -> list[Gr
     Args:
         hypotheses: One text each.
         references: For each hypothesis its references; the nearest counts.
-        unit: What is counted: words or phones between blanks, or characters.
+        unit: What is counted: words or phones between whitespace, or characters.
     """
     totals: Counter[str] = Counter()
     wrong: Counter[str] = Counter()

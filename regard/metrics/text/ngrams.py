@@ -20,7 +20,7 @@ TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "char": lambda text: list("".join(text.lower().split())),
 }
 """How words are cut: runs of a-z and 0-9 as the package rouge-score does, what stands between
-blanks, or single characters. The first cuts at every other letter (an umlaut, say) and sees
+whitespace, or single characters. The first cuts at every other letter (an umlaut, say) and sees
 nothing of other scripts: the last two are for them.
 """
 
@@ -153,7 +153,7 @@ def distinct(
     Li et al. 2016, who divide by the number of words instead.
 
     Args:
-        hypotheses: One sentence each, words separated by blanks.
+        hypotheses: One sentence each, words separated by whitespace.
         references: Not looked at.
         n: The number of words of an n-gram.
         num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.

@@ -16,7 +16,7 @@ class TextSize:
     num_tokens: int
     """Tokens, as the model reads them."""
     num_words: int
-    """What stands between blanks, and every line end."""
+    """What stands between whitespace, and every line end."""
     num_characters: int
     """Characters, line ends included."""
     num_unknown: int = 0

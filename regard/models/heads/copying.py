@@ -149,7 +149,7 @@ class PointerDecoder(Decoder):
 
     It differs from the paper. The decoder keeps the attention it has, if any, and copies with one
     of its own, so that a transformer can copy as well. Coverage sums the first of two looks, and
-    copying takes the second: nothing hangs on the step before, and a whole target runs at once. A
+    copying takes the second: nothing depends on the step before, and a whole target runs at once. A
     source's end token is never copied: where to stop is for the vocabulary to say.
 
     Args:

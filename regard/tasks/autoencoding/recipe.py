@@ -14,7 +14,7 @@ from regard.tasks.generation.recipe import DataConfig, Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencodingDataConfig(DataConfig):
-    """How texts become pairs of themselves, the source spoilt or not."""
+    """How texts become pairs of themselves, the source corrupted or not."""
 
     is_joint: bool = True
     """Always: both sides are the same text. The source's tokeniser is the one that is trained."""

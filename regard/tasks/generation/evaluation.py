@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
 
 UNITS: dict[str, Unit] = {"per": "word", "wer": "word", "cer": "character"}
-"""What answers are made of, where a metric says so: phones and words stand between blanks."""
+"""What answers are made of, where a metric says so: phones and words stand between whitespace."""
 
 CHARACTER_EDGES = (4, 6, 8, 10, 12, 16, 20)
 """The most characters of each group of words."""

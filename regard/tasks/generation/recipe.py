@@ -97,7 +97,7 @@ class Recipe(BaseRecipe):
         super().__post_init__()
         check_kinds(self.data.source, self.model.encoder)
         check_ctc(self.model, self.search)
-        check_reward(self.reward, self.model, task=self.task)
+        check_reward(self.reward, self.model)
         if not self.metrics:
             raise ConfigError("`metrics` must name at least one metric, but is empty.")
         for name in self.metrics:
@@ -140,15 +140,10 @@ def check_ctc(model: ModelConfig, search: SearchConfig) -> None:
         )
 
 
-def check_reward(reward: RewardConfig, model: ModelConfig, *, task: str) -> None:
+def check_reward(reward: RewardConfig, model: ModelConfig) -> None:
     """Raise if answers cannot be judged, or if a part of a model would learn nothing from it."""
     if reward.metric == "none":
         return
-    if task == "denoising":
-        raise ConfigError(
-            f"`reward.metric` must be 'none' where `task` is '{task}', since spans are taken out "
-            f"anew each time and no whole answers are judged, but is '{reward.metric}'."
-        )
     if model.ctc_weight == 1:
         raise ConfigError(
             "`reward.metric` must be 'none' where `model.ctc.weight` is 1, since answers are drawn "

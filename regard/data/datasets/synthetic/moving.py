@@ -101,7 +101,7 @@ def find_motion(reference: str) -> Motion:
 
 
 def motion(seed: int, number: int) -> Motion:
-    """Return what happens in a video, which hangs on nothing but its seed and its number."""
+    """Return what happens in a video, which depends on its seed and its number alone."""
     at_least("seed", seed, 0)
     at_least("number", number, 0)
     random = Random(f"moving {seed} {number}")

@@ -119,7 +119,7 @@ class Scene:
 
 
 def scene(seed: int, number: int) -> Scene:
-    """Return a scene, which hangs on nothing but its seed and its number."""
+    """Return a scene, which depends on its seed and its number alone."""
     at_least("seed", seed, 0)
     at_least("number", number, 0)
     random = Random(f"scene {seed} {number}")
