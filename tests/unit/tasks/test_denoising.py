@@ -190,3 +190,8 @@ def test_no_other_filling_can_be_looked_at(task):
         ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
     ):
         task.example_to_show("the ___ runs .", "cat")
+
+
+def test_denoising_has_no_reward():
+    with pytest.raises(ConfigError, match=r"`reward.metric` must be 'none' where `task` is 'den"):
+        load_recipe("raffel2020-small", ["reward.metric=bleu"])
