@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 
 BANNED: dict[str, str] = {
-    r"(?<!in )(?<!in-)(?<!take )(?<!takes )(?<!decimal )places?(?! holder)": "position, path, location",
+    r"(?<!in )(?<!in-)(?<!take )(?<!takes )(?<!decimal )places?(?! holder)": "position, path",
     r"foretell\w*|foretold": "predict",
     r"spoil\w*": "corrupted, noisy",
     r"blanks": "whitespace; blank tokens (CTC)",
