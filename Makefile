@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.ready
+BASE := $(VENV)/.base
+DEV := $(VENV)/.dev
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 
@@ -11,16 +12,21 @@ ifneq ($(wildcard ../shared/data),)
 export REGARD_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test check learn clean
+.PHONY: setup demo test quick learn check clean
 
-setup: $(STAMP)
-
-$(STAMP): pyproject.toml constraints.txt
+# The demo needs the base package only; tests and checks need the extra `dev`.
+$(BASE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --no-cache-dir --editable '.[dev]'
-	touch $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-cache-dir --editable .
+	touch $(BASE)
 
-demo: setup
+$(DEV): $(BASE)
+	$(BIN)/python -m pip install --quiet --no-cache-dir --editable '.[dev]'
+	touch $(DEV)
+
+setup: $(DEV)
+
+demo: $(BASE)
 	$(BIN)/regard demo
 
 test: setup
