@@ -65,9 +65,9 @@ OPENINGS = re.compile(r'"""(What|Where|Who|Whose|Why|When|Which|How|Tell|Say)\b'
 
 NAMES = re.compile(
     r"show, attend and tell|show[- ]attend[- ]tell|listen, attend and spell|torch\.eye|np\.eye"
-    r"|journal\.jsonl|sentencepieces?|word ?pieces?|soundfile|sound ?stream",
+    r"|sound-labels|num draws|display: \w+; gap:|gap: ?[\d.]|journal\.jsonl|sentencepieces?|word ?pieces?|soundfile|sound ?stream",
 )
-"""Titles, file names and identifiers of other packages that may hold such words."""
+"""Titles, file names, recipes, settings and other packages' names that may hold such words."""
 
 ALLOWED = {
     "verb": (
@@ -121,12 +121,13 @@ def _hits_of_file(name: str) -> Iterator[Hit]:
     path = ROOT / name
     if not path.exists():
         return
-    yield from _hits_of_line(name, 0, name)
+    yield from hits_of_line(name, 0, name)
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        yield from _hits_of_line(name, number, text)
+        yield from hits_of_line(name, number, text)
 
 
-def _hits_of_line(path: str, number: int, text: str) -> Iterator[Hit]:
+def hits_of_line(path: str, number: int, text: str) -> Iterator[Hit]:
+    """Yield the banned words of one line."""
     if opening := OPENINGS.search(text):
         yield Hit(path, number, opening[1], "a noun phrase or an imperative", text.strip())
     # Identifiers are read as words: `place_of` and `PlaceOf` as "place of".
