@@ -103,7 +103,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 name: metric(outputs, references).value for name, metric in self.metrics.items()
             }
             value = -loss if chosen == "loss" else values[chosen]
-            return Validation(value=value, numbers={"loss": loss, **values})
+            return Validation(value=value, metrics={"loss": loss, **values})
 
         return validate
 

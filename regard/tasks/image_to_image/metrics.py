@@ -12,7 +12,7 @@ from regard.metrics.result import Group, Result
 from regard.metrics.vision.images import decibels, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture
-from regard.training.losses import log_constant
+from regard.training.losses import gaussian_nll_constant
 
 MOST_FRAMES = 3
 """Frames of a video that are shown, the last ones."""
@@ -57,7 +57,7 @@ def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
         deviation: Of each value.
     """
     errors = (values - right / 255).square().flatten(1).sum(1)  # (B,)
-    return -errors / (2 * deviation**2) - log_constant(deviation) * right[0].numel()
+    return -errors / (2 * deviation**2) - gaussian_nll_constant(deviation) * right[0].numel()
 
 
 def image_tiles(found: GeneratedImages) -> list[Picture]:

@@ -9,11 +9,11 @@ from regard.training import checkpoint
 from regard.training.checkpoint import (
     Averages,
     average_weights,
-    drop_training,
     find_training,
     load_training,
     load_weights,
     read_weights,
+    remove_training,
     save_training,
     save_weights,
 )
@@ -124,7 +124,7 @@ def test_failed_write_leaves_the_old_weights(tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     save_weights(filled(nn.Linear(3, 2), 1.0), path)
     monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(CheckpointError, match="could not be written .*No space left.*unharmed"):
+    with pytest.raises(CheckpointError, match="could not be written .*No space left.*unchanged"):
         save_weights(filled(nn.Linear(3, 2), 2.0), path)
     assert torch.equal(read_weights(path)["bias"], torch.ones(2))
 
@@ -167,7 +167,7 @@ def test_averages_of_later_steps_can_be_dropped(tmp_path):
     averages = Averages(tmp_path, max_kept=3)
     for step in (5, 10, 15):
         averages.keep(nn.Linear(1, 1), step)
-    averages.drop(after=10)
+    averages.remove(after=10)
     assert [path.stem for path in averages.paths()] == ["step-000000005", "step-000000010"]
 
 
@@ -238,7 +238,7 @@ def test_nothing_to_resume_from_is_said(tmp_path):
 def test_dropped_training_is_gone(tmp_path):
     model = nn.Linear(2, 2)
     save_training(tmp_path, model, trained(model), state={})
-    drop_training(tmp_path)
+    remove_training(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

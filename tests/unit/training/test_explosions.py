@@ -22,7 +22,7 @@ def test_loss_that_explodes_is_reported_with_what_to_do(tmp_path, factor, name):
     bench.trainer._loss = lambda batch: broken_from(5, factor)(bench, batch)
     message = (
         rf"The loss became {name} between steps 4 and 5. Lower `train.optimizer.learning_rate` "
-        r"\(now 0.02\), .* or set `train.clip_norm` \(now 1\).* unharmed."
+        r"\(now 0.02\), .* or set `train.clip_norm` \(now 1\).* unchanged."
     )
     with pytest.raises(RegardError, match=message):
         bench.run()

@@ -8,7 +8,14 @@ import torch
 
 from regard.core.files import read_json_lines
 from regard.core.logging import logger
-from regard.training.logs import BarDisplay, Journal, LineDisplay, Meter, describe, find_display
+from regard.training.logs import (
+    BarDisplay,
+    LineDisplay,
+    Meter,
+    TrainingLog,
+    choose_display,
+    describe,
+)
 
 
 class Screen:
@@ -44,32 +51,32 @@ def train_row(step, seconds):
 
 def test_rows_are_written_as_json_lines(tmp_path):
     rows = [{"kind": "train", "step": 1}, {"kind": "stop", "step": 2}]
-    journal = Journal(tmp_path / "journal.jsonl", Screen())
+    journal = TrainingLog(tmp_path / "journal.jsonl", Screen())
     for row in rows:
         journal.write(row)
     assert read_json_lines(tmp_path / "journal.jsonl") == rows
 
 
 def test_cut_drops_later_steps_only(tmp_path):
-    journal = Journal(tmp_path / "journal.jsonl", Screen())
+    journal = TrainingLog(tmp_path / "journal.jsonl", Screen())
     for step in (1, 2, 3):
         journal.write({"kind": "train", "step": step})
-    journal.cut(after=2)
+    journal.truncate(after=2)
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
 
 
 def test_cut_mends_a_line_cut_short_by_a_crash(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.write_text('{"kind": "train", "step": 1}\n{"kind": "tr')
-    journal = Journal(path, Screen())
-    journal.cut(after=5)
+    journal = TrainingLog(path, Screen())
+    journal.truncate(after=5)
     journal.write({"kind": "train", "step": 2})
     assert [row["step"] for row in read_json_lines(path)] == [1, 2]
 
 
 def test_display_sees_everything_and_is_stopped_after_an_error(tmp_path):
     screen = Screen()
-    journal = Journal(tmp_path / "journal.jsonl", screen)
+    journal = TrainingLog(tmp_path / "journal.jsonl", screen)
     with pytest.raises(RuntimeError), journal.shown(3, 10):
         journal.advance(4)
         journal.write({"kind": "train", "step": 4})
@@ -130,7 +137,7 @@ def test_plain_lines_do_not_guess_an_unknown_end(lines):
 
 def test_no_terminal_means_plain_lines(monkeypatch):
     monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert isinstance(find_display(), LineDisplay)
+    assert isinstance(choose_display(), LineDisplay)
 
 
 def test_terminal_means_a_bar(monkeypatch):
@@ -138,7 +145,7 @@ def test_terminal_means_a_bar(monkeypatch):
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.delenv("RANK", raising=False)
-    assert isinstance(find_display(), BarDisplay)
+    assert isinstance(choose_display(), BarDisplay)
 
 
 @pytest.mark.parametrize("total_steps", [10, 0])

@@ -155,5 +155,5 @@ def test_end_is_written_to_the_journal(tmp_path):
 
 
 def test_data_without_a_batch_is_refused(tmp_path):
-    with pytest.raises(DataError, match="The training data has no batch. Is the file empty"):
+    with pytest.raises(DataError, match="has no batches. Is the file empty"):
         Bench(tmp_path, SHORT, batches=Batches(sizes=()))

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from regard.training.checkpoint import load_training, save_training
-from regard.training.muon import Muon, orthogonalise
+from regard.training.muon import Muon, orthogonalize
 from regard.training.optimizers import MuonConfig, build_optimizer, split_hidden
 
 
@@ -36,7 +36,7 @@ def _loss(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
 def test_singular_values_come_near_one() -> None:
     torch.manual_seed(0)
     for shape in ((1, 8, 5), (1, 3, 16), (2, 12, 12)):
-        values = torch.linalg.svdvals(orthogonalise(torch.randn(shape)))
+        values = torch.linalg.svdvals(orthogonalize(torch.randn(shape)))
         assert values.min() > 0.5
         assert values.max() < 1.3
 
@@ -45,14 +45,14 @@ def test_directions_stay() -> None:
     torch.manual_seed(0)
     matrix = torch.randn(6, 10)
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
-    (found,) = orthogonalise(matrix[None])
+    (found,) = orthogonalize(matrix[None])
     # The same singular vectors: seen through them, only a diagonal is left.
     seen = left.mT @ found @ right.mT
     torch.testing.assert_close(seen, seen.diagonal().diag(), atol=1e-5, rtol=0)
 
 
 def test_a_gradient_of_zeros_is_no_step() -> None:
-    assert not orthogonalise(torch.zeros(1, 3, 4)).any()
+    assert not orthogonalize(torch.zeros(1, 3, 4)).any()
 
 
 def test_matrices_apart_from_what_speaks_to_the_world() -> None:

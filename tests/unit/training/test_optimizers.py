@@ -169,13 +169,13 @@ def test_prefix_ends_where_a_name_ends():
 
 
 def test_unknown_prefix_is_refused_with_the_known_ones():
-    match = "'encodr' is none. Did you mean 'encoder'. There are: encoder, output."
+    match = "'encodr' matches none. Did you mean 'encoder'. Choices: encoder, output."
     with pytest.raises(ConfigError, match=match):
         freeze(Stack(), ["encodr"])
 
 
 def test_freezing_everything_is_refused():
-    with pytest.raises(ConfigError, match="`freeze` must leave something to train"):
+    with pytest.raises(ConfigError, match="`freeze` must leave parameters to train"):
         freeze(Stack(), ["encoder", "output"])
 
 

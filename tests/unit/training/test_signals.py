@@ -19,7 +19,7 @@ def test_signals_raise_keyboard_interrupt(number):
 
 def test_held_section_is_finished_before_the_interrupt():
     done = []
-    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.held():
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.deferred():
         send(signal.SIGINT)
         done.append("section")
     assert done == ["section"]
