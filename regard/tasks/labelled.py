@@ -120,7 +120,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 name: metric(outputs, references, num_bootstrap=num_bootstrap)
                 for name, metric in self.metrics.items()
             },
-            by_tag=by_tag(tags, outputs, references, measures=self.metrics) if any(tags) else [],
+            by_tag=by_tag(tags, outputs, references, metrics=self.metrics) if any(tags) else [],
             sources=[as_text(example.source) for example in examples],
             outputs=outputs,
             references=[example.target for example in examples],

@@ -42,7 +42,7 @@ def test_top_accuracy_of_one_candidate_is_the_accuracy():
 
 
 def test_top_accuracy_of_misfit_lists_is_refused():
-    with pytest.raises(DataError, match="as many predicted labels as right ones.*2 and 1"):
+    with pytest.raises(DataError, match="as many predicted labels as true labels.*2 and 1"):
         top_accuracy([["a"], ["b"]], ["a"])
 
 
@@ -90,5 +90,7 @@ def test_numbers_equal_those_of_scikit_learn():
 
 @pytest.mark.parametrize(("guess", "right"), [([], []), (["a"], ["a", "b"])])
 def test_as_many_labels_as_answers_are_needed(guess, right):
-    with pytest.raises(DataError, match="as many predicted labels as right ones, and one at least"):
+    with pytest.raises(
+        DataError, match="as many predicted labels as true labels, and at least one"
+    ):
         label_accuracy(guess, right)

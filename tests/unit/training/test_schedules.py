@@ -104,7 +104,7 @@ def test_equal_is_not_better():
 
 
 def test_cosine_without_an_end_says_what_to_set():
-    with pytest.raises(ConfigError, match="must know the last step. Set `max_steps` or `max_ep"):
+    with pytest.raises(ConfigError, match="needs the number of the last step. Set `max_steps`"):
         build_schedule(CosineConfig(), 0)
 
 

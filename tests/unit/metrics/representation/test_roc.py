@@ -9,7 +9,7 @@ from regard.metrics.representation.roc import (
     auc_difference,
     choose_threshold,
     roc_curve,
-    share_beyond,
+    share_above,
 )
 
 
@@ -106,13 +106,13 @@ def test_threshold_keeps_the_share_of_false_alarms(share):
 
 
 def test_share_beyond_a_threshold():
-    found = share_beyond([1, 2, 3, 4], 2, name="found", num_bootstrap=50)
+    found = share_above([1, 2, 3, 4], 2, name="found", num_bootstrap=50)
     assert (found.name, found.value) == ("found", 50.0)
     assert found.interval[0] < 50 < found.interval[1]
 
 
 def test_bad_numbers_are_named():
-    with pytest.raises(DataError, match=r"`odd` must hold the numbers of at least two items"):
+    with pytest.raises(DataError, match=r"`anomalous` must hold the scores of at least two items"):
         auc([1, 2], [3])
     with pytest.raises(DataError, match=r"`normal` must hold finite numbers"):
         auc([1, math.nan], [3, 4])

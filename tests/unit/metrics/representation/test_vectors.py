@@ -73,12 +73,12 @@ def test_interval_holds_the_value_and_is_signed(vectors):
 def test_only_those_who_are_asked_ask(vectors):
     groups = [number // 2 for number in range(12)]
     similar = cosines(vectors, vectors)
-    assert retrieve(similar, groups, asked=[3, 7])["mrr"].detail["queries"] == 2
+    assert retrieve(similar, groups, queries=[3, 7])["mrr"].detail["queries"] == 2
     every = retrieve(similar, groups)["mrr"].value
-    halves = [retrieve(similar, groups, asked=range(n, n + 6))["mrr"].value for n in (0, 6)]
+    halves = [retrieve(similar, groups, queries=range(n, n + 6))["mrr"].value for n in (0, 6)]
     assert np.mean(halves) == pytest.approx(every)
 
 
 def test_retrieval_without_a_group_of_two_is_refused(vectors):
-    with pytest.raises(DataError, match="none of the 12 items is one"):
+    with pytest.raises(DataError, match="none of the 12 items does"):
         retrieve(cosines(vectors, vectors), range(12))

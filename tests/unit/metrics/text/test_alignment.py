@@ -26,7 +26,7 @@ def test_an_empty_line_holds_no_links():
 
 
 def test_malformed_link_is_shown():
-    with pytest.raises(DataError, match="must look like '3-4', or '3p4' if unsure, but is '3:4'"):
+    with pytest.raises(DataError, match="'3-4' or '3p4'.* but is '3:4'"):
         parse_links("0-0 3:4")
 
 
@@ -47,7 +47,7 @@ def test_written_file_reads_back(tmp_path):
 
 def test_fault_in_a_file_names_path_and_line(tmp_path):
     (tmp_path / "links").write_text("0-0\nx\n")
-    with pytest.raises(DataError, match=r"links, line 2: A link must look like"):
+    with pytest.raises(DataError, match=r"links, line 2: A link must"):
         read_pharaoh(tmp_path / "links")
 
 

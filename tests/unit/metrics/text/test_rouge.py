@@ -6,7 +6,7 @@ import random
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.text.ngrams import longest_common, rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.text.ngrams import lcs_length, rouge1, rouge2, rouge_char, rouge_l
 
 KINDS = {"rouge1": rouge1, "rouge2": rouge2, "rougeL": rouge_l}
 
@@ -80,7 +80,7 @@ def test_longest_common_subsequence_is_that_of_the_table():
                 same = above[column] + 1 if unit == other else 0
                 row.append(max(same, above[column + 1], row[column]))
             above = row
-        assert longest_common(first, second) == above[-1]
+        assert lcs_length(first, second) == above[-1]
 
 
 def test_signature_tells_tokens_case_stemming_and_references():
@@ -101,7 +101,7 @@ def test_other_scripts_are_measured_by_whitespace_or_characters():
 def test_text_without_any_word_is_warned_about(caplog):
     with caplog.at_level(logging.WARNING, logger="regard"):
         assert rouge_l(["猫"], [["猫"]]).value == 0
-    assert "no reference holds a word as `tokenize` 'latin' cuts them" in caplog.text
+    assert "`tokenize` 'latin', no reference has a word" in caplog.text
     assert "`rouge_char`" in caplog.text
 
 

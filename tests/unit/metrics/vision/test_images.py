@@ -7,7 +7,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.metrics.vision import images as pictures
-from regard.metrics.vision.images import decibels, mse, psnr, similarities, squared_errors, ssim
+from regard.metrics.vision.images import image_mse, image_psnr, image_ssim, mse, psnr, ssim
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def slow_ssim(one, other, size=11):
 
 
 def test_similarity_is_that_of_the_formula(pair):
-    found = similarities(*pair)
+    found = image_ssim(*pair)
     assert found == pytest.approx([slow_ssim(*both) for both in zip(*pair, strict=True)])
 
 
 def test_decibels_are_those_of_the_formula(pair):
-    for value, drawn, right in zip(decibels(*pair), *pair, strict=True):
+    for value, drawn, right in zip(image_psnr(*pair), *pair, strict=True):
         error = np.mean(
             [(int(a) - int(b)) ** 2 for a, b in zip(drawn.flat, right.flat, strict=True)]
         )
@@ -57,31 +57,31 @@ def test_decibels_are_those_of_the_formula(pair):
 
 def test_equal_pictures_have_the_best_values(pair):
     _, right = pair
-    assert squared_errors(right, right).tolist() == [0.0] * 3
-    assert decibels(right, right).tolist() == pytest.approx([100.0] * 3)
-    assert similarities(right, right).tolist() == pytest.approx([1.0] * 3)
+    assert image_mse(right, right).tolist() == [0.0] * 3
+    assert image_psnr(right, right).tolist() == pytest.approx([100.0] * 3)
+    assert image_ssim(right, right).tolist() == pytest.approx([1.0] * 3)
 
 
 def test_one_level_everywhere_is_48_decibels():
     black = np.zeros((1, 1, 4, 4), np.uint8)
-    assert decibels(black, black + 1)[0] == pytest.approx(48.1308, abs=1e-4)
+    assert image_psnr(black, black + 1)[0] == pytest.approx(48.1308, abs=1e-4)
 
 
 def test_small_pictures_have_a_small_window(pair):
     drawn, right = (side[:, :, :8, :8] for side in pair)
     expected = [slow_ssim(*both, size=7) for both in zip(drawn, right, strict=True)]
-    assert similarities(drawn, right) == pytest.approx(expected)
+    assert image_ssim(drawn, right) == pytest.approx(expected)
     assert "window:7" in ssim(drawn, right).signature
 
 
 def test_chunks_are_as_all_at_once(pair, monkeypatch):
-    together = similarities(*pair)
+    together = image_ssim(*pair)
     monkeypatch.setattr(pictures, "CHUNK", 2)
-    assert similarities(*pair) == pytest.approx(together)
+    assert image_ssim(*pair) == pytest.approx(together)
 
 
 def test_results_are_means_with_an_interval(pair):
-    for measure, each in ((psnr, decibels), (ssim, similarities), (mse, squared_errors)):
+    for measure, each in ((psnr, image_psnr), (ssim, image_ssim), (mse, image_mse)):
         found = measure(*pair, num_bootstrap=50)
         assert found.value == pytest.approx(each(*pair).mean())
         low, high = found.interval

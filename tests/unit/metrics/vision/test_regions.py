@@ -104,7 +104,7 @@ def test_box_with_its_edges_the_wrong_way_round_is_refused():
 
 @pytest.mark.parametrize("text", ["ab a", ""])
 def test_ragged_cells_are_refused(text):
-    with pytest.raises(DataError, match="rows of equally many letters"):
+    with pytest.raises(DataError, match="rows of equal length"):
         parse_cells(text)
 
 
