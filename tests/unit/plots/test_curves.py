@@ -194,5 +194,5 @@ def test_equal_numbers_can_be_drawn():
 
 
 def test_empty_group_is_refused():
-    with pytest.raises(DataError, match="every group must hold at least one number"):
+    with pytest.raises(DataError, match="every group must hold at least one score"):
         detection({"a": [1.0], "b": []}, CURVES, x_label="error")

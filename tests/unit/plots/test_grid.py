@@ -105,7 +105,7 @@ def test_right_and_wrong_answers_differ_in_frame_and_mark():
 
 
 def test_misfit_labels_are_refused():
-    with pytest.raises(DataError, match="there are 2 images, 1 answers and 2 labels"):
+    with pytest.raises(DataError, match="there are 2 images, 1 predictions and 2 labels"):
         contact_sheet(IMAGES[:2], ["dog"], ["dog", "cat"])
 
 

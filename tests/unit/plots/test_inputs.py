@@ -3,14 +3,14 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.plots.inputs import (
-    KEPT,
+    MAX_SIDE,
     check_image,
     check_weights,
     clean,
     escape,
-    fit,
-    greatest,
+    find_vmax,
     label,
+    resize_image,
 )
 
 
@@ -71,11 +71,11 @@ def test_weights_that_are_not_finite_are_refused():
 
 
 def test_greatest_weight_is_drawn_darkest():
-    assert greatest(np.array([[0.1, 0.4]])) == 0.4
+    assert find_vmax(np.array([[0.1, 0.4]])) == 0.4
 
 
 def test_a_map_of_zeros_is_drawn_against_one():
-    assert greatest(np.zeros((1, 2))) == 1.0
+    assert find_vmax(np.zeros((1, 2))) == 1.0
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 1), (4, 6, 3)])
@@ -100,13 +100,13 @@ def test_misfit_axes_are_refused(shape):
 
 def test_every_pixel_of_a_tiny_image_becomes_a_square():
     image = np.random.default_rng(0).integers(0, 256, (28, 20, 3), dtype=np.uint8)
-    times = KEPT // 28
-    assert (fit(image) == np.kron(image, np.ones((times, times, 1), np.uint8))).all()
+    times = MAX_SIDE // 28
+    assert (resize_image(image) == np.kron(image, np.ones((times, times, 1), np.uint8))).all()
 
 
 @pytest.mark.parametrize("shape", [(96, 96, 3), (500, 333, 3), (100, 1000, 3), (1, 900, 3)])
 def test_longest_side_of_others_is_that_of_a_drawing(shape):
-    found = fit(np.full(shape, 77, np.uint8))
-    assert max(found.shape) == KEPT
+    found = resize_image(np.full(shape, 77, np.uint8))
+    assert max(found.shape) == MAX_SIDE
     assert found.shape[0] / found.shape[1] == pytest.approx(shape[0] / shape[1], abs=0.01)
     assert (found == 77).all()

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.plots.figure import COLOURS, to_svg
+from regard.plots.figure import COLORS, to_svg
 from regard.plots.scatter import grouped, shaded
 
 LABELS = ["He sees her.", "Her he sees.", "<b>She & him.</b>"]
@@ -16,9 +16,9 @@ def test_every_item_is_in_every_plane_and_in_the_legend():
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == LABELS
     assert [handle.get_color() for handle in legend.get_lines()] == [
-        COLOURS[0],
-        COLOURS[0],
-        COLOURS[1],
+        COLORS[0],
+        COLORS[0],
+        COLORS[1],
     ]
 
 

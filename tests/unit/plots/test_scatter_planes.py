@@ -5,7 +5,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.plots.figure import to_svg
-from regard.plots.scatter import MOST_DOTS, planes
+from regard.plots.scatter import MAX_POINTS, projections
 
 LABELS = ["left", "right"] * 10
 
@@ -17,14 +17,14 @@ def places(scale=1.0):
 
 
 def test_planes_have_the_same_axes_whatever_their_scale():
-    first, second = planes({"a": places(), "b": places(100)}, LABELS, notes={"a": "one"}).axes
+    first, second = projections({"a": places(), "b": places(100)}, LABELS, notes={"a": "one"}).axes
     assert first.get_xlim() == second.get_xlim()
     dots = [axes.collections[0].get_offsets() for axes in (first, second)]
     assert np.allclose(*dots)
 
 
 def test_every_label_has_its_dots_and_its_name():
-    (axes,) = planes({"a": places()}, LABELS, notes={"a": "told"}).axes
+    (axes,) = projections({"a": places()}, LABELS, notes={"a": "told"}).axes
     assert [len(dots.get_offsets()) for dots in axes.collections] == [10, 10]
     assert {text.get_text() for text in axes.texts} >= {"left", "right", "told"}
 
@@ -32,7 +32,7 @@ def test_every_label_has_its_dots_and_its_name():
 def test_names_in_one_place_do_not_cover_each_other():
     labels = [name for name in ("circle", "cross", "square", "star") for _ in range(5)]
     spots = np.repeat([[0.0, 0.0], [0.1, 0.1], [0.0, 0.05], [8.0, 0.0]], 5, axis=0)
-    figure = planes({"a": spots, "b": spots[::-1]}, labels, notes={})
+    figure = projections({"a": spots, "b": spots[::-1]}, labels, notes={})
     figure.draw_without_rendering()
     for axes in figure.axes:
         boxes = [text.get_window_extent() for text in axes.texts if text.get_text() in labels]
@@ -43,15 +43,15 @@ def test_names_in_one_place_do_not_cover_each_other():
 
 
 def test_of_many_items_some_are_drawn():
-    many = np.random.default_rng(0).normal(size=(3 * MOST_DOTS, 2))
-    (axes,) = planes({"a": many}, ["x"] * len(many), notes={}).axes
-    assert len(axes.collections[0].get_offsets()) == MOST_DOTS
+    many = np.random.default_rng(0).normal(size=(3 * MAX_POINTS, 2))
+    (axes,) = projections({"a": many}, ["x"] * len(many), notes={}).axes
+    assert len(axes.collections[0].get_offsets()) == MAX_POINTS
 
 
 def test_labels_are_escaped():
-    assert "<b>" not in to_svg(planes({"a": places()}, ["<b>", "c"] * 10, notes={}))
+    assert "<b>" not in to_svg(projections({"a": places()}, ["<b>", "c"] * 10, notes={}))
 
 
 def test_places_without_labels_are_refused():
-    with pytest.raises(DataError, match=r"Each of 20 items must have two numbers on the plane 'a'"):
-        planes({"a": places()[:, :1]}, LABELS, notes={})
+    with pytest.raises(DataError, match=r"Each of 20 items must have two coordinates in panel 'a'"):
+        projections({"a": places()[:, :1]}, LABELS, notes={})

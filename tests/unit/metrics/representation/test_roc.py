@@ -114,9 +114,9 @@ def test_share_beyond_a_threshold():
 def test_bad_numbers_are_named():
     with pytest.raises(DataError, match=r"`anomalous` must hold the scores of at least two items"):
         auc([1, 2], [3])
-    with pytest.raises(DataError, match=r"`normal` must hold finite numbers"):
+    with pytest.raises(DataError, match=r"`normal` must hold finite scores"):
         auc([1, math.nan], [3, 4])
-    with pytest.raises(DataError, match="must number the same items"):
+    with pytest.raises(DataError, match="must score the same items"):
         auc_difference(([1, 2], [3, 4]), ([1, 2, 3], [3, 4]))
     with pytest.raises(DataError, match="at least one normal item"):
         choose_threshold([], 0.05)
