@@ -8,7 +8,7 @@ from regard.plots.spectrogram import LINES, AudioAlignment, in_terminal, plot, s
 
 @pytest.fixture
 def alignment():
-    """Two words in 1.2 seconds, by two weights."""
+    """Return two words in 1.2 seconds, aligned by attention and by CTC."""
     frames = np.random.default_rng(0).normal(size=(120, 40))
     attention = np.zeros((2, 30))
     attention[0, 5:9] = (0.1, 0.5, 0.3, 0.1)
@@ -19,16 +19,16 @@ def alignment():
     return AudioAlignment(frames, 1.2, ("low", "high & <b>"), weights, step=0.04)
 
 
-def test_a_word_is_heard_around_its_greatest_weight(alignment):
+def test_span_surrounds_the_largest_weight(alignment):
     assert spans(alignment.weights["attention"]) == [(6, 8), (20, 21)]
     assert spans(alignment.weights["CTC"]) == [(6, 7), (21, 23)]
 
 
-def test_a_word_without_weight_is_nowhere():
+def test_word_without_weight_has_no_span():
     assert spans([[0.0, 0.0], [0.2, 0.2]]) == [None, (0, 2)]
 
 
-def test_spans_are_drawn_at_their_seconds(alignment):
+def test_spans_are_plotted_at_their_seconds(alignment):
     upper, _, lower, _ = plot(alignment).axes
     bars = [line.get_xdata() for line in upper.lines if len(set(line.get_ydata())) == 1]
     assert np.allclose(bars, [(0.24, 0.32), (0.8, 0.84)])
@@ -37,7 +37,7 @@ def test_spans_are_drawn_at_their_seconds(alignment):
     assert upper.get_xlim() == pytest.approx((0, 1.2))
 
 
-def test_labels_of_words_heard_at_one_time_stand_apart(alignment):
+def test_labels_of_overlapping_spans_are_on_two_lines(alignment):
     weights = {"attention": alignment.weights["attention"][[0, 0]]}
     upper, _ = plot(AudioAlignment(alignment.frames, 1.2, alignment.words, weights, step=0.04)).axes
     low, high = (text.get_position() for text in upper.texts)
@@ -46,7 +46,7 @@ def test_labels_of_words_heard_at_one_time_stand_apart(alignment):
     assert len({text.get_position()[1] for text in upper.texts}) == 1
 
 
-def test_low_frequencies_are_at_the_foot():
+def test_low_frequencies_are_at_the_bottom():
     frames = np.zeros((10, 4))
     frames[:, 0] = 5.0
     upper, _ = plot(AudioAlignment(frames, 0.1, ("hm",), {"CTC": np.ones((1, 5))}, step=0.02)).axes
@@ -55,7 +55,7 @@ def test_low_frequencies_are_at_the_foot():
     assert (pixels[-1] > pixels[0]).all()
 
 
-def test_it_is_saved_in_every_format(alignment, tmp_path):
+def test_spectrogram_is_saved_in_every_format(alignment, tmp_path):
     for suffix in (".png", ".svg", ".html"):
         save(tmp_path / f"alignment{suffix}", alignment, title="low high")
     with Image.open(tmp_path / "alignment.png") as image:
@@ -67,25 +67,25 @@ def test_it_is_saved_in_every_format(alignment, tmp_path):
 
 
 @pytest.mark.parametrize("has_color", [True, False])
-def test_the_terminal_shows_when_each_word_is_heard(alignment, has_color):
+def test_terminal_shows_the_weights_of_each_word(alignment, has_color):
     lines = in_terminal(alignment, has_color=has_color, width=71).plain.splitlines()
     assert len(lines) == LINES + 2 * (1 + 2) + 1
     assert all(len(line) <= 71 for line in lines)
     low = lines[LINES + 4]
     assert low.startswith("       low ")
-    # 60 cells of 20 milliseconds: the seventh position is from 240 to 280.
+    # 60 cells of 20 milliseconds: the seventh position is from 240 to 280 ms.
     cells = low[11:]
-    assert [place for place, cell in enumerate(cells) if cell != " "] == [12, 13]
+    assert [position for position, cell in enumerate(cells) if cell != " "] == [12, 13]
     assert lines[-1].endswith("1.20 s")
 
 
-def test_silence_is_drawn_without_fail():
+def test_silence_can_be_plotted():
     silent = AudioAlignment(np.zeros((5, 3)), 0.05, ("…",), {"CTC": np.zeros((1, 2))}, step=0.04)
     assert "0.05 s" in in_terminal(silent, width=40).plain
     assert plot(silent).axes
 
 
-def test_frames_must_be_numbers(alignment):
+def test_invalid_frames_and_weights_are_refused(alignment):
     with pytest.raises(DataError, match=r"`frames` must be finite numbers .* shape \(3,\)"):
         AudioAlignment(np.zeros(3), 1.0, ("a",), {}, step=0.1)
     with pytest.raises(DataError, match="`weights` must have one row per target word"):
