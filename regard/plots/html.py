@@ -26,9 +26,7 @@ def report(title: str, sections: Sequence[Section]) -> Markup:
         title: Heading of the page.
         sections: Sections in order.
     """
-    titles = [
-        f"<h2>{escape(section.title)}</h2>\n" if section.title else "" for section in sections
-    ]
+    titles = [f"<h2>{escape(s.title)}</h2>\n" if s.title else "" for s in sections]
     body = "\n".join(
         f"<section>\n{heading}{section.html}\n</section>"
         for heading, section in zip(titles, sections, strict=True)

@@ -124,10 +124,8 @@ def mask_overlay(image: ArrayLike, mask: ArrayLike) -> Pixels:
     classes = classes[rows][:, columns]  # (Y, X)
     colors = 255 * to_rgba_array(CLASSES)[(classes - 1) % len(CLASSES), :3]
     grey = np.broadcast_to(_grey(pixels), pixels.shape)
-    painted = np.where(
-        classes[..., None] > 0, (1 - _MASK_OPACITY) * grey + _MASK_OPACITY * colors, grey
-    )
-    return painted.round().astype(np.uint8)
+    blended = (1 - _MASK_OPACITY) * grey + _MASK_OPACITY * colors
+    return np.where(classes[..., None] > 0, blended, grey).round().astype(np.uint8)
 
 
 def segmentation(
@@ -140,11 +138,11 @@ def segmentation(
         predicted: Mask, as for `mask_overlay`.
         target: Mask, as for `mask_overlay`.
     """
-    tiles = [
-        Tile(resize_image(check_image(image)), "image"),
-        Tile(mask_overlay(image, predicted), "predicted"),
-    ]
-    return tiles if target is None else [*tiles, Tile(mask_overlay(image, target), "target")]
+    masks = (
+        {"predicted": predicted} if target is None else {"predicted": predicted, "target": target}
+    )
+    tiles = [Tile(mask_overlay(image, mask), name) for name, mask in masks.items()]
+    return [Tile(resize_image(check_image(image)), "image"), *tiles]
 
 
 def _light(pixels: Floats, strength: Floats) -> Floats:

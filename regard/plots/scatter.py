@@ -56,9 +56,8 @@ def grouped(
         for axes, (title, points) in zip(panel_axes, panels.items(), strict=True):
             _set_up(axes, title)
             for (x, y), group, mark in zip(points, groups, marks, strict=True):
-                axes.scatter(
-                    x, y, s=58, color=series_color(group), marker=_marker(mark), alpha=0.85
-                )
+                color = series_color(group)
+                axes.scatter(x, y, s=58, color=color, marker=_marker(mark), alpha=0.85)
         handles = [
             Line2D([], [], linestyle="", color=series_color(group), marker=_marker(mark))
             for group, mark in zip(groups, marks, strict=True)
@@ -92,10 +91,8 @@ def shaded(points: Points, values: Sequence[float], *, value_label: str, title: 
         figure = Figure(figsize=(6.4, 4.2))
         axes = figure.add_subplot()
         _set_up(axes, title)
-        horizontal, vertical, colors = table.T
-        scatter = axes.scatter(
-            horizontal, vertical, c=colors, cmap="viridis", s=18, alpha=0.85, linewidths=0
-        )
+        xs, ys, colors = table.T
+        scatter = axes.scatter(xs, ys, c=colors, cmap="viridis", s=18, alpha=0.85, linewidths=0)
         # A colour bar would be an embedded image.
         handles, names = scatter.legend_elements(num=5, fmt="{x:g}")
         axes.legend(

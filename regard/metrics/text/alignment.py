@@ -31,9 +31,7 @@ def parse_links(line: str, *, offset: int = 0) -> tuple[set[Link], set[Link]]:
     for word in line.split():
         match = re.fullmatch(r"(\d+)([-p])(\d+)", word)
         if match is None:
-            raise DataError(
-                f"A link must have the form '3-4' or '3p4' (possible), but is '{word}'."
-            )
+            raise DataError(f"A link must have the form '3-4' or '3p4', but is '{word}'.")
         link = (int(match[1]) - offset, int(match[3]) - offset)
         if min(link) < 0:
             raise DataError(f"The link '{word}' is below the first word, which is {offset}.")
@@ -149,15 +147,13 @@ def alignment_error_rate(
     if not num_sure:
         raise DataError("`sure` must hold at least one link, but is empty.")
     num_sure_hits = sum(len(a & s) for a, s in zip(predicted, sure, strict=True))
-    num_possible_hits = sum(
-        len(a & (s | p)) for a, s, p in zip(predicted, sure, possible, strict=True)
-    )
+    num_hits = sum(len(a & (s | p)) for a, s, p in zip(predicted, sure, possible, strict=True))
     return Result(
         name="AER",
-        value=1 - (num_sure_hits + num_possible_hits) / (num_predicted + num_sure),
+        value=1 - (num_sure_hits + num_hits) / (num_predicted + num_sure),
         signature="average:corpus|links:sure+possible",
         detail={
-            "precision": num_possible_hits / num_predicted if num_predicted else 0.0,
+            "precision": num_hits / num_predicted if num_predicted else 0.0,
             "recall": num_sure_hits / num_sure,
         },
     )

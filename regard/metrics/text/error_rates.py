@@ -225,9 +225,7 @@ def by_unit(hypotheses: Texts, references: References, *, unit: Unit) -> list[Gr
             wrong[expected] += expected != predicted
     ordered = sorted(totals, key=lambda name: (-wrong[name], totals[name], name))
     return [
-        Group(
-            name, totals[name], {"errors": _unit_error_rate(wrong[name], totals[name], unit=unit)}
-        )
+        Group(name, totals[name], {"errors": _error_rate(wrong[name], totals[name], unit=unit)})
         for name in ordered
     ]
 
@@ -270,7 +268,7 @@ def _aligned_pairs(hypotheses: Texts, references: References, *, unit: Unit) -> 
         yield from align(nearest, units)
 
 
-def _unit_error_rate(num_wrong: int, count: int, *, unit: str) -> Result:
+def _error_rate(num_wrong: int, count: int, *, unit: str) -> Result:
     return Result(
         name="errors",
         value=100 * num_wrong / count,

@@ -33,6 +33,7 @@ class Overlap(NamedTuple):
     recall: float
 
 
+Array = NDArray[Any]
 Compare = Callable[[list[str], list[str]], Overlap]
 """Function from the words of a hypothesis and of a reference to their overlap."""
 
@@ -174,9 +175,7 @@ def distinct(
     )
 
 
-def _pseudo_values(
-    num_distinct: int, num_unique: NDArray[Any], lengths: NDArray[Any]
-) -> NDArray[Any]:
+def _pseudo_values(num_distinct: int, num_unique: Array, lengths: Array) -> Array:
     """Return the jackknife pseudo-value of each sentence (Tukey); their mean is the share.
 
     A bootstrap resample repeats sentences and so underestimates the share of distinct n-grams.

@@ -39,15 +39,13 @@ class CiderReward(Reward):
     """CIDEr-D of one caption, with document frequencies of the training references."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        self._scorer = CiderScorer(
-            [[caption_words(text) for text in texts] for texts in references]
-        )
+        words = [[caption_words(text) for text in texts] for texts in references]
+        self._scorer = CiderScorer(words)
 
     def __call__(self, hypothesis: str, references: Sequence[str]) -> float:
         """Return the reward of a hypothesis given its references."""
-        return self._scorer.score(
-            caption_words(hypothesis), [caption_words(text) for text in references]
-        )
+        words = [caption_words(text) for text in references]
+        return self._scorer.score(caption_words(hypothesis), words)
 
 
 REWARDS: dict[str, type[Reward]] = {"bleu": BleuReward, "cider": CiderReward}
