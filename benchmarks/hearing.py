@@ -126,7 +126,7 @@ def _maps(task: Any, test: Sequence[Example], answers: Sequence[str]) -> list[di
             "seconds": heard.seconds,
             "step": heard.step,
             "frames": _rounded(heard.frames, 1),
-            "roads": {name: _rounded(weights, 3) for name, weights in heard.roads.items()},
+            "roads": {name: _rounded(weights, 3) for name, weights in heard.weights.items()},
         }
         for example, heard in zip(test, found, strict=True)
         if heard is not None

@@ -128,7 +128,7 @@ def measure(vectors: Array, found: Paraphrases) -> dict[str, Any]:
     similar = cosines(vectors, vectors)
     values = {}
     for name, asked in (("all", None), ("other_words", found.unlike)):
-        results = retrieve(similar, found.groups, asked=asked, num_bootstrap=NUM_BOOTSTRAP)
+        results = retrieve(similar, found.groups, queries=asked, num_bootstrap=NUM_BOOTSTRAP)
         values[name] = {measure: result.to_dict() for measure, result in results.items()}
     return values
 

@@ -13,7 +13,7 @@ from regard.metrics.representation.roc import roc_curve
 from regard.metrics.vision.images import mse
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
-from regard.plots.scatter import MOST_DOTS
+from regard.plots.scatter import MAX_POINTS
 from regard.studies.anomalies import Judge, detect
 from regard.studies.autoencoder import Subject
 from regard.studies.compression import jpeg
@@ -65,7 +65,7 @@ def _planes(subject: Subject, data: str) -> dict[str, Any]:
     found = reduce(subject, data)
     numbers: dict[str, Any] = {name: plane.to_dict() for name, plane in found.planes.items()}
     if subject.width == 2:
-        every = max(1, len(found.labels) // MOST_DOTS)
+        every = max(1, len(found.labels) // MAX_POINTS)
         for name, plane in found.planes.items():
             numbers[name]["places"] = [_rounded(place) for place in plane.places.numpy()[::every]]
             numbers[name]["labels"] = found.labels[::every]

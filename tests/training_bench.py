@@ -1,4 +1,4 @@
-"""A trainer of a very small classifier, to be looked at while it works."""
+"""Trainer of a very small classifier, for tests of the training loop."""
 
 from dataclasses import dataclass, replace
 
@@ -28,7 +28,7 @@ class Batch:
 
 
 class Batches:
-    """Sizes vary, so that a mean of means would not be the mean."""
+    """Batches of different sizes, for which a mean of means is not the mean."""
 
     def __init__(self, sizes=(2, 5, 3, 1, 4)):
         self.sizes = sizes
@@ -51,7 +51,7 @@ def build_model(dropout=0.0):
 
 
 class Bench:
-    """A trainer with its surroundings; `values` are what the validations find, in turn."""
+    """Trainer with model and data; `values` are the results of the validations, in order."""
 
     def __init__(self, run, config, *, model=None, batches=None, values=None, before_loss=None):
         self.run_folder = run

@@ -124,7 +124,7 @@ def _figure(values: list[dict[str, Any]]) -> Figure:
                 for axes, column in zip(panels, columns, strict=True):
                     # Two pairs multiply alike: a dashed line lets the one below be seen.
                     dash = "--" if number % 2 else "-"
-                    colour = picture.COLOURS[number]
+                    colour = picture.COLORS[number]
                     axes.plot(lengths, column, dash, color=colour, marker="o", ms=4, label=layer)
             titles = ("time, ms", "peak memory, MiB", "theory: million multiplications forward")
             for axes, title in zip(panels, titles, strict=True):

@@ -131,7 +131,7 @@ def _figure(value: dict[str, Any]) -> Figure:
             for axes, (key, (unit, factor, _)) in zip(row, KEYS.items(), strict=True):
                 for number, (model, found) in enumerate(value["models"].items()):
                     column = [factor * point[work][key] for point in found["points"]]
-                    colour = picture.COLOURS[number]
+                    colour = picture.COLORS[number]
                     axes.plot(value["lengths"], column, color=colour, marker="o", ms=4, label=model)
                 axes.set(xscale="log", yscale="log", xlabel="source tokens n")
                 axes.set_title(f"{words}, {unit}", loc="left", fontsize=11)

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from regard.plots import curves
 from regard.plots import figure as picture
 from regard.plots.grid import sheet
-from regard.plots.scatter import planes
+from regard.plots.scatter import projections
 
 from .parts import Runs, making, noted, score, spread, table
 from .pixels import tile, tiles
@@ -124,7 +124,8 @@ def _plane(runs: Runs, folder: Path) -> list[str]:
                 f"squared error {one['error']['value']:.4f}"
                 for name, one in run["planes"].items()
             }
-            picture.save(folder / "pictures-plane.svg", planes(places, own["labels"], notes=notes))
+            plot = projections(places, own["labels"], notes=notes)
+            picture.save(folder / "pictures-plane.svg", plot)
             drawn = ["![test images on two planes](pictures-plane.svg)", ""]
     head = ("numbers of the code", "neighbours %", "error", "neighbours of PCA %", "error of PCA")
     return [

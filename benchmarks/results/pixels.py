@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.plots.grid import Tile
-from regard.plots.inputs import fit
+from regard.plots.inputs import resize_image
 
 
 def to_text(pixels: NDArray[np.uint8]) -> dict[str, Any]:
@@ -25,10 +25,10 @@ def to_array(value: dict[str, Any]) -> NDArray[np.uint8]:
 
 def tile(value: dict[str, Any], caption: str = "", note: str = "") -> Tile:
     """Return an image (Y, X, 3), written as text, with words below."""
-    return Tile(fit(to_array(value)), caption, note)
+    return Tile(resize_image(to_array(value)), caption, note)
 
 
 def tiles(value: dict[str, Any]) -> list[Tile]:
     """Return images (B, C, Y, X), written as text, as tiles without words."""
     images = to_array(value).transpose(0, 2, 3, 1)
-    return [Tile(fit(np.broadcast_to(one, (*one.shape[:2], 3)))) for one in images]
+    return [Tile(resize_image(np.broadcast_to(one, (*one.shape[:2], 3)))) for one in images]

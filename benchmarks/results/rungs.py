@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from regard.plots.figure import COLOURS, style
+from regard.plots.figure import COLORS, style
 
-_BLUE, _ORANGE, _GREEN, _PURPLE, _, _GREY = COLOURS
+_BLUE, _ORANGE, _GREEN, _PURPLE, _, _GREY = COLORS
 
 STYLES = {
     "sutskever2014": (_GREY, "-", "o"),

@@ -11,7 +11,7 @@ from regard.plots import figure as picture
 from regard.plots import grid as tiles
 from regard.plots import overlay
 from regard.plots.grid import Tile
-from regard.plots.inputs import fit
+from regard.plots.inputs import resize_image
 
 from .parts import Runs, changes, making, score, shrink, spread, table
 
@@ -140,6 +140,6 @@ def _pair(one: dict[str, Any]) -> tuple[Tile, Tile]:
     words = [word for word in one["words"] if not word.startswith("<")]  # <eos> is no word
     word = words[int(np.argmax(one["on words"][: len(words)]))]
     return (
-        Tile(fit(picture), one["question"], one["kind"]),
+        Tile(resize_image(picture), one["question"], one["kind"]),
         Tile(overlay.overlay(picture, grid), caption, f"most: “{word}”", is_right),
     )

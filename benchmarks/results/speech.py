@@ -147,11 +147,11 @@ def _alignments(runs: Runs, folder: Path) -> list[str]:
     ]
     for run in runs:
         for number, one in enumerate(run["maps"], start=1):
-            heard = spectrogram.Hearing(
+            heard = spectrogram.AudioAlignment(
                 frames=np.array(one["frames"]),
                 seconds=one["seconds"],
                 words=tuple(one["words"]),
-                roads={name: np.array(weights) for name, weights in one["roads"].items()},
+                weights={name: np.array(weights) for name, weights in one["roads"].items()},
                 step=one["step"],
             )
             file = f"speech-{run['recipe']}-{number}.png"

@@ -119,7 +119,7 @@ def _films(runs: Runs, folder: Path) -> list[str]:
             weights = np.array(one["weights"]).reshape(-1, *one["grid"])
             num_frames = weights.shape[1]
             frames = render_motion(find_motion(one["video"]), num_frames=num_frames, size=SIZE)
-            shown = overlay.film(frames, one["words"], weights)
+            shown = overlay.video_attention(frames, one["words"], weights)
             file = f"video-{run['recipe']}-{number}.png"
             picture.save(folder / file, tiles.sheet(shown, columns=num_frames))
             shrink(folder / file)

@@ -10,9 +10,9 @@ from regard.core.errors import ConfigError
 from regard.plots import figure, grid, heatmap, spectrogram, terminal
 from regard.plots.figure import to_svg
 from regard.plots.grid import COLUMNS, Tile
-from regard.plots.inputs import Markup, check_image, fit
-from regard.plots.overlay import film, strip
-from regard.plots.spectrogram import Hearing
+from regard.plots.inputs import Markup, check_image, resize_image
+from regard.plots.overlay import image_attention, video_attention
+from regard.plots.spectrogram import AudioAlignment
 from regard.tasks.base import Attends, GeneratesImages, Task
 from regard.tasks.generation.attention import CTC
 from regard.tasks.prediction import AttentionMap
@@ -25,7 +25,7 @@ class Visualization:
     title: str
     lines: tuple[str, ...] = ()
     """Text printed above the plots."""
-    audio: Hearing | None = None
+    audio: AudioAlignment | None = None
     """Attention over a recording."""
     words: AttentionMap | None = None
     """Attention over a text."""
@@ -38,7 +38,7 @@ class Visualization:
         """Print the plots to a terminal, with colours where it has them."""
         has_color = bool(console.color_system)
         if self.audio is not None:
-            console.print(spectrogram.in_terminal(self.audio, has_colour=has_color))
+            console.print(spectrogram.in_terminal(self.audio, has_color=has_color))
         if self.words is not None:
             console.print(terminal.heatmap(self.words.mean().numpy(), *self.words.labels))
         if self.tiles:
@@ -77,7 +77,9 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if isinstance(task, GeneratesImages):
         pictures = task.image_grid(source, target)
-        tiles = [Tile(fit(check_image(one.image)), one.caption, one.note) for one in pictures]
+        tiles = [
+            Tile(resize_image(check_image(one.image)), one.caption, one.note) for one in pictures
+        ]
         return Visualization(source, tiles=tiles)
     if not isinstance(task, Attends):
         raise ConfigError(
@@ -105,13 +107,13 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
 def attention_svg(found: AttentionMap) -> Markup:
     """Plot attention over a recording, an image or a text as SVG."""
     if (audio := spectrogram_of(found)) is not None:
-        return to_svg(spectrogram.draw(audio))
+        return to_svg(spectrogram.plot(audio))
     if tiles := attention_tiles(found):
         return to_svg(grid.sheet(tiles, columns=num_columns(found)))
     return heatmap.svg(found.mean().numpy(), *found.labels)
 
 
-def spectrogram_of(found: AttentionMap) -> Hearing | None:
+def spectrogram_of(found: AttentionMap) -> AudioAlignment | None:
     """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
 
     The end token is left out, as it has no time. A label is the only row of its map and stays.
@@ -124,11 +126,11 @@ def spectrogram_of(found: AttentionMap) -> Hearing | None:
     weights = {found.kind: found.mean()} if found.weights.shape[0] else {}
     if recording.aligned is not None:
         weights[CTC] = recording.aligned
-    return Hearing(
+    return AudioAlignment(
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
         words=tuple(words[:num]),
-        roads={name: own[:num].numpy() for name, own in weights.items()},
+        weights={name: own[:num].numpy() for name, own in weights.items()},
         step=recording.num_joined * recording.hop,
     )
 
@@ -143,11 +145,11 @@ def attention_tiles(found: AttentionMap) -> list[Tile]:
     if found.image is None or found.still is None:
         return []
     if found.grid is None or not found.weights.shape[0]:
-        return [Tile(fit(check_image(found.still)))]
+        return [Tile(resize_image(check_image(found.still)))]
     words, _ = found.labels
     cells = found.mean()[:, found.num_words :]  # (T, P)
     grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
-    return (film if _is_video(found) else strip)(found.image, words, grids)
+    return (video_attention if _is_video(found) else image_attention)(found.image, words, grids)
 
 
 def num_columns(found: AttentionMap) -> int:

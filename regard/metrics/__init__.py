@@ -1,1 +1,1 @@
-"""Strings in, Result out; no torch."""
+"""Metrics: strings or arrays → `Result`. Does not import torch."""

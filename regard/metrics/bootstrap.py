@@ -1,4 +1,4 @@
-"""Bootstrap confidence intervals: the same metric on test sets resampled from its sentences."""
+"""Bootstrap confidence intervals of metrics, by resampling the sentences of a test set."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -9,15 +9,15 @@ from regard.core.config import at_least
 from regard.metrics.result import Result
 
 SEED = 12345
-"""Seed of the resampling, sacrebleu's."""
+"""Seed of the resampling, the default of sacrebleu."""
 
 
 def resamples(
     num_sentences: int, num_bootstrap: int, *, seed: int = SEED
 ) -> Iterator[NDArray[np.intp]]:
-    """Sample test sets with replacement; yield for each how often every sentence is in it.
+    """Resample a test set with replacement; yield the count of each sentence per resample.
 
-    Efron 1979; Koehn 2004. The samples are those of sacrebleu with the same seed.
+    Efron 1979; Koehn 2004. The resamples equal those of sacrebleu with the same seed.
     """
     generator = np.random.default_rng(seed)
     for _ in range(num_bootstrap):
@@ -26,10 +26,10 @@ def resamples(
 
 
 def percentile_interval(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """Return the ends of the middle 95 % of resampled values."""
+    """Return the bounds of the central 95 % of resampled values."""
     ordered = np.sort(values)
-    outside = len(ordered) // 40
-    return float(ordered[outside]), float(ordered[-1 - outside])
+    num_outside = len(ordered) // 40
+    return float(ordered[num_outside]), float(ordered[-1 - num_outside])
 
 
 def bootstrap_interval(
@@ -42,26 +42,25 @@ def bootstrap_interval(
     """Return the 95 % confidence interval of a score; None without resamples.
 
     Args:
-        score: Computes the score of a test set from how often it has each sentence.
+        score: Computes the score of a resample from the count of each sentence.
         num_sentences: Number of sentences.
         num_bootstrap: Number of resamples; 0 means no interval.
         seed: Seed of the resampling.
     """
     at_least("num_bootstrap", num_bootstrap, 0)
-    samples = resamples(num_sentences, num_bootstrap, seed=seed)
-    values = [score(times) for times in samples]
+    values = [score(counts) for counts in resamples(num_sentences, num_bootstrap, seed=seed)]
     return percentile_interval(values) if values else None
 
 
 def with_resampling(signature: str, num_bootstrap: int, unit: str = "") -> str:
-    """Return a signature that names the resampling, if there is one."""
+    """Append the number of resamples and their seed to a signature, unless there are none."""
     return f"{signature}|bs:{num_bootstrap}{unit}|seed:{SEED}" if num_bootstrap else signature
 
 
 def ratio(
     name: str,
-    parts: Sequence[float],
-    wholes: Sequence[float] | None = None,
+    numerators: Sequence[float],
+    denominators: Sequence[float] | None = None,
     *,
     signature: str,
     num_bootstrap: int,
@@ -69,28 +68,28 @@ def ratio(
     sums: tuple[str, str] | None = None,
     detail: Mapping[str, float] | None = None,
 ) -> Result:
-    """Return the sum of all parts by the sum of all wholes: error rates, shares and means.
+    """Return the sum of numerators divided by the sum of denominators: error rates and means.
 
     Args:
-        name: What papers call it.
-        parts: For each sentence what counts: its edits, its score, 1 if it is right.
-        wholes: For each sentence what it counts among, such as its length; 1 if not given. A
-            sample whose wholes are all 0 counts as one of 1.
-        signature: How it was measured, without the resampling.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
-        scale: The unit: 100 for percent.
-        sums: What the detail calls the sums of all parts and of all wholes, if it has them.
-        detail: Further numbers behind the value.
+        name: Name of the metric.
+        numerators: Value of each sentence: its edits, its score, 1 if it is correct.
+        denominators: Normaliser of each sentence, such as its length; 1 if not given. A resample
+            whose denominators sum to 0 is divided by 1.
+        signature: Settings of the metric, without the resampling.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
+        scale: Factor of the ratio: 100 for percent.
+        sums: Keys of the detail for the two sums, if it has them.
+        detail: Further values for the detail.
     """
-    wholes = [1] * len(parts) if wholes is None else wholes
-    counts = np.array([parts, wholes], dtype=float)
+    denominators = [1] * len(numerators) if denominators is None else denominators
+    values = np.array([numerators, denominators], dtype=float)
 
-    def score(times: NDArray[np.intp]) -> float:
-        part, whole = counts @ times
-        return float(scale * part / max(whole, 1))
+    def score(counts: NDArray[np.intp]) -> float:
+        numerator, denominator = values @ counts
+        return float(scale * numerator / max(denominator, 1))
 
-    interval = bootstrap_interval(score, len(parts), num_bootstrap)
-    value = scale * sum(parts) / sum(wholes)
+    interval = bootstrap_interval(score, len(numerators), num_bootstrap)
+    value = scale * sum(numerators) / sum(denominators)
     signature = with_resampling(signature, num_bootstrap)
-    named = dict(zip(sums or (), (sum(parts), sum(wholes)), strict=False))
+    named = dict(zip(sums or (), (sum(numerators), sum(denominators)), strict=False))
     return Result(name, value, signature, interval, {**named, **(detail or {})})

@@ -1,4 +1,4 @@
-"""Metrics on parts of a test set: by length, by tag, by position in the sentence."""
+"""Metrics on parts of a test set: by length, by tag, by position in the target."""
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ def by_length(
     *,
     unit: Unit = "word",
     edges: Sequence[int] = (10, 20, 30, 40, 50, 60),
-    measures: Mapping[str, Metric] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
-    """Measure sentences of similar length together, short ones first; empty groups are left out.
+    """Compute metrics per group of source length, shortest first; empty groups are omitted.
 
     Bahdanau et al. 2015, figure 2.
 
@@ -31,25 +31,25 @@ def by_length(
         sources: One sentence each, or several texts, whose lengths are added up.
         hypotheses: One sentence each.
         references: For each hypothesis its references.
-        unit: What a length counts: words between whitespace, or characters.
-        edges: The most units of each group; one more group holds what is longer.
-        measures: What to measure, by name; BLEU if not given.
+        unit: Unit of lengths: whitespace-separated words, or characters.
+        edges: Maximum length of each group; one further group has all longer sentences.
+        metrics: Metrics by name; BLEU if not given.
     """
     if list(edges) != sorted(set(edges)):
-        raise ConfigError(f"`edges` must ascend, but is {tuple(edges)}.")
+        raise ConfigError(f"`edges` must be in ascending order, but is {tuple(edges)}.")
     check_references(hypotheses, references, {"sources": sources})
     names = _length_names(edges)
     members: dict[str, list[int]] = {name: [] for name in names}
-    cut = pick(UNITS, unit, "unit")
+    tokenize = pick(UNITS, unit, "unit")
     lengths = [
-        sum(len(cut(text)) for text in ((source,) if isinstance(source, str) else source))
+        sum(len(tokenize(text)) for text in ((source,) if isinstance(source, str) else source))
         for source in sources
     ]
     for row, length in enumerate(lengths):
         members[names[bisect_left(edges, length)]].append(row)
-    groups = _measure(members, hypotheses, references, measures=measures or {"bleu": bleu})
+    groups = _score_groups(members, hypotheses, references, metrics=metrics or {"bleu": bleu})
     return [
-        replace(group, place=sum(lengths[row] for row in members[group.name]) / group.count)
+        replace(group, position=sum(lengths[row] for row in members[group.name]) / group.count)
         for group in groups
     ]
 
@@ -59,51 +59,51 @@ def by_tag(
     hypotheses: Texts,
     references: References,
     *,
-    measures: Mapping[str, Metric] | None = None,
+    metrics: Mapping[str, Metric] | None = None,
 ) -> list[Group]:
-    """Measure sentences with the same tag together, tags in alphabetical order.
+    """Compute metrics per tag, in alphabetical order.
 
     Args:
-        tags: For each sentence the names of its phenomena; it counts in the group of each.
+        tags: For each sentence the names of its phenomena; it is in the group of each.
         hypotheses: One sentence each.
         references: For each hypothesis its references.
-        measures: What to measure, by name; BLEU and accuracy if not given.
+        metrics: Metrics by name; BLEU and accuracy if not given.
     """
     check_references(hypotheses, references, {"tags": tags})
     members: dict[str, list[int]] = {name: [] for name in sorted({t for row in tags for t in row})}
     for row, names in enumerate(tags):
         for name in set(names):
             members[name].append(row)
-    measures = measures or {"bleu": bleu, "accuracy": accuracy}
-    return _measure(members, hypotheses, references, measures=measures)
+    metrics = metrics or {"bleu": bleu, "accuracy": accuracy}
+    return _score_groups(members, hypotheses, references, metrics=metrics)
 
 
 def by_position(hits: Sequence[Sequence[bool]], *, num_parts: int = 10) -> list[Group]:
-    """Measure how many words are right at the beginning of a target, later, and at its end.
+    """Compute the accuracy of words by relative position in the target, in percent.
 
-    Every target is cut into equally long parts; a word that reaches over a cut counts in both
-    parts by its share. So every target is in every part, long or short.
+    Every target is divided into equally long parts. A word that overlaps two parts counts
+    fractionally in both, so targets of any length contribute to every part.
 
     Args:
-        hits: For each target, for each of its words: is it right?
+        hits: Whether each word of each target is correct.
         num_parts: Number of parts.
     """
     at_least("num_parts", num_parts, 1)
-    filled = [np.asarray(row, dtype=float) for row in hits if len(row)]
-    if not filled:
+    rows = [np.asarray(row, dtype=float) for row in hits if len(row)]
+    if not rows:
         raise DataError("`hits` must hold at least one target with a word, but has none.")
-    right = sum(np.repeat(row, num_parts).reshape(num_parts, -1).sum(axis=1) for row in filled)
-    num_words = sum(map(len, filled))
+    correct = sum(np.repeat(row, num_parts).reshape(num_parts, -1).sum(axis=1) for row in rows)
+    num_words = sum(map(len, rows))
     edges = np.linspace(0, 100, num_parts + 1)
     signature = "unit:word|average:corpus|position:relative"
     return [
         Group(
             name=f"{low:.0f}–{high:.0f} %",
-            count=len(filled),
+            count=len(rows),
             results={"accuracy": Result("accuracy", 100 * float(value) / num_words, signature)},
-            place=float(low + high) / 2,
+            position=float(low + high) / 2,
         )
-        for low, high, value in zip(edges, edges[1:], np.atleast_1d(right), strict=False)
+        for low, high, value in zip(edges, edges[1:], np.atleast_1d(correct), strict=False)
     ]
 
 
@@ -114,18 +114,18 @@ def _length_names(edges: Sequence[int]) -> list[str]:
     return [f"≤ {edges[0]}", *between, f"> {edges[-1]}"]
 
 
-def _measure(
+def _score_groups(
     members: Mapping[str, Sequence[int]],
     hypotheses: Texts,
     references: References,
     *,
-    measures: Mapping[str, Metric],
+    metrics: Mapping[str, Metric],
 ) -> list[Group]:
     groups = []
     for name, rows in members.items():
         if not rows:
             continue
-        sides = [hypotheses[row] for row in rows], [references[row] for row in rows]
-        results = {key: measure(*sides) for key, measure in measures.items()}
+        pair = [hypotheses[row] for row in rows], [references[row] for row in rows]
+        results = {key: metric(*pair) for key, metric in metrics.items()}
         groups.append(Group(name, len(rows), results))
     return groups

@@ -1,4 +1,4 @@
-"""Result of a metric, and the check of the inputs of every metric."""
+"""`Result` of a metric, and checks of the inputs of metrics."""
 
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
@@ -11,26 +11,26 @@ Texts = Sequence[str]
 """One hypothesis per sentence."""
 
 References = Sequence[Sequence[str]]
-"""For each hypothesis its references; their number may differ."""
+"""One or more references per hypothesis."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A measured number with all that is needed to measure it again."""
+    """Value of a metric with the settings needed to reproduce it."""
 
     name: str
-    """What papers call it: BLEU, chrF2, WER."""
+    """Name of the metric in papers: BLEU, chrF2, WER."""
     value: float
-    """In the unit papers use: percent, but lecture BLEU, AER and AUC from 0 to 1, CIDEr to 10."""
+    """Value in the usual unit: percent; 0 to 1 for lecture BLEU, AER and AUC; 0 to 10 for CIDEr."""
     signature: str
-    """How it was measured, as `key:value` pairs joined by `|`."""
+    """Settings of the metric as `key:value` pairs joined by `|`."""
     interval: tuple[float, float] | None = None
-    """95 % confidence interval, where one was asked for."""
+    """95 % confidence interval, if computed."""
     detail: dict[str, float] = field(default_factory=dict)
-    """The numbers behind the value."""
+    """Further values, such as counts and components."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; what is absent is left out."""
+        """Return a dictionary for JSON; an empty detail is omitted."""
         values = to_dict(self)
         if not self.detail:
             del values["detail"]
@@ -41,36 +41,36 @@ class Result:
         if self.interval is not None:
             low, high = self.interval
             spread = f" ± {(high - low) / 2:.2g}"
-        # Four significant digits suit percentages (37.92) and shares (0.6814) alike.
+        # Four significant digits suit both percentages (37.92) and fractions (0.6814).
         return f"{self.name} {self.value:#.4g}{spread}  {self.signature}"
 
 
 @dataclass(frozen=True)
 class Group:
-    """One part of a test set and what was measured on it."""
+    """Results on one part of a test set."""
 
     name: str
-    """What its sentences have in common."""
+    """Name of the group: a range of lengths, a tag, a unit."""
     count: int
-    """Number of its sentences, or of what else it gathers."""
+    """Number of sentences, or of occurrences of a unit."""
     results: dict[str, Result] = field(default_factory=dict)
-    """Each measure by its name."""
-    place: float | None = None
-    """Where it stands on an axis, if there is one: its mean length, the middle of its stretch."""
+    """Results by metric name."""
+    position: float | None = None
+    """Position on the axis of a plot, if any: the mean length, the middle of an interval."""
 
 
 class Metric(Protocol):
-    """Hypotheses and, for each of them, its references → Result."""
+    """Function from hypotheses and references to a `Result`."""
 
     def __call__(
         self, hypotheses: Texts, references: References, *, num_bootstrap: int = 0
     ) -> Result:
-        """Measure; with resamples there is a 95 % confidence interval, named in the signature."""
+        """Compute the metric, with a 95 % confidence interval if there are resamples."""
         ...
 
 
 def check_equal_length(sides: Mapping[str, Sized]) -> None:
-    """Raise a `DataError` unless two sequences, given by name, have equal length."""
+    """Raise `DataError` unless two named sequences have equal length."""
     first, second = map(len, sides.values())
     if first != second:
         names = " and ".join(f"`{name}`" for name in sides)
@@ -80,12 +80,12 @@ def check_equal_length(sides: Mapping[str, Sized]) -> None:
 def check_references(
     hypotheses: Sequence[object], references: References, others: Mapping[str, Sized] | None = None
 ) -> None:
-    """Raise a `DataError` unless there are hypotheses and each has a list of references.
+    """Raise `DataError` unless there are hypotheses and each has a list of references.
 
     Args:
         hypotheses: One sentence each.
         references: For each hypothesis its references.
-        others: Further sequences by name, which must be as long.
+        others: Further named sequences, which must have the same length.
     """
     if not hypotheses:
         raise DataError("`hypotheses` must hold at least one sentence, but is empty.")

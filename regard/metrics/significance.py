@@ -1,4 +1,4 @@
-"""Significance of the difference of two systems: paired bootstrap over sacrebleu's counts."""
+"""Significance tests of the difference of two systems: paired bootstrap with sacrebleu."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ from regard.metrics.bootstrap import SEED, percentile_interval, resamples
 from regard.metrics.result import References, Texts, check_references
 
 PAIRED: dict[str, Callable[[], Metric]] = {"bleu": lambda: BLEU(force=True), "chrf": CHRF}
-"""The metrics whose differences can be tested, as `regard.metrics.text.bleu` measures them."""
+"""Metrics whose differences can be tested, with the settings of `regard.metrics.text.bleu`."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one system is from another on the same sentences."""
+    """Difference of two systems on the same sentences."""
 
     name: str
-    """What papers call the measure: BLEU, chrF2."""
+    """Name of the metric in papers: BLEU, chrF2."""
     value: float
-    """The system's value less the baseline's."""
+    """Value of the system minus that of the baseline."""
     interval: tuple[float, float]
     """95 % confidence interval of the difference."""
     p_value: float
-    """How likely a difference at least this large is if there is none in truth."""
+    """Probability of a difference at least this large if the systems do not differ."""
     signature: str
-    """How it was tested."""
+    """Settings of the test."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return a dictionary for JSON."""
         return to_dict(self)
 
 
@@ -48,18 +48,18 @@ def paired_bootstrap(
     num_samples: int = 1000,
     seed: int = SEED,
 ) -> Difference:
-    """Test whether a system differs from a baseline: both are measured on the same resamples.
+    """Test whether a system differs from a baseline, by scoring both on the same resamples.
 
-    Koehn 2004, with sacrebleu's samples and p-value, but for ties: a difference that chance
-    reaches exactly counts for chance, so that a system never differs from itself.
+    Koehn 2004, with the resamples and p-value of sacrebleu except for ties: a resampled
+    difference equal to the observed one counts as chance, so a system never differs from itself.
 
     Args:
-        baseline: What the other system answered, one sentence each.
-        hypotheses: What this system answered.
-        references: For each sentence its references; their number may differ.
+        baseline: Outputs of the baseline, one sentence each.
+        hypotheses: Outputs of the system.
+        references: One or more references per sentence.
         metric: `bleu` or `chrf`.
-        num_samples: How often the test set is drawn anew.
-        seed: Seed of the drawing.
+        num_samples: Number of resamples.
+        seed: Seed of the resampling.
     """
     return paired_bootstrap_of_runs(
         [baseline], [hypotheses], references, metric=metric, num_samples=num_samples, seed=seed
@@ -75,46 +75,46 @@ def paired_bootstrap_of_runs(
     num_samples: int = 1000,
     seed: int = SEED,
 ) -> Difference:
-    """Test the mean difference of several runs to their baselines, such as those of other seeds.
+    """Test the mean difference between several runs and their baselines, such as several seeds.
 
-    Every resample is the same for all: runs tell the same sentences, not more of them.
+    All runs share each resample, since further runs are not further test sentences.
 
     Args:
-        baselines: What each baseline answered.
-        systems: What each system answered, in the order of the baselines.
-        references: As for `paired_bootstrap`, like all that follows.
+        baselines: Outputs of each baseline.
+        systems: Outputs of each system, in the order of the baselines.
+        references: One or more references per sentence.
         metric: `bleu` or `chrf`.
-        num_samples: How often the test set is drawn anew.
-        seed: Seed of the drawing.
+        num_samples: Number of resamples.
+        seed: Seed of the resampling.
     """
     at_least("num_samples", num_samples, 40)
-    measure = pick(PAIRED, metric, "metric")()
+    scorer = pick(PAIRED, metric, "metric")()
     streams = [list(stream) for stream in zip_longest(*references)]
     values, resampled = [], []
     for baseline, hypotheses in zip(baselines, systems, strict=True):
         check_references(hypotheses, references, {"baseline": baseline})
         before, after = (
-            np.array(measure._extract_corpus_statistics(texts, streams))
+            np.array(scorer._extract_corpus_statistics(texts, streams))
             for texts in (baseline, hypotheses)
         )
-        every = np.ones(len(after), dtype=np.intp)
+        all_once = np.ones(len(after), dtype=np.intp)
         differences = [
-            _score(measure, times @ after) - _score(measure, times @ before)
-            for times in chain([every], resamples(len(after), num_samples, seed=seed))
+            _score(scorer, counts @ after) - _score(scorer, counts @ before)
+            for counts in chain([all_once], resamples(len(after), num_samples, seed=seed))
         ]
         values.append(differences[0])
         resampled.append(differences[1:])
-    value, spread = float(np.mean(values)), np.mean(resampled, axis=0)
-    num_by_chance = int((np.abs(spread) - np.abs(spread).mean() >= abs(value)).sum())
+    value, means = float(np.mean(values)), np.mean(resampled, axis=0)
+    num_by_chance = int((np.abs(means) - np.abs(means).mean() >= abs(value)).sum())
     return Difference(
-        name=measure._compute_score_from_stats(after.sum(axis=0)).name,
+        name=scorer._compute_score_from_stats(after.sum(axis=0)).name,
         value=value,
-        interval=percentile_interval(spread),
-        # One more on both sides: the test set itself is a sample, and no p-value is zero.
+        interval=percentile_interval(means),
+        # Add one to both: the test set itself is a sample, so no p-value is zero.
         p_value=(num_by_chance + 1) / (num_samples + 1),
         signature=f"test:paired bootstrap|samples:{num_samples}|seed:{seed}|ties:chance",
     )
 
 
-def _score(measure: Metric, counts: Any) -> float:
-    return float(measure._compute_score_from_stats(counts).score)
+def _score(scorer: Metric, statistics: Any) -> float:
+    return float(scorer._compute_score_from_stats(statistics).score)

@@ -1,4 +1,4 @@
-"""Every measure of hypotheses against references, by the name a recipe uses."""
+"""Table of text metrics by the name used in recipes."""
 
 from regard.metrics.result import Metric
 from regard.metrics.text.bleu import bleu, bleu_char, bleu_ja, chrf, lecture_bleu, ter
@@ -33,4 +33,4 @@ METRICS: dict[str, Metric] = {
 }
 
 ERROR_RATES: frozenset[str] = frozenset({"ter", "wer", "cer", "per", "word_errors"})
-"""Those of which less is better."""
+"""Metrics for which smaller is better."""

@@ -1,1 +1,1 @@
-"""Arrays and labels in, SVG, PNG, HTML and terminal text out; no models."""
+"""Plots of arrays and labels as SVG, PNG, HTML and terminal text."""

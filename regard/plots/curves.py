@@ -1,4 +1,4 @@
-"""Curves, bars, histograms: loss over steps, scores over lengths or data, ROC curves."""
+"""Line plots, bar charts and histograms: losses over steps, scores over lengths, ROC curves."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,36 +11,37 @@ from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from regard.core.errors import DataError
-from regard.plots.figure import COLOURS, colour, style, to_svg
+from regard.plots.figure import COLORS, series_color, style, to_svg
 from regard.plots.inputs import Points, clean
 
 _LEGEND_COLUMNS = 4
 _MARKERS = "os^Dv*"
-# Dashes distinguish lines once the colours are used up.
+# Dashes distinguish lines when there are more lines than colours.
 _DASHES = ("-", "--", ":")
-# Beyond this, marks would hide the line they stand on.
-_MAX_MARKS = 40
-_MANY_POWERS = 3e3
+# With more points than this, markers would hide the line.
+_MAX_MARKERS = 40
+_MAX_DENSE_RANGE = 3e3
 _NUM_BINS = 50
 _SIDE = 3.6
 
 
 def loss_curve(
-    journal: Sequence[Mapping[str, Any]], *, score: str = "bleu", title: str = ""
+    rows: Sequence[Mapping[str, Any]], *, score: str = "bleu", title: str = ""
 ) -> Figure:
     """Plot training loss, validation loss and a validation score over steps.
 
     Args:
-        journal: Rows with `kind` ("train" or "valid"), `step` and values such as `loss`.
-        score: The name of the score in validation rows; without any, only losses are plotted.
-        title: A line above the curves.
+        rows: Rows of a training log with `kind` ("train" or "valid"), `step` and values such as
+            `loss`.
+        score: Name of the score in validation rows; if absent, only losses are plotted.
+        title: Title of the plot.
     """
     losses = {
-        # Without label smoothing, as in validation; else training would look the worse of the two.
-        "training loss": _column(journal, "train", "nll") or _column(journal, "train", "loss"),
-        "validation loss": _column(journal, "valid", "loss"),
+        # Without label smoothing, so that it is comparable with the validation loss.
+        "training loss": _column(rows, "train", "nll") or _column(rows, "train", "loss"),
+        "validation loss": _column(rows, "valid", "loss"),
     }
-    scores = {f"validation {score}": _column(journal, "valid", score)}
+    scores = {f"validation {score}": _column(rows, "valid", score)}
     return lines(
         {name: points for name, points in losses.items() if points},
         x_label="step",
@@ -65,18 +66,18 @@ def lines(
     """Plot one line per series, with a legend if there are several.
 
     Args:
-        series: Points by name. Points that are not finite are left out.
-        x_label: What x counts.
-        y_label: What y measures.
-        title: A line above the plot.
-        right: Further series, measured on an axis of their own on the right.
-        right_label: What that axis measures.
-        dots: Points by name without a line, such as the data of a fit.
-        shaded: A name and the two ends of a range of x to highlight, such as the trained lengths.
+        series: Points by name. Points that are not finite are omitted.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
+        title: Title of the plot.
+        right: Further series, on a second y axis on the right.
+        right_label: Label of the second y axis.
+        dots: Points by name without a line, such as the data of a regression.
+        shaded: Name and bounds of a range of x to highlight, such as the lengths in training.
     """
     right, dots = right or {}, dots or {}
     if not any(map(_finite, [*series.values(), *right.values()])):
-        raise DataError("There is nothing to draw: `series` must hold at least one finite point.")
+        raise DataError("There is nothing to plot: `series` must hold at least one finite point.")
     with style():
         figure = Figure(figsize=(7.2, 3.6))
         axes = figure.add_subplot()
@@ -92,7 +93,7 @@ def lines(
         names = [clean(name) for name in (*series, *right, *dots)]
         if shaded:
             name, *ends = shaded
-            handles.append(axes.axvspan(*ends, color=COLOURS[-1], alpha=0.15, lw=0, zorder=0))
+            handles.append(axes.axvspan(*ends, color=COLORS[-1], alpha=0.15, lw=0, zorder=0))
             names.append(clean(name))
         num_legend_rows = 0
         if len(names) > 1:
@@ -108,20 +109,20 @@ def scaling(series: Mapping[str, Points], *, x_label: str, y_label: str, title: 
     """Plot one line per series over data or compute on a logarithmic axis.
 
     Args:
-        series: Points by name; x is a number of examples or of operations, above zero.
-        x_label: What x counts.
-        y_label: What y measures.
-        title: A line above the plot.
+        series: Points by name; x is a number of examples or of operations, greater than 0.
+        x_label: Label of the x axis.
+        y_label: Label of the y axis.
+        title: Title of the plot.
     """
-    least = min((x for points in series.values() for x, _ in points), default=1)
-    if least <= 0:
-        raise DataError(f"On an axis of powers, x must be above 0, but one is {least:g}.")
+    smallest = min((x for points in series.values() for x, _ in points), default=1)
+    if smallest <= 0:
+        raise DataError(f"On a logarithmic axis, x must be above 0, but one is {smallest:g}.")
     figure = lines(series, x_label=x_label, y_label=y_label, title=title)
     axes = figure.axes[0]
     axes.set_xscale("log")
     low, high = axes.get_xlim()
-    # Within a few powers of ten, 2 and 5 have ticks, too: 1k, 2k, 5k, 10k.
-    ticks = (1.0, 2.0, 5.0) if high / low < _MANY_POWERS else (1.0,)
+    # Over a few powers of ten, also put ticks at 2 and 5: 1k, 2k, 5k, 10k.
+    ticks = (1.0, 2.0, 5.0) if high / low < _MAX_DENSE_RANGE else (1.0,)
     axes.xaxis.set_major_locator(LogLocator(subs=ticks))
     axes.xaxis.set_major_formatter(EngFormatter(sep="\N{HAIR SPACE}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -129,20 +130,20 @@ def scaling(series: Mapping[str, Points], *, x_label: str, y_label: str, title: 
 
 
 def bars(values: Mapping[str, float], *, x_label: str = "", title: str = "") -> Figure:
-    """Plot one horizontal bar per name, the first on top, each with its value.
+    """Plot one horizontal bar per name, from top to bottom, labelled with its value.
 
     Args:
-        values: Lengths by name.
-        x_label: What the lengths measure.
-        title: A line above the plot.
+        values: Values by name.
+        x_label: Label of the x axis.
+        title: Title of the plot.
     """
     if not values:
-        raise DataError("There is nothing to draw: `values` must hold at least one bar.")
+        raise DataError("There is nothing to plot: `values` must hold at least one bar.")
     with style():
         figure = Figure(figsize=(6.4, 0.32 * len(values) + 0.6))
         axes = figure.add_subplot()
-        drawn = axes.barh(range(len(values)), list(values.values()), 0.62, color=COLOURS[0])
-        axes.bar_label(drawn, fmt="%.1f", padding=4)
+        container = axes.barh(range(len(values)), list(values.values()), 0.62, color=COLORS[0])
+        axes.bar_label(container, fmt="%.1f", padding=4)
         axes.set_yticks(range(len(values)), [clean(name) for name in values])
         axes.invert_yaxis()
         axes.margins(x=0.12, y=0.02)
@@ -155,41 +156,41 @@ def bars(values: Mapping[str, float], *, x_label: str = "", title: str = "") -> 
 
 
 def detection(
-    numbers: Mapping[str, ArrayLike],
+    scores: Mapping[str, ArrayLike],
     curves: Mapping[str, Points],
     *,
     x_label: str,
     threshold: float | None = None,
 ) -> Figure:
-    """Plot the distribution of errors per group, and ROC curves of the anomaly detectors.
+    """Plot the distribution of anomaly scores per group, and the ROC curves of detectors.
 
     Args:
-        numbers: For each group the error of each of its items, (B,).
-        curves: The ROC curve of each detector.
-        x_label: What the errors are.
-        threshold: Above it an item counts as an anomaly.
+        scores: Scores of the items of each group, (B,).
+        curves: ROC curve of each detector.
+        x_label: Label of the scores.
+        threshold: Threshold above which an item counts as an anomaly.
     """
-    groups = {name: np.asarray(values, np.float64) for name, values in numbers.items()}
+    groups = {name: np.asarray(values, np.float64) for name, values in scores.items()}
     if not groups or not all(map(len, groups.values())):
-        raise DataError("There is nothing to draw: every group must hold at least one number.")
+        raise DataError("There is nothing to plot: every group must hold at least one score.")
     with style():
         figure = Figure(figsize=(2.8 * _SIDE, _SIDE), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
         _histogram(left, groups, threshold)
         left.set(xlabel=clean(x_label), ylabel="share of a group")
         for number, (name, points) in enumerate(curves.items()):
-            alarms, found = zip(*points, strict=True)
-            right.plot(alarms, found, color=colour(number), lw=1.8, label=clean(name))
-        right.plot([0, 1], [0, 1], ":", color=COLOURS[-1], lw=1, label="chance")
-        right.set(xlabel="false alarms", ylabel="odd items found", aspect="equal")
+            x, y = zip(*points, strict=True)
+            right.plot(x, y, color=series_color(number), lw=1.8, label=clean(name))
+        right.plot([0, 1], [0, 1], ":", color=COLORS[-1], lw=1, label="chance")
+        right.set(xlabel="false alarms", ylabel="anomalies found", aspect="equal")
         right.set(xlim=(0, 1), ylim=(0, 1.01))
         right.grid()
         right.legend(loc="lower right")
     return figure
 
 
-def _column(journal: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[key]) for row in journal if row.get("kind") == kind and key in row]
+def _column(rows: Sequence[Mapping[str, Any]], kind: str, key: str) -> list[tuple[float, float]]:
+    return [(row["step"], row[key]) for row in rows if row.get("kind") == kind and key in row]
 
 
 def _finite(points: Points) -> list[tuple[float, float]]:
@@ -197,23 +198,23 @@ def _finite(points: Points) -> list[tuple[float, float]]:
 
 
 def _line(axes: Axes, number: int, points: Points) -> Any:
-    kept = _finite(points)
-    has_marks = len(kept) <= _MAX_MARKS
+    finite = _finite(points)
+    has_markers = len(finite) <= _MAX_MARKERS
     (line,) = axes.plot(
-        *np.reshape(kept, (-1, 2)).T,
-        _DASHES[number // len(COLOURS) % len(_DASHES)],
-        color=colour(number),
+        *np.reshape(finite, (-1, 2)).T,
+        _DASHES[number // len(COLORS) % len(_DASHES)],
+        color=series_color(number),
         linewidth=1.8,
-        marker=_MARKERS[number % len(_MARKERS)] if has_marks else None,
+        marker=_MARKERS[number % len(_MARKERS)] if has_markers else None,
         markersize=4,
     )
     return line
 
 
 def _dots(axes: Axes, points: Points) -> Any:
-    # The last colour is grey: dots are the data behind the lines.
+    # The last colour is grey.
     x, y = np.reshape(_finite(points), (-1, 2)).T
-    return axes.scatter(x, y, s=16, color=COLOURS[-1], alpha=0.7, linewidths=0)
+    return axes.scatter(x, y, s=16, color=COLORS[-1], alpha=0.7, linewidths=0)
 
 
 def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:
@@ -225,17 +226,17 @@ def _set_title(axes: Axes, title: str, num_legend_rows: int = 0) -> None:
 def _histogram(
     axes: Axes, groups: Mapping[str, NDArray[np.float64]], threshold: float | None
 ) -> None:
-    # The last bin takes the few that lie far beyond.
-    everything = np.concatenate(list(groups.values()))
-    low, high = everything.min(), max(np.quantile(everything, 0.995), threshold or -np.inf)
+    # The last bin also counts the few larger values.
+    scores = np.concatenate(list(groups.values()))
+    low, high = scores.min(), max(np.quantile(scores, 0.995), threshold or -np.inf)
     edges = np.linspace(low, high if high > low else low + 1, _NUM_BINS + 1)
     for number, (name, values) in enumerate(groups.items()):
         heights = np.histogram(values.clip(edges[0], edges[-1]), edges)[0] / len(values)
-        shade = colour(number)
-        axes.stairs(heights, edges, fill=True, alpha=0.45, color=shade, label=clean(name))
+        color = series_color(number)
+        axes.stairs(heights, edges, fill=True, alpha=0.45, color=color, label=clean(name))
     if threshold is not None:
-        axes.axvline(threshold, color=COLOURS[-1], ls="--", label=f"threshold {threshold:.3g}")
-    # Above: bars may be anywhere.
+        axes.axvline(threshold, color=COLORS[-1], ls="--", label=f"threshold {threshold:.3g}")
+    # The legend is above the plot, as bars may be anywhere.
     axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(groups) + 1)
 
 
@@ -245,4 +246,4 @@ if __name__ == "__main__":
         {"kind": "valid", "step": s, "loss": 1.4 + 4 / (1 + s / 300), "bleu": 40 - 4e4 / (s + 900)}
         for s in range(500, 5000, 500)
     ]
-    print(to_svg(loss_curve(rows, title="A made-up training")))
+    print(to_svg(loss_curve(rows, title="Example")))

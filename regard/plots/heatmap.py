@@ -1,4 +1,4 @@
-"""Heat maps: attention weights between words as SVG, HTML and PNG, and panels of matrices."""
+"""Heat maps of attention weights between words as SVG, HTML and PNG, and of matrices."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from regard.core.errors import DataError
 from regard.core.files import write_text
 from regard.plots import figure
 from regard.plots.html import page
-from regard.plots.inputs import Markup, check_weights, clean, escape, greatest, label
+from regard.plots.inputs import Markup, check_weights, clean, escape, find_vmax, label
 
 _SLOPE = 50
 _PANEL = 3.1
@@ -32,16 +32,16 @@ def svg(
     title: str = "",
     has_values: bool = False,
 ) -> Markup:
-    """Plot a map as a self-contained SVG: source words on top, target words on the left.
+    """Render a heat map as a self-contained SVG: source words on top, target words on the left.
 
-    It follows the reader's light or dark scheme, and each cell shows its weight on hover.
-    The darkest cell has the greatest weight, which the legend gives.
+    It follows the light or dark colour scheme of the browser, and each cell shows its weight on
+    hover. The darkest cell has the largest weight, which is shown in the legend.
 
     Args:
         weights: (T, S).
         rows: Target words.
         columns: Source words.
-        title: A line above the map.
+        title: Title of the plot.
         has_values: Whether cells show their weight.
     """
     array = check_weights(weights, rows, columns)
@@ -55,7 +55,7 @@ def svg(
         _frame(array, layout),
         *_legend(array, layout),
     ]
-    # `direction` keeps the labels in position on a page that runs from right to left.
+    # `direction` keeps the positions of labels on right-to-left pages.
     return Markup(
         f'<svg class="regard-map" xmlns="http://www.w3.org/2000/svg" direction="ltr" role="img"'
         f' aria-label="{escape(title or "Attention weights")}" width="{layout.width}"'
@@ -72,57 +72,57 @@ def save(
     columns: Sequence[str],
     title: str = "",
 ) -> None:
-    """Save a map in the format that the file name ends in: `.png`, `.svg` or `.html`.
+    """Save a heat map in the format given by the suffix: `.png`, `.svg` or `.html`.
 
-    SVG and HTML show every script the reader's machine can show; a PNG shows a box for a letter
-    that no font of this machine has.
+    SVG and HTML use the fonts of the reader; a PNG shows boxes for characters that no font
+    installed here has.
 
     Args:
-        path: The file to write.
+        path: File to write.
         weights: (T, S).
         rows: Target words.
         columns: Source words.
-        title: A line above the map.
+        title: Title of the plot.
     """
     figure.check_path(path)
     if path.suffix == ".png":
         with figure.style():
-            drawn = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
-        figure.save(path, drawn)
+            plot = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
+            figure.save(path, plot)
         return
-    drawing = svg(weights, rows, columns, title=title)
+    markup = svg(weights, rows, columns, title=title)
     is_page = path.suffix == ".html"
-    write_text(path, page(drawing, title or "Attention weights") if is_page else drawing)
+    write_text(path, page(markup, title or "Attention weights") if is_page else markup)
 
 
 def matrices(
     panels: Mapping[str, ArrayLike], *, x_label: str, y_label: str, aspect: float = 1.0
 ) -> Figure:
-    """Plot tables side by side, each with its own scale: rows downwards, columns to the right.
+    """Plot matrices side by side, each with its own colour scale.
 
-    Tables without a negative number run from white to blue, others from red over white to blue.
+    The scale is white to blue for non-negative matrices, otherwise red over white to blue.
 
     Args:
         panels: (L, K) by title; a title may be empty.
-        x_label: What the columns are.
-        y_label: What the rows are.
-        aspect: Width of a panel over its height.
+        x_label: Label of the columns.
+        y_label: Label of the rows.
+        aspect: Width of a panel divided by its height.
     """
     tables = {title: _check_table(table) for title, table in panels.items()}
     if not tables:
-        raise DataError("There is nothing to draw: `panels` must hold at least one table.")
+        raise DataError("There is nothing to plot: `panels` must hold at least one table.")
     with figure.style():
         width = _PANEL * aspect + 0.9
         canvas = Figure(figsize=(width * len(tables), _PANEL + 0.6), layout="constrained")
-        drawn = canvas.subplots(1, len(tables), squeeze=False)[0]
-        for axes, (title, table) in zip(drawn, tables.items(), strict=True):
-            most = greatest(np.abs(table))
+        all_axes = canvas.subplots(1, len(tables), squeeze=False)[0]
+        for axes, (title, table) in zip(all_axes, tables.items(), strict=True):
+            vmax = find_vmax(np.abs(table))
             is_signed = bool(table.min() < 0)
             image = axes.imshow(
                 table,
                 cmap="RdBu" if is_signed else "Blues",
-                vmin=-most if is_signed else 0,
-                vmax=most,
+                vmin=-vmax if is_signed else 0,
+                vmax=vmax,
                 aspect="auto",
                 interpolation="nearest",
             )
@@ -135,13 +135,13 @@ def matrices(
             bar.outline.set_visible(False)
             bar.ax.tick_params(length=0)
             bar.ax.yaxis.set_major_locator(MaxNLocator(5))
-        drawn[0].set_ylabel(clean(y_label))
+        all_axes[0].set_ylabel(clean(y_label))
     return canvas
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Sizes and positions on the canvas, in pixels."""
+    """Sizes and positions in the SVG, in pixels."""
 
     left: int
     top: int
@@ -153,8 +153,8 @@ class _Layout:
     def of(cls, rows: Sequence[str], columns: Sequence[str], title: str) -> "_Layout":
         cell = 26 if len(columns) <= 24 else 20
         left = max(80, max(map(_label_width, rows)) + 26)
-        lean = max(map(_label_width, columns))
-        top = round(lean * math.sin(math.radians(_SLOPE))) + (62 if title else 34)
+        longest = max(map(_label_width, columns))
+        top = round(longest * math.sin(math.radians(_SLOPE))) + (62 if title else 34)
         right = max(
             column * cell + cell + _label_width(word) * math.cos(math.radians(_SLOPE))
             for column, word in enumerate(columns)
@@ -172,10 +172,10 @@ def _source_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
     x, y = layout.left - 12, layout.top - 8
     yield f'<text class="quiet" x="{x}" y="{y - 16}" text-anchor="end">source →</text>'
     for column, word in enumerate(words):
-        turn = (
+        transform = (
             f"translate({layout.left + (column + 0.5) * layout.cell + 3:g} {y}) rotate(-{_SLOPE})"
         )
-        yield f'<text transform="{turn}">{escape(label(word))}</text>'
+        yield f'<text transform="{transform}">{escape(label(word))}</text>'
 
 
 def _target_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
@@ -189,26 +189,26 @@ def _target_labels(words: Sequence[str], layout: _Layout) -> Iterator[str]:
 def _cells(
     weights: NDArray[Any], rows: Sequence[str], columns: Sequence[str], *, layout: _Layout
 ) -> Iterator[str]:
-    strengths = _strengths(weights)
+    opacities = _opacities(weights)
     for (row, column), weight in np.ndenumerate(weights):
         x, y = layout.left + column * layout.cell, layout.top + row * layout.cell
-        # Isolated, so that the arrow stands between the words whichever way they run.
+        # Bidirectional isolates keep the arrow between the words in any script.
         words = f"\u2068{escape(rows[row])}\u2069 ← \u2068{escape(columns[column])}\u2069"
         yield (
             f'<rect class="cell" x="{x}" y="{y}" width="{layout.cell}" height="{layout.cell}"'
-            f' fill-opacity="{strengths[row, column]:.3g}">'
+            f' fill-opacity="{opacities[row, column]:.3g}">'
             f"<title>{words}: {weight:.2f}</title></rect>"
         )
 
 
 def _values(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
-    strengths = _strengths(weights)
+    opacities = _opacities(weights)
     for (row, column), weight in np.ndenumerate(weights):
         x = layout.left + (column + 0.5) * layout.cell
         y = layout.top + (row + 0.5) * layout.cell + 3.5
-        side = "value over" if strengths[row, column] > 0.62 else "value"
+        css_class = "value over" if opacities[row, column] > 0.62 else "value"
         digits = f"{weight:.2f}".removeprefix("0")
-        yield f'<text class="{side}" x="{x:g}" y="{y:g}">{digits}</text>'
+        yield f'<text class="{css_class}" x="{x:g}" y="{y:g}">{digits}</text>'
 
 
 def _frame(weights: NDArray[Any], layout: _Layout) -> str:
@@ -228,8 +228,8 @@ def _legend(weights: NDArray[Any], layout: _Layout) -> Iterator[str]:
             f' fill-opacity="{(step + 0.5) / 10:.2f}"/>'
         )
     yield f'<text class="quiet" x="{layout.left}" y="{y + 9}">0</text>'
-    most = f"{greatest(weights):.2f}"
-    yield f'<text class="quiet" x="{layout.left + 144}" y="{y + 9}">{most}</text>'
+    vmax = f"{find_vmax(weights):.2f}"
+    yield f'<text class="quiet" x="{layout.left + 144}" y="{y + 9}">{vmax}</text>'
 
 
 def _plot(
@@ -238,7 +238,7 @@ def _plot(
     num_rows, num_columns = weights.shape
     canvas = Figure(figsize=(min(40, 0.3 * num_columns + 1), min(40, 0.3 * num_rows + 1)))
     axes = canvas.add_subplot()
-    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=greatest(weights), aspect="equal")
+    image = axes.imshow(weights, cmap="Blues", vmin=0, vmax=find_vmax(weights), aspect="equal")
     axes.set_xticks(range(num_columns), [label(word) for word in columns])
     axes.set_yticks(range(num_rows), [label(word) for word in rows])
     axes.tick_params(top=False, left=False, labeltop=True, bottom=False, labelbottom=False)
@@ -250,8 +250,8 @@ def _plot(
     return canvas
 
 
-def _strengths(weights: NDArray[Any]) -> NDArray[Any]:
-    return (weights / greatest(weights)).clip(0)
+def _opacities(weights: NDArray[Any]) -> NDArray[Any]:
+    return (weights / find_vmax(weights)).clip(0)
 
 
 def _check_table(table: ArrayLike) -> NDArray[Any]:
@@ -265,5 +265,5 @@ def _check_table(table: ArrayLike) -> NDArray[Any]:
 
 if __name__ == "__main__":
     source, target = "the green house .".split(), "das grüne Haus .".split()
-    print(svg(np.eye(4) * 0.8 + 0.05, target, source, title="A straight line"))
-    print(figure.to_svg(matrices({"near": np.eye(4)}, x_label="keys", y_label="queries")))
+    print(svg(np.eye(4) * 0.8 + 0.05, target, source, title="Monotonic alignment"))
+    print(figure.to_svg(matrices({"identity": np.eye(4)}, x_label="keys", y_label="queries")))

@@ -1,4 +1,4 @@
-"""One self-contained HTML page: cards, facts, tables and figures under headings."""
+"""Self-contained HTML reports: headings, cards, key-value lists, tables and figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ _STYLE = Path(__file__).with_name("page.css").read_text(encoding="utf-8").strip(
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it."""
+    """Section of a report."""
 
     title: str
-    """The heading; empty for none."""
+    """Heading; empty for none."""
     html: Markup
-    """Pieces made by the functions of this file, joined."""
+    """Content, made by the functions of this module."""
 
 
 def report(title: str, sections: Sequence[Section]) -> Markup:
-    """Write a page that needs nothing but itself: no script, no font, no address elsewhere.
+    """Render a self-contained page: no scripts, fonts or links to other files.
 
     Args:
-        title: The heading of the page.
-        sections: What stands on it, in order.
+        title: Heading of the page.
+        sections: Sections in order.
     """
-    titles = [f"<h2>{escape(one.title)}</h2>\n" if one.title else "" for one in sections]
+    titles = [f"<h2>{escape(s.title)}</h2>\n" if s.title else "" for s in sections]
     body = "\n".join(
         f"<section>\n{heading}{section.html}\n</section>"
         for heading, section in zip(titles, sections, strict=True)
@@ -41,36 +41,36 @@ def report(title: str, sections: Sequence[Section]) -> Markup:
 
 
 def join(*parts: Markup) -> Markup:
-    """Put pieces of a page one below the other."""
+    """Join elements of a page, one below the other."""
     return Markup("\n".join(parts))
 
 
 def paragraph(text: str) -> Markup:
-    """Write plain text as a paragraph."""
+    """Render plain text as a paragraph."""
     return Markup(f'<p dir="auto">{escape(text)}</p>')
 
 
 def cards(values: Mapping[str, object]) -> Markup:
-    """Show a few numbers large, each with its name: what a reader looks for first."""
+    """Render a few main results in large type, each with its name."""
     return _pairs("cards", values)
 
 
 def facts(values: Mapping[str, object]) -> Markup:
-    """List names and values line by line: how something was made."""
+    """Render a list of names and values, such as settings."""
     return _pairs("facts", values)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
-    """Write a table; numbers stand on the right, text runs the way its script does.
+    """Render a table; numbers are right-aligned, text follows the direction of its script.
 
     Args:
         head: Names of the columns.
-        rows: Numbers or text. A float gets two decimals; where others are wanted, give text.
+        rows: Numbers or text. Floats have two decimals; pass text for another format.
     """
-    # A column's name stands on the side of its first value.
-    sides = zip(head, rows[0] if rows else head, strict=True)
-    heads = "".join(_cell("th", name, value) for name, value in sides)
-    body = "\n".join(f"<tr>{''.join(_cell('td', one, one) for one in row)}</tr>" for row in rows)
+    # A heading is aligned like the first value of its column.
+    pairs = zip(head, rows[0] if rows else head, strict=True)
+    heads = "".join(_cell("th", name, value) for name, value in pairs)
+    body = "\n".join(f"<tr>{''.join(_cell('td', v, v) for v in row)}</tr>" for row in rows)
     return Markup(
         f'<div class="wide"><table>\n<thead><tr>{heads}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table></div>"
@@ -78,18 +78,18 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup:
 
 
 def figure(svg: Markup, caption: str = "") -> Markup:
-    """Place a drawing; one that is wider than the page can be scrolled.
+    """Render an SVG as a figure; if wider than the page, it can be scrolled.
 
     Args:
-        svg: A drawing made by this package.
-        caption: A line below it.
+        svg: SVG made by this package.
+        caption: Caption below the figure.
     """
-    words = f'\n<figcaption dir="auto">{escape(caption)}</figcaption>' if caption else ""
-    return Markup(f'<figure><div class="wide">\n{svg}</div>{words}</figure>')
+    below = f'\n<figcaption dir="auto">{escape(caption)}</figcaption>' if caption else ""
+    return Markup(f'<figure><div class="wide">\n{svg}</div>{below}</figure>')
 
 
 def page(svg: Markup, title: str) -> Markup:
-    """Write a page that holds a single plot."""
+    """Render a page with a single plot."""
     return report(title, [Section("", figure(svg))])
 
 
@@ -102,13 +102,13 @@ def _pairs(kind: str, values: Mapping[str, object]) -> Markup:
 
 
 def _cell(tag: str, value: object, like: object) -> str:
-    """Write a cell that stands on the side of a value like this."""
+    """Render a table cell, aligned for a value of the type of `like`."""
     attribute = 'class="number"' if isinstance(like, int | float) else 'dir="auto"'
     return f"<{tag} {attribute}>{escape(show_value(value))}</{tag}>"
 
 
 def show_value(value: object) -> object:
-    """Return a number as text, a float with two decimals; other values as they are."""
+    """Format a number, a float with two decimals; return other values unchanged."""
     if isinstance(value, float):
         return f"{value:,.2f}"
     return f"{value:,}" if isinstance(value, int) else value
@@ -120,4 +120,4 @@ if __name__ == "__main__":
         Section("", cards({"BLEU": "37.92", "parameters": "12.4 M"})),
         Section("Samples", table(["source", "reference", "output"], samples)),
     ]
-    print(report("A made-up run", sections))
+    print(report("Example", sections))

@@ -1,4 +1,4 @@
-"""What plots are made of: labels that are safe to print, checked weights, images at plot size."""
+"""Inputs of plots: escaped labels, checked weights, resized images."""
 
 import html
 import unicodedata
@@ -13,7 +13,7 @@ from rich.cells import cell_len, set_cell_size
 from regard.core.errors import DataError
 
 Markup = NewType("Markup", str)
-"""HTML or SVG that is safe to put into a page: all foreign text in it is escaped."""
+"""HTML or SVG in which all text from users is escaped."""
 
 Points = Sequence[tuple[float, float]]
 """Pairs of x and y."""
@@ -22,10 +22,10 @@ Pixels = NDArray[np.uint8]
 """(Y, X, 3): red, green and blue."""
 
 MAX_WIDTH = 24
-"""Terminal cells of the longest label; longer ones are cut."""
+"""Maximum width of a label in terminal cells; longer labels are truncated."""
 
-KEPT = 168
-"""Longest side of an image in a plot, in pixels; keeps files small."""
+MAX_SIDE = 168
+"""Longest side of an image in a plot, in pixels; limits the file size."""
 
 _TINY = 64
 
@@ -34,24 +34,24 @@ def clean(text: object) -> str:
     """Return a value as text that is safe in a terminal and in XML.
 
     Control characters could move the cursor or break the page, and lone surrogates cannot be
-    saved; each becomes a replacement mark. Line breaks and tabs become spaces.
+    encoded; each becomes a replacement character. Line breaks and tabs become spaces.
     """
     return "".join(map(_clean_character, str(text)))
 
 
 def escape(text: object) -> Markup:
-    """Return a value as text inside HTML or SVG, attributes included."""
+    """Escape a value for HTML or SVG, including attributes."""
     return Markup(html.escape(clean(text)))
 
 
 def label(text: object, width: int = MAX_WIDTH) -> str:
-    """Return a value as clean text, cut to a number of terminal cells with an ellipsis."""
+    """Return a value as clean text, truncated to a number of terminal cells with an ellipsis."""
     word = clean(text)
     return word if cell_len(word) <= width else set_cell_size(word, width - 1).rstrip() + "…"
 
 
 def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str]) -> NDArray[Any]:
-    """Return the weights as an array, or raise a `DataError` if the labels do not fit them.
+    """Return the weights as an array; raise `DataError` if the labels do not match.
 
     Args:
         weights: (T, S), finite numbers.
@@ -74,16 +74,16 @@ def check_weights(weights: ArrayLike, rows: Sequence[str], columns: Sequence[str
     return array
 
 
-def greatest(weights: NDArray[Any]) -> float:
-    """Return the end of the colour scale, the greatest weight; 1 if all are zero."""
+def find_vmax(weights: NDArray[Any]) -> float:
+    """Return the upper end of the colour scale: the largest weight, or 1 if all are zero."""
     return float(weights.max()) if weights.max() > 0 else 1.0
 
 
 def check_image(image: ArrayLike) -> Pixels:
-    """Return an image as pixels, or raise a `DataError`.
+    """Return an image as pixels; raise `DataError` for other shapes and types.
 
     Args:
-        image: (Y, X, 3), or (Y, X) or (Y, X, 1) in grey; bytes.
+        image: (Y, X, 3), or (Y, X) or (Y, X, 1) in grey; uint8.
     """
     array = np.asarray(image)
     if array.dtype != np.uint8 or not array.size:
@@ -101,10 +101,10 @@ def check_image(image: ArrayLike) -> Pixels:
     return np.broadcast_to(array, (*array.shape[:2], 3))
 
 
-def fit(pixels: Pixels) -> Pixels:
+def resize_image(pixels: Pixels) -> Pixels:
     """Resize an image to plot size.
 
-    Every pixel of a tiny image becomes a square; others are smoothed.
+    Pixels of tiny images are repeated; larger images are interpolated.
 
     Args:
         pixels: (Y, X, 3).
@@ -112,21 +112,21 @@ def fit(pixels: Pixels) -> Pixels:
     height, width = pixels.shape[:2]
     longest = max(height, width)
     if longest <= _TINY:
-        times = KEPT // longest
-        return pixels.repeat(times, axis=0).repeat(times, axis=1)
-    size = (max(1, round(width * KEPT / longest)), max(1, round(height * KEPT / longest)))
+        factor = MAX_SIDE // longest
+        return pixels.repeat(factor, axis=0).repeat(factor, axis=1)
+    size = (max(1, round(width * MAX_SIDE / longest)), max(1, round(height * MAX_SIDE / longest)))
     return np.asarray(Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS))
 
 
 def _clean_character(character: str) -> str:
     if character in "\n\t\r":
         return " "
-    # Cc: control; Cs: surrogate; Cn: unassigned, with U+FFFE and U+FFFF, which XML forbids.
+    # Cc: control; Cs: surrogate; Cn: unassigned, including U+FFFE and U+FFFF, invalid in XML.
     is_harmful = unicodedata.category(character) in ("Cc", "Cs", "Cn")
     return "\N{REPLACEMENT CHARACTER}" if is_harmful else character
 
 
 if __name__ == "__main__":
     print(label("Donaudampfschifffahrtsgesellschaft"), escape("<b> \x1b[2J & co."))
-    print(greatest(check_weights([[0.7, 0.3], [0.1, 0.9]], ["das", "Haus"], ["the", "house"])))
-    print(fit(check_image(np.eye(2, dtype=np.uint8))).shape)
+    print(find_vmax(check_weights([[0.7, 0.3], [0.1, 0.9]], ["das", "Haus"], ["the", "house"])))
+    print(resize_image(check_image(np.eye(2, dtype=np.uint8))).shape)

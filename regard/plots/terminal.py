@@ -1,4 +1,4 @@
-"""Heat maps and images as terminal text: coloured blocks, or shades where there is no colour."""
+"""Heat maps and images as terminal text: coloured blocks, or shades without colour."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -13,23 +13,23 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.plots.grid import MARKS, Tile
-from regard.plots.inputs import Pixels, check_image, check_weights, greatest, label
+from regard.plots.inputs import Pixels, check_image, check_weights, find_vmax, label
 
 _SHADES = {"░": 0.05, "▒": 0.25, "▓": 0.5, "█": 0.75}
-# From dark to bright: readable on light and on dark terminals alike.
+# From dark to bright: readable on light and on dark terminals.
 _RAMP = {0.0: (20, 28, 41), 0.35: (29, 84, 128), 0.7: (78, 167, 214), 1.0: (240, 250, 255)}
 _BLOCKS = " ░▒▓█"
-_GAP = 2
+_SPACING = 2
 
 WIDTH = 30
-"""Cells of an image, if the line is wide enough."""
+"""Width of an image in cells, if the line is wide enough."""
 
 Render = Callable[[ArrayLike, int], list[Text]]
-"""An image and the cells of its longest side → its lines."""
+"""Function from an image and the cells of its longest side to lines of text."""
 
 
 def line_width(width: int | None) -> int:
-    """Return the cells of a line, the terminal's own width if not given."""
+    """Return `width`, or the width of the terminal if not given."""
     return width or shutil.get_terminal_size((100, 24)).columns
 
 
@@ -41,20 +41,20 @@ def heatmap(
     width: int | None = None,
     has_values: bool = False,
 ) -> Text:
-    """Render a map as text that a `rich` console prints in colour; its `.plain` needs no colour.
+    """Render a heat map as text for a `rich` console; its `.plain` is readable without colour.
 
-    Each source word stands on a line of its own, joined to its column. A map that is too wide
-    continues below.
+    Each source word has its own line, connected to its column. A heat map that is too wide is
+    continued below.
 
     Args:
         weights: (T, S).
         rows: Target words.
         columns: Source words.
-        width: Cells of a line; the terminal's own width if not given.
+        width: Width of a line in cells; that of the terminal if not given.
         has_values: Whether cells show their weight in hundredths instead of a shade.
     """
     array = check_weights(weights, rows, columns)
-    most = greatest(array)
+    vmax = find_vmax(array)
     heads = [label(word) for word in columns]
     names = [label(word) for word in rows]
     margin = max(map(cell_len, names)) + 1
@@ -68,15 +68,15 @@ def heatmap(
         for name, values in zip(names, array[:, part], strict=True):
             text.append(" " * (margin - 1 - cell_len(name)) + name + " ")
             for value in values:
-                shown = f"{100 * value:3.0f}" if has_values else _shade(value / most) * cell
-                text.append(shown, _style(value / most, is_solid=not has_values))
+                shown = f"{100 * value:3.0f}" if has_values else _shade(value / vmax) * cell
+                text.append(shown, _style(value / vmax, is_solid=not has_values))
             text.append("\n")
         text.append("\n")
-    return text if has_values else text.append_text(_legend(most, margin))
+    return text if has_values else text.append_text(_legend(vmax, margin))
 
 
 def strip(strengths: ArrayLike) -> Text:
-    """Render strengths of 0 to 1 as one line, a cell each."""
+    """Render values from 0 to 1 as one line, one cell each."""
     text = Text(no_wrap=True)
     for strength in np.asarray(strengths, dtype=float):
         text.append(_shade(strength), _style(strength, is_solid=True))
@@ -84,52 +84,52 @@ def strip(strengths: ArrayLike) -> Text:
 
 
 def half_blocks(image: ArrayLike, width: int = WIDTH) -> list[Text]:
-    """Render an image in colour, two pixels above each other in a cell.
+    """Render an image in colour, with two pixels, one above the other, per cell.
 
     Args:
-        image: (Y, X, 3), or (Y, X) in grey; bytes.
-        width: Cells of its longest side.
+        image: (Y, X, 3), or (Y, X) in grey; uint8.
+        width: Longest side, in cells.
     """
-    return _coloured(_shrink(image, width))
+    return _colored(_shrink(image, width))
 
 
 def shades(image: ArrayLike, width: int = WIDTH) -> list[Text]:
-    """Render an image in blocks, the brighter the denser.
+    """Render an image in shaded blocks; brighter pixels are denser.
 
     Args:
-        image: (Y, X, 3), or (Y, X) in grey; bytes.
-        width: Cells of its longest side.
+        image: (Y, X, 3), or (Y, X) in grey; uint8.
+        width: Longest side, in cells.
     """
     return _shaded(_shrink(image, width))
 
 
-def stretch(image: ArrayLike, width: int, height: int, *, has_colour: bool = True) -> list[Text]:
+def stretch(image: ArrayLike, width: int, height: int, *, has_color: bool = True) -> list[Text]:
     """Render an image stretched to a number of cells and lines, such as a spectrogram.
 
     Args:
-        image: (Y, X, 3), or (Y, X) in grey; bytes.
-        width: Cells of a line.
-        height: Lines.
-        has_colour: Whether the terminal has.
+        image: (Y, X, 3), or (Y, X) in grey; uint8.
+        width: Width in cells.
+        height: Height in lines.
+        has_color: Whether the terminal supports colour.
     """
     size = (width, 2 * height)
     pixels = np.asarray(Image.fromarray(check_image(image)).resize(size, Image.Resampling.BOX))
-    return _coloured(pixels) if has_colour else _shaded(pixels)
+    return _colored(pixels) if has_color else _shaded(pixels)
 
 
 def mosaic(
     tiles: Sequence[Tile], *, render: Render = half_blocks, width: int | None = None
 ) -> Text:
-    """Render tiles side by side, as many as fit into a line, with their words below.
+    """Render tiles side by side, as many as fit into a line, with their captions below.
 
     Args:
-        tiles: Images with captions; boxes are left out.
-        render: `half_blocks`, or `shades` where there is no colour.
-        width: Cells of a line; the terminal's own width if not given.
+        tiles: Images with captions; boxes are omitted.
+        render: `half_blocks`, or `shades` without colour.
+        width: Width of a line in cells; that of the terminal if not given.
     """
     available = line_width(width)
     cell = min(WIDTH, available)
-    per_row = (available + _GAP) // (cell + _GAP)
+    per_row = (available + _SPACING) // (cell + _SPACING)
     lines = []
     for start in range(0, len(tiles), per_row):
         row = tiles[start : start + per_row]
@@ -141,7 +141,7 @@ def mosaic(
         ]
         for parts in zip(*columns, strict=True):
             for part in parts[:-1]:
-                part.pad_right(cell + _GAP - part.cell_len)
+                part.pad_right(cell + _SPACING - part.cell_len)
             lines.append(Text().join(parts))
         lines.append(Text())
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
@@ -154,30 +154,30 @@ def _staircase(heads: Sequence[str], margin: int, cell: int) -> str:
 
 
 def _shade(strength: float) -> str:
-    marks = [mark for mark, least in _SHADES.items() if strength >= least]
+    marks = [mark for mark, threshold in _SHADES.items() if strength >= threshold]
     return marks[-1] if marks else " "
 
 
 def _style(strength: float, *, is_solid: bool) -> Style:
     stops = np.array(list(_RAMP.values()))
     red, green, blue = (np.interp(strength, list(_RAMP), stops[:, channel]) for channel in range(3))
-    ground = Color.from_rgb(red, green, blue)
-    # A mark in the colour of its ground is a solid block; without colour the mark remains.
-    ink = ground if is_solid else Color.parse("#ffffff" if strength < 0.6 else "#000000")
-    return Style.from_color(ink, ground)
+    background = Color.from_rgb(red, green, blue)
+    # A mark in the background colour is a solid block; without colour the mark is visible.
+    foreground = background if is_solid else Color.parse("#ffffff" if strength < 0.6 else "#000000")
+    return Style.from_color(foreground, background)
 
 
-def _legend(most: float, margin: int) -> Text:
+def _legend(vmax: float, margin: int) -> Text:
     text = Text(" " * margin)
-    for mark, least in _SHADES.items():
-        # The middle of a shade's range stands for all of it.
-        text.append(mark * 2, _style(least + 0.12, is_solid=True))
-        text.append(f" ≥ {least * most:.2f}   ")
+    for mark, threshold in _SHADES.items():
+        # The middle of the range of a shade.
+        text.append(mark * 2, _style(threshold + 0.12, is_solid=True))
+        text.append(f" ≥ {threshold * vmax:.2f}   ")
     text.rstrip()
     return text
 
 
-def _coloured(pixels: Pixels) -> list[Text]:
+def _colored(pixels: Pixels) -> list[Text]:
     lines = []
     for upper, lower in zip(pixels[::2], pixels[1::2], strict=True):
         line = Text(no_wrap=True)
@@ -200,7 +200,7 @@ def _captions(tile: Tile, width: int) -> list[Text]:
 
 
 def _shrink(image: ArrayLike, longest: int) -> Pixels:
-    """Bring an image to (2Y, X, 3): pixels are as wide as high, and two make a cell."""
+    """Resize an image to (2Y, X, 3): pixels are square, and two of them make a cell."""
     pixels = check_image(image)
     height, width = pixels.shape[:2]
     scale = longest / max(height, width)

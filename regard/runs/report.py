@@ -13,7 +13,7 @@ from regard.plots import curves
 from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.plots.inputs import check_image, fit
+from regard.plots.inputs import check_image, resize_image
 from regard.runs.folder import JOURNAL, METRICS, REPORT
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.task import Predictor
@@ -109,7 +109,7 @@ def _samples(evaluation: Evaluation, num: int) -> Any:
 
 def _image_samples(looked: Looked) -> Any:
     tiles = [
-        Tile(fit(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
+        Tile(resize_image(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
         for pair, found in looked
         if found.still is not None
     ]

@@ -13,7 +13,7 @@ from regard.metrics.representation.roc import (
     auc_difference,
     choose_threshold,
     roc_curve,
-    share_beyond,
+    share_above,
 )
 from regard.metrics.result import Result
 from regard.metrics.significance import Difference
@@ -48,12 +48,12 @@ class Judge:
     @property
     def false_alarms(self) -> Result:
         """How many in a hundred normal items are taken for odd."""
-        return share_beyond(self.normal, self.threshold, name="false alarms", num_bootstrap=1000)
+        return share_above(self.normal, self.threshold, name="false alarms", num_bootstrap=1000)
 
     @property
     def found(self) -> Result:
         """How many in a hundred odd items are found."""
-        return share_beyond(self.odd, self.threshold, name="odd items found", num_bootstrap=1000)
+        return share_above(self.odd, self.threshold, name="odd items found", num_bootstrap=1000)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold."""

@@ -15,7 +15,7 @@ from regard.core.files import read_json, sha256, write_json
 from regard.data.example import Example
 from regard.data.image.builtin import split_reference
 from regard.data.splits import Splits
-from regard.metrics.vision.images import squared_errors
+from regard.metrics.vision.images import image_mse
 from regard.models.pca import Pca
 from regard.runs.folder import WEIGHTS, load_one
 from regard.runs.train import read_again
@@ -132,7 +132,7 @@ class Subject:
         what a token costs, in nats.
         """
         if not self.reads_text:
-            return squared_errors(self.drawn(sources).numpy(), self.pixels(sources).numpy())
+            return image_mse(self.drawn(sources).numpy(), self.pixels(sources).numpy())
         scored = self.task.score([Example(text, text) for text in sources])
         return np.array([-one.log_prob / max(1, len(one.tokens)) for one in scored])
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError
 from regard.plots.figure import check_path, save
 from regard.plots.grid import COLUMNS, Tile, sheet
-from regard.plots.inputs import check_image, fit
+from regard.plots.inputs import check_image, resize_image
 from regard.tasks.base import Autoencodes, Generates, GeneratesImages, Task, search_with
 from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
 from regard.tasks.prediction import as_picture
@@ -93,7 +93,7 @@ class LatentDecoder:
         found = task.decode(latents)
         if isinstance(found, list):
             return found
-        tiles = [Tile(fit(check_image(as_picture(pixels)))) for pixels in found]
+        tiles = [Tile(resize_image(check_image(as_picture(pixels)))) for pixels in found]
         path = self.path or default
         save(path, sheet(tiles, columns=columns, title=title), title=title)
         return [str(path)]

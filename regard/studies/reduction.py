@@ -12,7 +12,7 @@ from regard.metrics.representation.vectors import neighbour_accuracy
 from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
-from regard.plots.scatter import planes
+from regard.plots.scatter import projections
 from regard.studies.autoencoder import Subject
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.reading import read_labelled_side
@@ -70,7 +70,7 @@ class Reduction:
                 told.append(f"squared error {plane.error.value:.4f}")
             notes[name] = ", ".join(told)
         places = {name: plane.places.numpy() for name, plane in self.planes.items()}
-        return planes(places, self.labels, notes=notes)
+        return projections(places, self.labels, notes=notes)
 
 
 def reduce(subject: Subject, data: str, *, num_bootstrap: int = 1000) -> Reduction:

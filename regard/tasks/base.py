@@ -215,7 +215,7 @@ class Task(ABC, Generic[AnyRecipe]):
 
         def validate() -> Validation:
             nll = self.mean_nll(batches)
-            return Validation(value=-nll, numbers={"loss": nll, "perplexity": math.exp(nll)})
+            return Validation(value=-nll, metrics={"loss": nll, "perplexity": math.exp(nll)})
 
         return validate
 

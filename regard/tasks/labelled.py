@@ -103,7 +103,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 name: metric(outputs, references).value for name, metric in self.metrics.items()
             }
             value = -loss if chosen == "loss" else values[chosen]
-            return Validation(value=value, numbers={"loss": loss, **values})
+            return Validation(value=value, metrics={"loss": loss, **values})
 
         return validate
 
@@ -120,7 +120,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 name: metric(outputs, references, num_bootstrap=num_bootstrap)
                 for name, metric in self.metrics.items()
             },
-            by_tag=by_tag(tags, outputs, references, measures=self.metrics) if any(tags) else [],
+            by_tag=by_tag(tags, outputs, references, metrics=self.metrics) if any(tags) else [],
             sources=[as_text(example.source) for example in examples],
             outputs=outputs,
             references=[example.target for example in examples],

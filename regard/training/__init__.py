@@ -1,1 +1,1 @@
-"""A loop that knows losses, not models."""
+"""Training loop, losses, optimisers, schedules, checkpoints and the training log."""

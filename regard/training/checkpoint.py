@@ -1,4 +1,4 @@
-"""Weights and the state of training on disk: safetensors and JSON, never pickle."""
+"""Checkpoints of weights and training state: safetensors and JSON, never pickle."""
 
 import shutil
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ def save_weights(model: nn.Module, path: Path) -> None:
 
 
 def load_weights(model: nn.Module, path: Path) -> None:
-    """Read weights into a model, on whatever device it is."""
+    """Read weights into a model, on the model's device."""
     put_weights(model, read_weights(path), str(path))
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Read the tensors of a file, or say in one line why that is not possible."""
+    """Read the tensors of a file; raise `CheckpointError` if it is missing or damaged."""
     try:
         with safe_open(path, framework="pt") as file:
             version = int((file.metadata() or {}).get("version", FORMAT_VERSION))
@@ -52,22 +52,22 @@ def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> No
     """Copy weights into a model, all or nothing.
 
     Args:
-        model: Where to.
+        model: Model that receives the weights.
         weights: A tensor for each of the model's weights; one name is enough for tied weights.
-        origin: Where the weights come from, for the message if they do not fit.
+        origin: Source of the weights, for the error message if they do not fit.
     """
-    own = model.state_dict()
+    parameters = model.state_dict()
     faults = [
         f"{' = '.join(names)} is missing"
-        for names in _tied_names(own)
+        for names in _tied_names(parameters)
         if not any(name in weights for name in names)
     ]
     for name, tensor in weights.items():
-        if name not in own:
+        if name not in parameters:
             faults.append(f"{name} is unexpected")
-        elif tensor.shape != own[name].shape:
+        elif tensor.shape != parameters[name].shape:
             faults.append(
-                f"{name} is {describe_shape(tensor)} but must be {describe_shape(own[name])}"
+                f"{name} is {describe_shape(tensor)} but must be {describe_shape(parameters[name])}"
             )
     if faults:
         raise CheckpointError(
@@ -76,11 +76,11 @@ def put_weights(model: nn.Module, weights: dict[str, Tensor], origin: str) -> No
         )
     with torch.no_grad():
         for name, tensor in weights.items():
-            own[name].copy_(tensor)
+            parameters[name].copy_(tensor)
 
 
 def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
-    """Return the mean of the weights in several files; counts are taken from the last."""
+    """Return the mean of the weights in several files; integers are taken from the last."""
     sums: dict[str, Tensor] = {}
     weights: dict[str, Tensor] = {}
     for path in paths:
@@ -99,42 +99,42 @@ def average_weights(paths: Sequence[Path]) -> dict[str, Tensor]:
 
 
 class Averages:
-    """The weights of the last few validations, kept to be averaged."""
+    """Checkpoints of the last validations, for weight averaging."""
 
     def __init__(self, folder: Path, max_kept: int) -> None:
         self._folder = folder
         self._max_kept = max_kept
 
     def keep(self, model: nn.Module, step: int) -> None:
-        """Write the weights of a step and let go of the oldest."""
+        """Save the weights of a step and remove the oldest."""
         if self._max_kept:
             save_weights(model, self._folder / f"step-{step:09}.safetensors")
             for path in self.paths()[: -self._max_kept]:
                 path.unlink()
 
-    def drop(self, after: int) -> None:
+    def remove(self, after: int) -> None:
         """Remove the weights of later steps."""
         for path in self.paths():
             if int(path.stem.removeprefix("step-")) > after:
                 path.unlink()
 
     def paths(self) -> list[Path]:
-        """Return the files, oldest first."""
+        """Return the paths of the checkpoints, oldest first."""
         return sorted(self._folder.glob("step-*.safetensors"))
 
 
 def save_training(
     run: Path, model: nn.Module, optimizer: Optimizer, *, state: dict[str, Any]
 ) -> None:
-    """Write all that is needed to go on later into `run`/resume, whole or not at all.
+    """Write the training state to `run`/resume atomically.
 
     Args:
         run: The run folder.
-        model: Its present weights are kept, not its best ones.
-        optimizer: Its tensors are kept; its settings belong to the config.
-        state: Whatever else has to be remembered, as plain JSON.
+        model: Saved with its current weights, not the best ones.
+        optimizer: Its tensors are saved; its hyperparameters are part of the config.
+        state: Further state that can be written as JSON.
     """
-    present, part, old = run / "resume", run / "resume.part", run / "resume.old"
+    current, part, old = run / "resume", run / "resume.part", run / "resume.old"
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     save_weights(model, part / "model.safetensors")
@@ -147,15 +147,15 @@ def save_training(
     _write_tensors(part / "training.safetensors", tensors | rng_states())
     kind = type(optimizer).__name__
     write_json(part / "training.json", {"optimizer": kind, "state": state})
-    if present.exists():
+    if current.exists():
         shutil.rmtree(old, ignore_errors=True)
-        present.rename(old)
-    part.rename(present)
+        current.rename(old)
+    part.rename(current)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> dict[str, Any]:
-    """Take up what `save_training` wrote: weights, optimiser, random generators.
+    """Restore weights, optimiser and random generators saved by `save_training`.
 
     Returns:
         The `state` that was saved.
@@ -182,15 +182,15 @@ def load_training(run: Path, model: nn.Module, optimizer: Optimizer) -> dict[str
 
 
 def find_training(run: Path) -> Path:
-    """Return the folder to resume from; after a crash while saving it is the one before."""
+    """Return the folder to resume from: `resume`, or `resume.old` after a crash while saving."""
     for folder in (run / "resume", run / "resume.old"):
         if folder.is_dir():
             return folder
     raise CheckpointError(f"{run} has no state to resume from. Start without resuming.")
 
 
-def drop_training(run: Path) -> None:
-    """Remove the state of an earlier run from a folder that a new run begins in."""
+def remove_training(run: Path) -> None:
+    """Remove the training state of an earlier run from a run folder."""
     for name in ("resume", "resume.part", "resume.old"):
         shutil.rmtree(run / name, ignore_errors=True)
 
@@ -205,7 +205,7 @@ def rng_states() -> dict[str, Tensor]:
 
 
 def restore_rng(states: dict[str, Tensor]) -> None:
-    """Set torch's random generators to what `rng_states` returned."""
+    """Set torch's random generators to states returned by `rng_states`."""
     torch.set_rng_state(states["rng.cpu"])
     if torch.cuda.is_available():
         for i in range(torch.cuda.device_count()):
@@ -214,11 +214,11 @@ def restore_rng(states: dict[str, Tensor]) -> None:
 
 
 def _tied_names(weights: dict[str, Tensor]) -> list[list[str]]:
-    """Group the names that stand for one and the same tensor."""
+    """Group the names that share one tensor."""
     groups: dict[Any, list[str]] = {}
     for name, tensor in weights.items():
-        same = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else name
-        groups.setdefault(same, []).append(name)
+        key = (tensor.data_ptr(), tensor.shape, tensor.stride()) if tensor.numel() else name
+        groups.setdefault(key, []).append(name)
     return list(groups.values())
 
 
@@ -230,10 +230,10 @@ def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         except SafetensorError as error:
             raise CheckpointError(
                 f"{path} could not be written ({error}). Is the disk full? "
-                "What was there before is unharmed."
+                "The previous file is unchanged."
             ) from None
 
 
 def describe_shape(tensor: Tensor) -> str:
-    """Return the shape of a tensor for messages, such as '3 x 4'."""
-    return " x ".join(map(str, tensor.shape)) or "a single number"
+    """Format the shape of a tensor for messages, such as '3 x 4'."""
+    return " x ".join(map(str, tensor.shape)) or "a scalar"

@@ -1,4 +1,4 @@
-"""The training log: sums since the last line, one JSON line per event, and the display."""
+"""Training log: running averages, a JSON-lines file and the progress display."""
 
 import json
 import sys
@@ -16,14 +16,17 @@ from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.logging import is_first_process, logger
 
 NOTEWORTHY_WAITING = 0.05
-"""Share of the time that training may wait for data before a person hears of it."""
+"""Share of time waiting for data above which the log reports it."""
 
 Row = dict[str, Any]
-"""`kind` and `step`, and whatever belongs to this kind of event."""
+"""One event: `kind`, `step` and the fields of that kind of event."""
 
 
 class Meter:
-    """Sums over steps. They stay on the device, so that only `read` waits for it."""
+    """Sums of losses and counts since the last log row.
+
+    The sums stay on the device, so only `read` synchronises with it.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._sums = torch.zeros(4, dtype=torch.float64, device=device)
@@ -35,22 +38,22 @@ class Meter:
         self.num_steps = 0
         self._num_tokens = 0
         self._waited = 0.0
-        self._began = time.perf_counter()
+        self._started = time.perf_counter()
 
     def add(self, sums: Tensor, norm: Tensor, *, num_tokens: int) -> None:
         """Add a step.
 
         Args:
-            sums: Loss, negative log-likelihood and count of its batches.
-            norm: Norm of its gradient.
-            num_tokens: Target tokens of its batches.
+            sums: Loss, negative log-likelihood and token count of the step.
+            norm: Gradient norm of the step.
+            num_tokens: Target tokens of the step.
         """
         self._sums += torch.cat([sums, norm.view(1)])
         self.num_steps += 1
         self._num_tokens += num_tokens
 
     def read(self) -> dict[str, float]:
-        """Return means per token and per step, the speed, and the share of time spent waiting."""
+        """Return means per token and per step, the throughput and the share of time waiting."""
         loss, nll, count, norm = self._sums.tolist()
         return {
             "loss": loss / max(count, 1),
@@ -63,20 +66,20 @@ class Meter:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Count the time of the block as spent waiting for data."""
-        began = time.perf_counter()
+        started = time.perf_counter()
         try:
             yield
         finally:
-            self._waited += time.perf_counter() - began
+            self._waited += time.perf_counter() - started
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave the time of the block out of the speed."""
+        """Exclude the time of the block from the throughput."""
         seconds = self._seconds()
         try:
             yield
         finally:
-            self._began = time.perf_counter() - seconds
+            self._started = time.perf_counter() - seconds
 
     def state(self) -> dict[str, Any]:
         """Return the state as plain JSON."""
@@ -89,35 +92,35 @@ class Meter:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore a state returned by `state`."""
         self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
         self.num_steps = state["num_steps"]
         self._num_tokens = state["num_tokens"]
-        self._waited = state.get("waited", 0.0)  # a run begun before it was measured has none
-        self._began = time.perf_counter() - state["seconds"]
+        self._waited = state.get("waited", 0.0)  # missing in states of older versions
+        self._started = time.perf_counter() - state["seconds"]
 
     def _seconds(self) -> float:
-        return time.perf_counter() - self._began
+        return time.perf_counter() - self._started
 
 
 class Display:
-    """How a person sees the run while it goes on; shows nothing by itself."""
+    """Base class of progress displays; shows nothing."""
 
     def start(self, step: int, total_steps: int) -> None:
-        """Begin at a step; `total_steps` is 0 where nobody knows."""
+        """Start at a step; `total_steps` is 0 if unknown."""
 
     def advance(self, step: int) -> None:
-        """Note that a step was taken; called at every one, so it must be cheap."""
+        """Record a step. Called at every step, so it must be cheap."""
 
     def show(self, row: Row) -> None:
         """Show an event."""
 
     def stop(self) -> None:
-        """Leave the screen as it should stay."""
+        """Finish the display."""
 
 
 class BarDisplay(Display):
-    """A progress bar with the latest numbers; other events scroll above it."""
+    """Progress bar with the latest training metrics; other events are printed above it."""
 
     def __init__(self) -> None:
         self._bar = Progress(
@@ -129,40 +132,40 @@ class BarDisplay(Display):
         )
 
     def start(self, step: int, total_steps: int) -> None:
-        """Begin at a step."""
+        """Start at a step."""
         total = total_steps or None
         self._task = self._bar.add_task("Training", total=total, completed=step, numbers="")
         self._bar.start()
 
     def advance(self, step: int) -> None:
-        """Move the bar."""
+        """Advance the bar."""
         self._bar.update(self._task, completed=step)
 
     def show(self, row: Row) -> None:
-        """Show training numbers beside the bar and other events above it."""
+        """Show training metrics beside the bar and other events above it."""
         if row["kind"] == "train":
             self._bar.update(self._task, numbers=_describe_numbers(row))
         else:
             self._bar.console.print(describe(row), markup=False, highlight=False)
 
     def stop(self) -> None:
-        """Leave the bar as it is."""
+        """Stop updating the bar."""
         self._bar.stop()
 
 
 class LineDisplay(Display):
-    """One plain line per event, through the package's logger."""
+    """One line of text per event, through the package's logger."""
 
     def __init__(self) -> None:
         self._total_steps = 0
         self._first: tuple[int, float] | None = None
 
     def start(self, step: int, total_steps: int) -> None:
-        """Begin at a step."""
+        """Start at a step."""
         self._total_steps, self._first = total_steps, None
 
     def show(self, row: Row) -> None:
-        """Write a line, with the time left where that can be told."""
+        """Log a line, with the remaining time if it can be estimated."""
         logger.info("%s%s", describe(row), self._time_left(row) if row["kind"] == "train" else "")
 
     def _time_left(self, row: Row) -> str:
@@ -171,12 +174,12 @@ class LineDisplay(Display):
         self._first = first_step, first_seconds
         if step == first_step or step > self._total_steps:
             return ""
-        left = (self._total_steps - step) * (seconds - first_seconds) / (step - first_step)
-        return f", {left / 60:.0f} min left"
+        remaining = (self._total_steps - step) * (seconds - first_seconds) / (step - first_step)
+        return f", {remaining / 60:.0f} min left"
 
 
-class Journal:
-    """Writes events to a JSON-lines file and shows them."""
+class TrainingLog:
+    """Training log: a JSON-lines file of events, also sent to a display."""
 
     def __init__(self, path: Path, display: Display) -> None:
         self._path = path
@@ -184,7 +187,7 @@ class Journal:
 
     @contextmanager
     def shown(self, step: int, total_steps: int) -> Iterator[None]:
-        """Keep the display on for the time of the block."""
+        """Start the display, and stop it at the end of the block."""
         self._display.start(step, total_steps)
         try:
             yield
@@ -192,41 +195,41 @@ class Journal:
             self._display.stop()
 
     def advance(self, step: int) -> None:
-        """Note that a step was taken."""
+        """Record a step."""
         self._display.advance(step)
 
     def write(self, row: Row) -> None:
-        """Add an event."""
+        """Append an event and show it."""
         append_json_line(self._path, row)
         self._display.show(row)
 
-    def cut(self, after: int) -> None:
-        """Drop the events of later steps, which are about to happen again."""
+    def truncate(self, after: int) -> None:
+        """Drop the events of later steps, which a resumed run repeats."""
         rows = [row for row in read_json_lines(self._path) if row["step"] <= after]
         lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
         write_text(self._path, "".join(lines))
 
 
-def find_display() -> Display:
-    """Return a progress bar on a terminal, plain lines elsewhere."""
+def choose_display() -> Display:
+    """Return a progress bar on a terminal, plain lines otherwise."""
     return BarDisplay() if sys.stdout.isatty() and is_first_process() else LineDisplay()
 
 
 def describe(row: Row) -> str:
-    """Write an event as one line for people."""
+    """Format an event as one line of text."""
     numbers = _describe_numbers(row)
     return f"{row['kind']}: step {row['step']:,}" + (f", {numbers}" if numbers else "")
 
 
 def _describe_numbers(row: Row) -> str:
-    apart = ["kind", "step", "seconds", "waiting"]
+    omitted = ["kind", "step", "seconds", "waiting"]
     if "loss" in row:
-        # What decides stands under its own name, too, and not with its sign turned.
-        apart.append("value")
+        # `value` repeats one of the metrics, possibly negated.
+        omitted.append("value")
     numbers = [
         f"{name.replace('_', ' ')} {_number(value)}"
         for name, value in row.items()
-        if name not in apart
+        if name not in omitted
     ]
     if row.get("waiting", 0.0) > NOTEWORTHY_WAITING:
         numbers.append(f"{row['waiting']:.0%} of the time waiting for data")

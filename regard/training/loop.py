@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from regard.core.errors import DataError, RegardError
 from regard.training import checkpoint
-from regard.training.logs import Display, Journal, Meter, find_display
+from regard.training.logs import Display, Meter, TrainingLog, choose_display
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
 from regard.training.prefetch import prefetch
@@ -25,13 +25,13 @@ Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
 
 
 class Batches(Protocol):
-    """Where training data comes from. The order depends on the epoch's number and nothing else.
+    """Training data by epoch. The order of batches depends on the epoch number only.
 
-    Batches are built ahead in another thread, so no chance of torch's own may be in them.
+    Batches are prefetched in another thread, so they must not use torch's global generators.
     """
 
     def epoch(self, number: int, *, skip: int = 0) -> Iterator[Any]:
-        """Yield the batches of an epoch without the first `skip`; each has `num_target_tokens`."""
+        """Yield the batches of an epoch after the first `skip`; each has `num_target_tokens`."""
 
     def num_batches(self, number: int) -> int:
         """Return the number of batches of an epoch."""
@@ -42,50 +42,50 @@ class Validation:
     """Result of a validation."""
 
     value: float
-    """Selects the best weights; larger is better."""
-    numbers: dict[str, float] = field(default_factory=dict)
-    """Further values for the training log."""
+    """Value that selects the best weights; larger is better."""
+    metrics: dict[str, float] = field(default_factory=dict)
+    """Further metrics for the training log."""
 
 
 @dataclass
 class Progress:
-    """How far training has come: all that is single numbers in the state of a run."""
+    """Counters of a run: the part of its state that is not tensors."""
 
     step: int = 0
     """Updates made."""
     epoch: int = 0
-    """Epochs finished, which is the number of the present one."""
+    """Epochs completed, and so the index of the current epoch."""
     position: int = 0
-    """Batches used in the present epoch."""
+    """Batches used in the current epoch."""
     tokens: int = 0
     """Target tokens seen."""
     seconds: float = 0.0
-    """Time spent."""
+    """Training time so far."""
     validated_step: int = 0
-    """Where the last validation was."""
+    """Step of the last validation."""
     best: float | None = None
-    """The best value of a validation."""
+    """Best validation value so far."""
     best_step: int = 0
-    """Where that was."""
+    """Step of the best validation."""
     bad_validations: int = 0
-    """Validations since then."""
+    """Validations since the best one."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How a run ended."""
+    """Outcome of a training run."""
 
     stopped: Reason
-    """What ended it."""
+    """Reason for the end."""
     progress: Progress
-    """How far it came."""
+    """Counters at the end."""
 
 
 class Trainer:
-    """Trains a model: the losses come from outside, and so does what a batch is.
+    """Trainer of any model; the caller provides the batches and the loss function.
 
-    A run folder gets `model.safetensors` (the best weights), `journal.jsonl`, and `resume` (the
-    state to go on from).
+    Writes `model.safetensors` (the best weights), the training log `journal.jsonl` and `resume`
+    (the training state) to the run folder.
     """
 
     def __init__(
@@ -99,17 +99,17 @@ class Trainer:
         validate: Callable[[], Validation],
         display: Display | None = None,
     ) -> None:
-        """Prepare, without touching the folder.
+        """Set up training without writing to the run folder.
 
         Args:
-            model: On its device; it holds the best weights after `run`.
-            config: The settings. Those that shape the loss (`label_smoothing`, `teacher_forcing`,
-                `precision`) are for whoever wrote `loss`.
+            model: On its device; has the best weights after `run`.
+            config: Training settings. `label_smoothing`, `teacher_forcing` and `precision` are not
+                used here; the `loss` function applies them.
             run: The run folder.
             batches: The training data.
             loss: Computes the loss of a batch.
-            validate: How good the model is; called in evaluation mode, without gradients.
-            display: What a person sees; a progress bar or plain lines if not given.
+            validate: Evaluates the model; called in evaluation mode, without gradients.
+            display: Progress display; a progress bar or plain lines if not given.
         """
         self.progress = Progress()
         self._model = model
@@ -122,28 +122,28 @@ class Trainer:
         self._optimizer = build_optimizer(config.optimizer, model, layer_decay=config.layer_decay)
         self._total_steps = _count_steps(config, batches)
         self._schedule = build_schedule(config.schedule, self._total_steps)
-        self._journal = Journal(run / "journal.jsonl", display or find_display())
+        self._log_file = TrainingLog(run / "journal.jsonl", display or choose_display())
         self._interrupts = Interrupts()
         self._averages = checkpoint.Averages(run / "averages", config.average_last)
         self._device = next(model.parameters()).device
         self._meter = Meter(self._device)
 
     def resume(self) -> None:
-        """Take up the state that the last run in this folder left."""
+        """Restore the training state saved in the run folder."""
         state = checkpoint.load_training(self._run, self._model, self._optimizer)
         self.progress = Progress(**state["progress"])
         self._meter.restore(state["meter"])
         self._schedule.restore(state["schedule"])
 
     def run(self) -> Summary:
-        """Train until something ends it; Ctrl-C is a good end, too.
+        """Train until a limit is reached or the run is interrupted (Ctrl-C or SIGTERM).
 
-        To go on afterwards, build a new trainer and call its `resume` before its `run`.
+        To continue later, build a new trainer and call `resume` before `run`.
         """
         self._clear_later_steps()
         self._started = time.perf_counter() - self.progress.seconds
         stopped: Reason
-        with self._interrupts, self._journal.shown(self.progress.step, self._total_steps):
+        with self._interrupts, self._log_file.shown(self.progress.step, self._total_steps):
             try:
                 stopped = self._train()
                 self._try_average()
@@ -177,7 +177,7 @@ class Trainer:
         return stopped
 
     def _groups(self) -> Iterator[list[Any]]:
-        """Yield what is left of the present epoch, as many batches at once as make an update."""
+        """Yield the remaining batches of the current epoch in groups of one update each."""
         epoch = self._batches.epoch(self.progress.epoch, skip=self.progress.position)
         batches = prefetch(iter(epoch))
         while group := list(itertools.islice(batches, self._config.accumulate)):
@@ -189,12 +189,12 @@ class Trainer:
         try:
             sums = self._backward(group)
         except KeyboardInterrupt:
-            # As if the step had never begun: a batch norm, for one, counts in its forward pass.
+            # Undo the step: batch norms, for example, update their statistics in the forward pass.
             checkpoint.restore_rng(rng)
             for buffer, before in zip(self._model.buffers(), buffers, strict=True):
                 buffer.copy_(before)
             raise
-        with self._interrupts.held():
+        with self._interrupts.deferred():
             self._set_learning_rate()
             norm = self._scale_gradients(count=sums[2])
             self._optimizer.step()
@@ -202,7 +202,7 @@ class Trainer:
             self.progress.step += 1
             self.progress.position += len(group)
             self.progress.tokens += num_tokens
-            self._journal.advance(self.progress.step)
+            self._log_file.advance(self.progress.step)
             if self.progress.step % self._config.log_every == 0:
                 self._log()
 
@@ -222,7 +222,7 @@ class Trainer:
             group["lr"] = self._config.optimizer.learning_rate * factor * group["scale"]
 
     def _scale_gradients(self, count: Tensor) -> Tensor:
-        """Make sums of gradients the clipped mean per token; return the norm before clipping."""
+        """Divide summed gradients by the token count and clip; return the norm before clipping."""
         gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
         count = count.clamp(min=1).float()
         norm = torch.nn.utils.get_total_norm(gradients) / count
@@ -239,18 +239,18 @@ class Trainer:
         self._write("train", {**numbers, "learning_rate": rate})
 
     def _read_meter(self) -> dict[str, float]:
-        """Return the meter's means; raise if the loss or the gradient is not finite."""
+        """Return the meter's averages; raise if the loss or the gradient norm is not finite."""
         numbers = self._meter.read()
         for name in ("loss", "gradient_norm"):
             if not math.isfinite(numbers[name]):
                 first, last = self.progress.step - self._meter.num_steps + 1, self.progress.step
-                what = "NaN" if math.isnan(numbers[name]) else "infinite"
+                kind = "NaN" if math.isnan(numbers[name]) else "infinite"
                 raise RegardError(
-                    f"The {name.replace('_', ' ')} became {what} between steps {first:,} and "
+                    f"The {name.replace('_', ' ')} became {kind} between steps {first:,} and "
                     f"{last:,}. Lower `train.optimizer.learning_rate` "
                     f"(now {self._config.optimizer.learning_rate:g}), give the schedule a longer "
                     f"warm-up or set `train.clip_norm` (now {self._config.clip_norm:g}). "
-                    f"What was saved before in {self._run} is unharmed."
+                    f"Files saved earlier in {self._run} are unchanged."
                 )
         return numbers
 
@@ -262,17 +262,17 @@ class Trainer:
 
     def _validate(self) -> None:
         self._read_meter()
-        found = self._measure()
-        with self._interrupts.held():
-            self._schedule.observe(found.value)
+        result = self._evaluate()
+        with self._interrupts.deferred():
+            self._schedule.observe(result.value)
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
-            self._record("valid", found)
+            self._record("valid", result)
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
-    def _measure(self) -> Validation:
-        """Validate without changing the model, the random generators or the throughput."""
+    def _evaluate(self) -> Validation:
+        """Validate without changing the model, the generator states or the measured throughput."""
         rng = checkpoint.rng_states()
         self._model.eval()
         try:
@@ -282,26 +282,26 @@ class Trainer:
             set_training(self._model)
             checkpoint.restore_rng(rng)
 
-    def _record(self, kind: str, found: Validation) -> None:
-        is_best = is_better(found.value, self.progress.best)
+    def _record(self, kind: str, result: Validation) -> None:
+        is_best = is_better(result.value, self.progress.best)
         if is_best:
             checkpoint.save_weights(self._model, self._run / "model.safetensors")
-            self.progress.best, self.progress.best_step = found.value, self.progress.step
+            self.progress.best, self.progress.best_step = result.value, self.progress.step
             self.progress.bad_validations = 0
-        self._write(kind, {"value": found.value, **found.numbers, "is_best": is_best})
+        self._write(kind, {"value": result.value, **result.metrics, "is_best": is_best})
 
     def _try_average(self) -> None:
         paths = self._averages.paths()
         if not self._config.average_last or len(paths) < 2:
             return
-        present = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
+        current = {name: tensor.clone() for name, tensor in self._model.state_dict().items()}
         checkpoint.put_weights(self._model, checkpoint.average_weights(paths), str(paths[0].parent))
         try:
-            found = self._measure()
-            with self._interrupts.held():
-                self._record("average", found)
+            result = self._evaluate()
+            with self._interrupts.deferred():
+                self._record("average", result)
         finally:
-            checkpoint.put_weights(self._model, present, "the model")
+            checkpoint.put_weights(self._model, current, "the model")
 
     def _reason_to_stop(self) -> Reason | None:
         progress, config = self.progress, self._config
@@ -311,7 +311,9 @@ class Trainer:
             "epochs": (config.max_epochs, progress.epoch),
             "minutes": (config.max_minutes, self._seconds() / 60),
         }
-        return next((reason for reason, (most, now) in limits.items() if 0 < most <= now), None)
+        return next(
+            (reason for reason, (limit, value) in limits.items() if 0 < limit <= value), None
+        )
 
     def _save(self) -> None:
         self._read_meter()
@@ -324,12 +326,12 @@ class Trainer:
         checkpoint.save_training(self._run, self._model, self._optimizer, state=state)
 
     def _clear_later_steps(self) -> None:
-        """Remove what an earlier run wrote of steps that are still to come."""
+        """Remove log rows and weights of later steps, left by an earlier run in this folder."""
         self._run.mkdir(parents=True, exist_ok=True)
-        self._journal.cut(after=self.progress.step or -1)
-        self._averages.drop(after=self.progress.step)
+        self._log_file.truncate(after=self.progress.step or -1)
+        self._averages.remove(after=self.progress.step)
         if self.progress.step == 0:
-            checkpoint.drop_training(self._run)
+            checkpoint.remove_training(self._run)
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._started
@@ -338,18 +340,18 @@ class Trainer:
         row = {
             "kind": kind,
             "step": self.progress.step,
-            "epoch": self.progress.epoch + (self.progress.position > 0),  # the one begun last
+            "epoch": self.progress.epoch + (self.progress.position > 0),  # counted from 1
             "seconds": round(self._seconds(), 3),
         }
-        self._journal.write({**row, **values})
+        self._log_file.write({**row, **values})
 
 
 def _count_steps(config: TrainConfig, batches: Batches) -> int:
-    """Return the number of updates until the end, 0 where it is not known."""
+    """Return the total number of updates, 0 if unknown."""
     num_batches = batches.num_batches(0)
     if not num_batches:
         raise DataError(
-            "The training data has no batch. Is the file empty, or every line too long?"
+            "The training data has no batches. Is the file empty, or is every line too long?"
         )
     per_epoch = math.ceil(num_batches / config.accumulate)
     limits = (config.max_steps, config.max_epochs * per_epoch)

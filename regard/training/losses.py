@@ -1,4 +1,4 @@
-"""Losses as sums over a batch, so that averages over several batches stay exact."""
+"""Losses as sums over a batch, so that averages over several batches are exact."""
 
 import math
 from dataclasses import dataclass
@@ -12,37 +12,37 @@ from regard.core.shapes import check
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of one batch. Everything is a sum and stays on its device.
+    """Loss of one batch, as sums on the device of the batch.
 
-    A caller with extra terms adds them to `total`, scaled by `count`:
+    To add a further term, scale it by `count`:
     `dataclasses.replace(loss, total=loss.total + weight * term * loss.count)`.
     """
 
     total: Tensor
-    """A single number: the sum over tokens, from which gradients flow."""
+    """Scalar: sum over tokens, with gradient."""
     nll: Tensor
-    """A single number without gradient: the negative log-likelihood, without smoothing."""
+    """Scalar without gradient: negative log-likelihood, without label smoothing."""
     count: Tensor
-    """A single number: how many tokens the sums are over."""
+    """Scalar: number of tokens in the sums."""
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: float = 0.0) -> Loss:
-    """Return the cross entropy between the true tokens and the predicted distribution.
+    """Compute the cross entropy of the true tokens under the predicted distribution.
 
-    Label smoothing as in Szegedy et al. 2016, section 7: the true token keeps `1 - smoothing`,
-    and the rest is shared evenly by the whole vocabulary.
+    Label smoothing as in Szegedy et al. 2016, section 7: the true token has probability
+    `1 - smoothing`, and `smoothing` is spread evenly over the vocabulary.
 
     Args:
-        logits: (B, T, V), of any floating type; computed in 32 bits.
+        logits: (B, T, V), of any floating-point type; computed in 32 bits.
         labels: (B, T), the true tokens.
-        mask: (B, T), True = counts.
-        smoothing: Share of the probability given to the whole vocabulary.
+        mask: (B, T), True = counted.
+        smoothing: Label smoothing: probability mass spread over the vocabulary.
     """
     check("logits", logits, "B T V")
     check("labels", labels, "B T")
     check("mask", mask, "B T")
     log_probs = F.log_softmax(logits.float(), dim=-1)
-    # The negative log-likelihood is a by-product here; F.cross_entropy would need a second pass.
+    # One pass gives both the loss and the unsmoothed NLL; F.cross_entropy would need a second.
     nll = F.nll_loss(
         log_probs.flatten(0, 1),
         labels.masked_fill(~mask, -100).flatten(),
@@ -57,11 +57,11 @@ def cross_entropy(logits: Tensor, labels: Tensor, mask: Tensor, *, smoothing: fl
 
 
 def sum_term(term: Tensor, mask: Tensor) -> Tensor:
-    """Return a further term of the loss as a sum over tokens, as `Loss.total` is one.
+    """Return a further term of the loss as a sum over tokens, like `Loss.total`.
 
     Args:
-        term: A mean over tokens; (B, T), one number a token; or (B,), one number a source.
-        mask: (B, T), True = counts.
+        term: Scalar mean over tokens; (B, T), one value per token; or (B,), one per source.
+        mask: (B, T), True = counted.
     """
     if term.dim() == 0:
         return term * mask.sum()
@@ -74,48 +74,48 @@ def log_probs_of(logits: Tensor, labels: Tensor) -> Tensor:
     return log_probs.gather(-1, labels[..., None])[..., 0]  # (B, T)
 
 
-def gaussian(means: Tensor, images: Tensor, *, deviation: float) -> Loss:
-    """Return the negative log-density of images under normal distributions, summed over values.
+def gaussian_nll(means: Tensor, images: Tensor, *, std: float) -> Loss:
+    """Compute the negative log-likelihood of images under Gaussians, summed over pixels.
 
-    With a standard deviation of 1 it is half the squared error plus a constant. The sum over the
-    values of an image, not their mean, is what the evidence lower bound adds to the divergence of
-    a latent (Kingma & Welling 2014, eq. 3).
+    With a standard deviation of 1 this is half the squared error plus a constant. The evidence
+    lower bound adds the sum over the pixels of an image, not the mean, to the KL divergence of
+    the latent (Kingma & Welling 2014, eq. 3).
 
     Args:
         means: (B, C, Y, X), the predicted images.
         images: (B, C, Y, X), the targets.
-        deviation: Standard deviation of each value.
+        std: Standard deviation of each pixel value.
     """
     check("means", means, "B C Y X")
     check("images", images, "B C Y X")
-    total = log_constant(deviation) * images.numel()
-    nll = (means.float() - images).square().sum() / (2 * deviation**2) + total
+    constant = gaussian_nll_constant(std) * images.numel()
+    nll = (means.float() - images).square().sum() / (2 * std**2) + constant
     count = means.new_tensor(images.numel(), dtype=nll.dtype)
     return Loss(total=nll, nll=nll.detach(), count=count)
 
 
-def log_constant(deviation: float) -> float:
-    """Return the negative log-density of a normal distribution at its mean, log(std · √2π)."""
-    return math.log(deviation) + math.log(2 * math.pi) / 2
+def gaussian_nll_constant(std: float) -> float:
+    """Return the negative log-density of a Gaussian at its mean, log(std · √2π)."""
+    return math.log(std) + math.log(2 * math.pi) / 2
 
 
 def box_distance(predicted: Tensor, target: Tensor) -> Tensor:
-    """Return the L1 distance of centres and sizes: (B, 4) and (B, 4) → (B,).
+    """Return the L1 distance between centres and sizes of boxes: (B, 4) and (B, 4) → (B,).
 
-    Carion et al. 2020, eq. 9. Boxes have left, upper, right and lower edges.
+    Carion et al. 2020, eq. 9. Boxes are (left, upper, right, lower).
     """
     return (_to_center(predicted) - _to_center(target)).abs().sum(-1)
 
 
-def generalised_iou(one: Tensor, other: Tensor) -> Tensor:
+def generalized_iou(one: Tensor, other: Tensor) -> Tensor:
     """Return the generalised intersection over union of two boxes, from -1 to 1.
 
-    Rezatofighi et al. 2019, algorithm 1. Unlike the plain one, it has a gradient for boxes that do
-    not overlap.
+    Rezatofighi et al. 2019, algorithm 1. Unlike the plain IoU, it has a gradient for boxes that
+    do not overlap.
 
     Args:
-        one: (..., 4), left, upper, right and lower edges.
-        other: (..., 4), likewise.
+        one: (..., 4), boxes as (left, upper, right, lower).
+        other: (..., 4), boxes in the same format.
     """
     low, high = torch.maximum(one, other), torch.minimum(one, other)
     overlap = _area(torch.cat([low[..., :2], high[..., 2:]], dim=-1))

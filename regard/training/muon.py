@@ -1,4 +1,4 @@
-"""Muon: matrices take steps of equal length in all directions, everything else steps of AdamW."""
+"""Muon optimiser: orthogonalised updates for hidden matrices, AdamW for other parameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,25 +8,28 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 COEFFICIENTS = (3.4445, -4.775, 2.0315)
-"""Of a polynomial that, applied a few times, brings singular values near 1 (Jordan et al. 2024)."""
+"""Coefficients of the Newton-Schulz polynomial (Jordan et al. 2024)."""
 
-NUM_ROUNDS = 5
-TYPICAL_ROOT_MEAN_SQUARE = 0.2
-"""Of a step of AdamW at a rate of 1: with it one rate and one decay suit both (Liu et al. 2025)."""
+NUM_ITERATIONS = 5
+UPDATE_RMS = 0.2
+"""Root mean square of updates at a learning rate of 1, typical of AdamW (Liu et al. 2025).
+
+With it, one learning rate and one weight decay suit both kinds of updates.
+"""
 
 
 class Muon(Optimizer):
-    """Momentum, made orthogonal, for groups that are `is_hidden`; AdamW for the others.
+    """Orthogonalised momentum for groups with `is_hidden`, AdamW for the others.
 
-    The gradient of a matrix is mostly of low rank: few directions are learned, again and again. A
-    step whose singular values are all alike learns the rare directions, too.
+    Gradients of matrices are close to low rank, so few directions dominate. An update with equal
+    singular values also learns the rare directions.
 
     Args:
-        groups: Parameter groups, each with `is_hidden`; kernels of convolutions are matrices from
-            what they see to what they say.
-        lr: Length of a step, for both.
-        momentum: Share of the moving average that is kept at each step, of hidden matrices.
-        betas: How much of the two moving averages is kept at each step, of all others.
+        groups: Parameter groups, each with `is_hidden`. Convolution kernels are flattened to
+            matrices of output channels by inputs.
+        lr: Learning rate of both kinds of updates.
+        momentum: Decay rate of the moving average of hidden matrices.
+        betas: Decay rates of the two moving averages of AdamW.
         eps: Added to denominators.
     """
 
@@ -46,81 +49,85 @@ class Muon(Optimizer):
         """Take one step."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         for group in self.param_groups:
-            moved = [parameter for parameter in group["params"] if parameter.grad is not None]
-            if not moved:
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            if not parameters:
                 continue
-            torch._foreach_mul_(moved, 1 - group["lr"] * group["weight_decay"])
-            direct = self._orthogonal if group["is_hidden"] else self._adam
-            steps = direct(group, moved)
-            torch._foreach_add_(moved, steps, alpha=-group["lr"])
+            torch._foreach_mul_(parameters, 1 - group["lr"] * group["weight_decay"])
+            compute = self._orthogonal_updates if group["is_hidden"] else self._adam_updates
+            updates = compute(group, parameters)
+            torch._foreach_add_(parameters, updates, alpha=-group["lr"])
         return loss
 
-    def _orthogonal(self, group: dict[str, Any], moved: list[Tensor]) -> list[Tensor]:
-        gradients, averages = _gradients(moved), self._averages(moved, "average")
+    def _orthogonal_updates(self, group: dict[str, Any], parameters: list[Tensor]) -> list[Tensor]:
+        gradients, averages = _gradients(parameters), self._averages(parameters, "average")
         torch._foreach_lerp_(averages, gradients, 1 - group["momentum"])
-        # Nesterov's look ahead.
-        ahead = list(torch._foreach_lerp(gradients, averages, group["momentum"]))
-        # Matrices of one shape are one batch: many small products are slow.
+        # Nesterov momentum.
+        updates = list(torch._foreach_lerp(gradients, averages, group["momentum"]))
+        # Matrices of one shape are stacked to a batch: many small products are slow.
         by_shape: dict[tuple[int, int], list[int]] = {}
-        matrices = [direction.flatten(1) for direction in ahead]
-        for row, matrix in enumerate(matrices):
-            by_shape.setdefault((matrix.shape[0], matrix.shape[1]), []).append(row)
-        for shape, rows in by_shape.items():
-            length = TYPICAL_ROOT_MEAN_SQUARE * max(shape) ** 0.5
-            alike = orthogonalise(torch.stack([matrices[row] for row in rows]), eps=group["eps"])
-            for row, matrix in zip(rows, alike * length, strict=True):
-                ahead[row] = matrix.view_as(moved[row])
-        return ahead
+        matrices = [update.flatten(1) for update in updates]
+        for index, matrix in enumerate(matrices):
+            by_shape.setdefault((matrix.shape[0], matrix.shape[1]), []).append(index)
+        for shape, indices in by_shape.items():
+            scale = UPDATE_RMS * max(shape) ** 0.5
+            batch = torch.stack([matrices[index] for index in indices])
+            scaled = orthogonalize(batch, eps=group["eps"]) * scale
+            for index, matrix in zip(indices, scaled, strict=True):
+                updates[index] = matrix.view_as(parameters[index])
+        return updates
 
-    def _adam(self, group: dict[str, Any], moved: list[Tensor]) -> list[Tensor]:
-        gradients = _gradients(moved)
-        averages, squares = self._averages(moved, "average"), self._averages(moved, "square")
+    def _adam_updates(self, group: dict[str, Any], parameters: list[Tensor]) -> list[Tensor]:
+        gradients = _gradients(parameters)
+        averages, squares = (
+            self._averages(parameters, "average"),
+            self._averages(parameters, "square"),
+        )
         first, second = group["betas"]
         torch._foreach_lerp_(averages, gradients, 1 - first)
         torch._foreach_mul_(squares, second)
         torch._foreach_addcmul_(squares, gradients, gradients, value=1 - second)
-        # Each parameter counts its own steps, as some may have had no gradient. Under this name,
-        # torch leaves a count as it is when a state is loaded, whatever the weights are.
+        # Each parameter has its own step count, as some may have had no gradient. `load_state_dict`
+        # keeps the dtype of a state named `step`; other states get the dtype of the parameter.
         counts = []
-        for parameter in moved:
+        for parameter in parameters:
             state = self.state[parameter]
             state["step"] = state.get("step", torch.zeros(())) + 1
             counts.append(float(state["step"]))
         roots = torch._foreach_sqrt(squares)
         torch._foreach_div_(roots, [(1 - second**count) ** 0.5 for count in counts])
         torch._foreach_add_(roots, group["eps"])
-        steps = torch._foreach_div(averages, roots)
-        torch._foreach_div_(steps, [1 - first**count for count in counts])
-        return list(steps)
+        updates = torch._foreach_div(averages, roots)
+        torch._foreach_div_(updates, [1 - first**count for count in counts])
+        return list(updates)
 
-    def _averages(self, moved: list[Tensor], name: str) -> list[Tensor]:
-        """Return moving averages, which begin with zero."""
-        for parameter in moved:
+    def _averages(self, parameters: list[Tensor], name: str) -> list[Tensor]:
+        """Return moving averages, initialised to zero."""
+        for parameter in parameters:
             state = self.state[parameter]
             if name not in state:
                 state[name] = torch.zeros_like(parameter)
-        return [self.state[parameter][name] for parameter in moved]
+        return [self.state[parameter][name] for parameter in parameters]
 
 
-def _gradients(moved: list[Tensor]) -> list[Tensor]:
-    return [parameter.grad for parameter in moved if parameter.grad is not None]
+def _gradients(parameters: list[Tensor]) -> list[Tensor]:
+    return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def orthogonalise(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
-    """Return the nearest matrices of which all singular values are near 1, by Newton and Schulz.
+def orthogonalize(matrices: Tensor, *, eps: float = 1e-7) -> Tensor:
+    """Approximate the nearest semi-orthogonal matrices by Newton-Schulz iterations.
 
     Args:
-        matrices: A batch of them, (B, M, N).
-        eps: Keeps a matrix of zeros from being divided by zero.
+        matrices: (B, M, N).
+        eps: Added to the norm, to avoid division by zero.
     """
     is_tall = matrices.shape[-2] > matrices.shape[-1]
-    # Sixteen bits are enough for it (Jordan et al. 2024), and what a GPU multiplies best.
+    # bfloat16 is precise enough (Jordan et al. 2024) and fast on GPUs.
     rounded = matrices.bfloat16() if matrices.is_cuda else matrices
-    found: Tensor = rounded.mT if is_tall else rounded
-    found = found / (found.norm(dim=(-2, -1), keepdim=True) + eps)
-    once, thrice, five_times = COEFFICIENTS
-    for _ in range(NUM_ROUNDS):
-        square = found @ found.mT
-        factor = torch.baddbmm(square, square, square, beta=thrice, alpha=five_times)
-        found = torch.baddbmm(found, factor, found, beta=once)
-    return (found.mT if is_tall else found).to(matrices.dtype)
+    result: Tensor = rounded.mT if is_tall else rounded
+    result = result / (result.norm(dim=(-2, -1), keepdim=True) + eps)
+    a, b, c = COEFFICIENTS
+    for _ in range(NUM_ITERATIONS):
+        gram = result @ result.mT
+        factor = torch.baddbmm(gram, gram, gram, beta=b, alpha=c)
+        result = torch.baddbmm(result, factor, result, beta=a)
+    return (result.mT if is_tall else result).to(matrices.dtype)

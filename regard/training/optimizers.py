@@ -1,4 +1,4 @@
-"""Optimisers: their settings and the parameter groups they work on."""
+"""Optimisers: settings, parameter groups and freezing."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -22,11 +22,11 @@ class _Common(Config):
     """Settings of every optimiser."""
 
     kind: str
-    """Which optimiser."""
+    """Name of the optimiser."""
     learning_rate: Annotated[float, AtLeast(0)] = 0.001
-    """Length of a step before the schedule."""
+    """Base learning rate, multiplied by the schedule."""
     weight_decay: Annotated[float, AtLeast(0)] = 0.0
-    """Pull of the weights towards zero, added to the gradient."""
+    """L2 penalty, added to the gradient."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,9 @@ class SgdConfig(_Common):
     kind: Literal["sgd"] = "sgd"
     learning_rate: float = 0.1
     momentum: Annotated[float, Within(0, 1)] = 0.0
-    """Share of the last step that is taken again."""
+    """Momentum factor."""
     is_nesterov: bool = False
-    """Whether the gradient is taken after the momentum (Nesterov 1983)."""
+    """Whether to use Nesterov momentum (Nesterov 1983)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,7 +48,7 @@ class SgdConfig(_Common):
 
 @dataclass(frozen=True, kw_only=True)
 class _Adaptive(_Common):
-    """Settings of optimisers that divide by a mean of past gradients."""
+    """Settings of optimisers that divide by a root mean square of past gradients."""
 
     epsilon: Annotated[float, AtLeast(0)] = 1e-8
     """Added to the denominator."""
@@ -56,7 +56,7 @@ class _Adaptive(_Common):
 
 @dataclass(frozen=True, kw_only=True)
 class AdagradConfig(_Adaptive):
-    """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
+    """Adagrad: updates divided by the root of the summed squared gradients (Duchi et al. 2011)."""
 
     kind: Literal["adagrad"] = "adagrad"
     learning_rate: float = 0.01
@@ -65,21 +65,21 @@ class AdagradConfig(_Adaptive):
 
 @dataclass(frozen=True, kw_only=True)
 class RmspropConfig(_Adaptive):
-    """Steps divided by a moving root mean square of the gradients (Hinton 2012)."""
+    """RMSprop: updates divided by a moving root mean square of gradients (Hinton 2012)."""
 
     kind: Literal["rmsprop"] = "rmsprop"
     alpha: Annotated[float, Within(0, 1)] = 0.99
-    """How much of the moving average is kept at each step."""
+    """Decay rate of the moving average."""
     momentum: Annotated[float, Within(0, 1)] = 0.0
-    """Share of the last step that is taken again."""
+    """Momentum factor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Moments(_Adaptive):
-    """Settings of optimisers with two moving averages."""
+    """Settings of optimisers with moving averages of the gradient and of its square."""
 
     betas: tuple[float, float] = (0.9, 0.999)
-    """How much of the two moving averages is kept at each step."""
+    """Decay rates of the moving averages of the gradient and of its square."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -90,35 +90,35 @@ class _Moments(_Adaptive):
 
 @dataclass(frozen=True, kw_only=True)
 class AdamConfig(_Moments):
-    """Moving averages of the gradient and of its square (Kingma and Ba 2015)."""
+    """Adam (Kingma and Ba 2015)."""
 
     kind: Literal["adam"] = "adam"
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdamwConfig(_Moments):
-    """Adam with weight decay apart from the gradient (Loshchilov and Hutter 2019)."""
+    """AdamW: Adam with decoupled weight decay (Loshchilov and Hutter 2019)."""
 
     kind: Literal["adamw"] = "adamw"
     weight_decay: float = 0.01
-    """Share of each weight taken away at each step, times the learning rate."""
+    """Decoupled weight decay, multiplied by the learning rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MuonConfig(_Moments):
-    """Orthogonal steps for the matrices inside a model, AdamW for the rest (Jordan et al. 2024).
+    """Muon for hidden matrices, AdamW for other parameters (Jordan et al. 2024).
 
-    Embeddings, output layers and vectors are the rest; rate and decay mean for both what they mean
-    for AdamW (Liu et al. 2025).
+    The other parameters are embeddings, output layers and vectors. Learning rate and weight decay
+    have the scale of AdamW for both (Liu et al. 2025).
     """
 
     kind: Literal["muon"] = "muon"
     momentum: Annotated[float, Within(0, 0.999)] = 0.95
-    """How much of the moving average of a matrix's gradient is kept at each step."""
+    """Decay rate of the moving average of the gradients of hidden matrices."""
     betas: tuple[float, float] = (0.9, 0.95)
-    """How much of the two moving averages of the rest is kept at each step."""
+    """Decay rates of the two moving averages of AdamW."""
     weight_decay: float = 0.01
-    """Share of each weight taken away at each step, times the learning rate."""
+    """Decoupled weight decay, multiplied by the learning rate."""
 
 
 OptimizerConfig = SgdConfig | AdagradConfig | RmspropConfig | AdamConfig | AdamwConfig | MuonConfig
@@ -132,7 +132,7 @@ OPTIMIZERS: dict[type, tuple[Callable[..., Optimizer], dict[str, str], tuple[str
         {"momentum": "momentum", "nesterov": "is_nesterov"},
         ("cpu", "cuda"),
     ),
-    # Not every torch has a fused Adagrad for CUDA.
+    # Not every version of torch has a fused Adagrad for CUDA.
     AdagradConfig: (torch.optim.Adagrad, {"eps": "epsilon"}, ("cpu",)),
     RmspropConfig: (
         torch.optim.RMSprop,
@@ -143,33 +143,32 @@ OPTIMIZERS: dict[type, tuple[Callable[..., Optimizer], dict[str, str], tuple[str
     AdamwConfig: (torch.optim.AdamW, _ADAM, ("cpu", "cuda")),
     MuonConfig: (Muon, {"momentum": "momentum", **_ADAM}, ()),
 }
-"""Settings → class, its arguments by the name of our setting, devices with a fused version."""
+"""Settings → class, setting name of each argument, devices with a fused implementation."""
 
 OUTER_LAYERS = ("output",)
-"""Names of output layers: one row for each token, label or pixel."""
+"""Names of output layers, which have one row per token, label or pixel."""
 
 
 def build_optimizer(
     config: OptimizerConfig, model: nn.Module, *, layer_decay: float = 1.0
 ) -> Optimizer:
-    """Build the optimiser that `config` describes over the trainable parameters of `model`.
+    """Build the optimiser of the trainable parameters of `model`.
 
-    Matrices and larger decay; vectors (biases, norms) do not: pulling those towards zero changes
-    what a layer can say without making it simpler. Each group's `scale` is its share of the
-    learning rate.
+    Weight decay applies to matrices and larger tensors, not to vectors (biases, norms). Each
+    group's `scale` is its factor of the learning rate.
 
     Args:
-        config: The settings.
-        model: What is trained.
-        layer_decay: Rate of a block as a share of the rate of the block above it.
+        config: Optimiser settings.
+        model: Model to train.
+        layer_decay: Factor between the learning rates of a block and of the block above it.
     """
     scales = layer_scales(model, layer_decay)
     groups: Groups = []
-    # The highest rate first; with one rate for all these are two groups.
+    # Highest learning rate first. With one learning rate there are two groups.
     for scale in sorted(set(scales.values()), reverse=True):
-        alike = [p for name, p in _trainable(model) if scales[name] == scale]
-        matrices = [parameter for parameter in alike if parameter.dim() >= 2]
-        vectors = [parameter for parameter in alike if parameter.dim() < 2]
+        parameters = [p for name, p in _trainable(model) if scales[name] == scale]
+        matrices = [parameter for parameter in parameters if parameter.dim() >= 2]
+        vectors = [parameter for parameter in parameters if parameter.dim() < 2]
         groups += [
             {"params": matrices, "weight_decay": config.weight_decay, "scale": scale},
             {"params": vectors, "weight_decay": 0.0, "scale": scale},
@@ -185,11 +184,11 @@ def build_optimizer(
 
 
 def split_hidden(groups: Groups, model: nn.Module) -> Groups:
-    """Set apart the matrices inside a model, as `is_hidden`.
+    """Split groups into hidden matrices, marked `is_hidden`, and other parameters.
 
-    Not inside are embeddings and output layers, whose rows belong to one token each.
+    Embeddings and output layers are not hidden: each of their rows belongs to one token.
     """
-    outside = {
+    not_hidden = {
         id(parameter)
         for name, module in model.named_modules()
         for parameter in module.parameters(recurse=False)
@@ -198,19 +197,20 @@ def split_hidden(groups: Groups, model: nn.Module) -> Groups:
         or name.rpartition(".")[2] in OUTER_LAYERS
     }
     return [
-        {**group, "params": own, "is_hidden": is_hidden}
+        {**group, "params": parameters, "is_hidden": is_hidden}
         for group in groups
         for is_hidden in (True, False)
-        if (own := [p for p in group["params"] if (id(p) not in outside) == is_hidden])
+        if (parameters := [p for p in group["params"] if (id(p) not in not_hidden) == is_hidden])
     ]
 
 
 def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
-    """Return each trainable parameter's share of the learning rate (Howard and Ruder 2018).
+    """Return the learning-rate factor of each trainable parameter (Howard and Ruder 2018).
 
-    A stack of layers is whatever is called `blocks`. Its last block has the whole rate, each one
-    below the rate of the one above times `decay`, and what stands before the first block, the
-    embeddings, once less. All else, the head above all, has the whole rate.
+    A stack of layers is a module named `blocks`. Its last block has factor 1, and each block
+    below has the factor of the block above times `decay`. Parameters before the first block
+    (embeddings) have the factor of the first block times `decay`. All other parameters, such as
+    the classification head, have factor 1.
     """
     names = [name for name, _ in model.named_parameters()]
     depths = _stack_depths(names)
@@ -218,7 +218,7 @@ def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
         logger.warning("`layer_decay` has no effect: the model has no stack of blocks")
     num_above = dict.fromkeys(names, 0)
     for owner, depth in depths.items():
-        is_below = True  # a module's weights come in the order in which it was put together
+        is_below = True  # parameters are listed in the order of their registration
         for name in names:
             if match := re.match(rf"{re.escape(owner)}blocks\.(\d+)\.", name):
                 num_above[name] = depth - 1 - int(match[1])
@@ -229,7 +229,7 @@ def layer_scales(model: nn.Module, decay: float) -> dict[str, float]:
 
 
 def _stack_depths(names: list[str]) -> dict[str, int]:
-    """Find the stacks by what owns them, such as `encoder.`, and how many blocks each has."""
+    """Return the number of blocks of each stack, by the prefix of its owner, such as `encoder.`."""
     depths: dict[str, int] = {}
     for name in names:
         if match := re.match(r"(.*?)blocks\.(\d+)\.", name):
@@ -239,33 +239,33 @@ def _stack_depths(names: list[str]) -> dict[str, int]:
 
 
 def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
-    """Keep parameters as they are, all of those whose name begins with one of the prefixes.
+    """Freeze the parameters whose name starts with one of the prefixes.
 
-    A prefix ends where a part of a name ends: `encoder.blocks.1` is not `encoder.blocks.10`.
+    A prefix is compared part by part: `encoder.blocks.1` does not match `encoder.blocks.10`.
     """
     parameters = dict(model.named_parameters())
     for prefix in prefixes:
         chosen = [name for name in parameters if f"{name}.".startswith(f"{prefix}.")]
         if not chosen:
             parts = [name.split(".") for name in parameters]
-            known = sorted({".".join(own[: end + 1]) for own in parts for end in range(len(own))})
+            known = sorted({".".join(p[: end + 1]) for p in parts for end in range(len(p))})
             shown = [part for part in known if part.count(".") <= prefix.count(".")]
             raise ConfigError(
-                f"`freeze` must hold beginnings of names of weights, but '{prefix}' is none."
-                f"{near(prefix, known)} There are: {', '.join(shown)}."
+                f"`freeze` must list prefixes of parameter names, but '{prefix}' matches none."
+                f"{near(prefix, known)} Choices: {', '.join(shown)}."
             )
         for name in chosen:
             parameters[name].requires_grad_(False)
     if not any(parameter.requires_grad for parameter in parameters.values()):
         raise ConfigError(
-            f"`freeze` must leave something to train, but is {list(prefixes)}, which is all."
+            f"`freeze` must leave parameters to train, but {list(prefixes)} matches all of them."
         )
 
 
 def set_training(model: nn.Module) -> None:
-    """Put a model into training mode, but for batch norms that are frozen.
+    """Put a model into training mode, except for frozen batch norms.
 
-    What those have counted belongs to what stays as it is.
+    The running statistics of frozen batch norms must not change.
     """
     model.train()
     for module in model.modules():

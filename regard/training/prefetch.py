@@ -1,4 +1,4 @@
-"""Batches built ahead in a thread while the model works on those before."""
+"""Prefetching of batches in a background thread."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,20 +11,21 @@ _END = object()
 
 
 def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
-    """Yield the same items in the same order, some of them built before they are asked for.
+    """Yield items in order, building up to `depth` of them in advance.
 
-    What goes wrong with an item is raised in its place. One thread builds, so items may hang on
-    those before them, but not on what their user does meanwhile, nor on torch's own chance.
+    An error while building an item is raised when the item is due. One thread builds all items,
+    so an item may depend on earlier items, but not on state that the consumer changes, such as
+    torch's global random generators.
 
     Args:
-        items: What is to be built; nobody else may use it.
-        depth: How many items may wait to be used.
+        items: Iterator that builds the items; the caller must not use it otherwise.
+        depth: Maximum number of items built in advance.
     """
     pool = ThreadPoolExecutor(1, thread_name_prefix="prefetch")
     try:
-        ahead = deque(pool.submit(next, items, _END) for _ in range(depth))
-        while (item := ahead.popleft().result()) is not _END:
-            ahead.append(pool.submit(next, items, _END))
+        pending = deque(pool.submit(next, items, _END) for _ in range(depth))
+        while (item := pending.popleft().result()) is not _END:
+            pending.append(pool.submit(next, items, _END))
             yield item  # type: ignore[misc]
     finally:
         pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""How the learning rate changes: step → factor of the base rate."""
+"""Learning-rate schedules: step → factor of the base learning rate."""
 
 import math
 from dataclasses import dataclass
@@ -14,43 +14,44 @@ class _Warmup(Config):
     """Settings of schedules with a warm-up."""
 
     kind: str
-    """Which schedule."""
+    """Name of the schedule."""
     warmup_steps: NonNegative = 0
-    """Steps over which the rate first grows from zero to its base."""
+    """Steps of linear warm-up from zero to the base learning rate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConstantConfig(_Warmup):
-    """The base rate throughout, after a warm-up."""
+    """Constant learning rate after a warm-up."""
 
     kind: Literal["constant"] = "constant"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InverseTimeConfig(Config):
-    """The base rate divided by the number of the epoch: all, a half, a third and so on."""
+    """Base learning rate divided by the epoch number, counted from 1."""
 
     kind: Literal["inverse_time"] = "inverse_time"
-    """Which schedule."""
+    """Name of the schedule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StepConfig(Config):
-    """The rate drops by a factor every so many steps."""
+    """Step decay: the learning rate is multiplied by `gamma` every `every_steps` steps."""
 
     kind: Literal["step"] = "step"
-    """Which schedule."""
+    """Name of the schedule."""
     every_steps: Positive = 10_000
-    """Steps between two drops."""
+    """Steps between two reductions."""
     gamma: Annotated[float, Within(0, 1)] = 0.5
-    """What the rate is multiplied by at each drop."""
+    """Factor of each reduction."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InverseSqrtConfig(_Warmup):
-    """Linear warm-up, then down with the root of the step (Vaswani et al. 2017, eq. 3).
+    """Linear warm-up, then decay with the inverse square root of the step.
 
-    The base rate is the peak: the paper's rate is a base of 1/√(dim · warmup_steps).
+    Vaswani et al. 2017, eq. 3. The base learning rate is the peak; the learning rate of the paper
+    corresponds to a base of 1/√(dim · warmup_steps).
     """
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
@@ -59,22 +60,22 @@ class InverseSqrtConfig(_Warmup):
 
 @dataclass(frozen=True, kw_only=True)
 class CosineConfig(_Warmup):
-    """Linear warm-up, then half a cosine down to the last step (Loshchilov and Hutter 2017)."""
+    """Linear warm-up, then cosine decay to the last step (Loshchilov and Hutter 2017)."""
 
     kind: Literal["cosine"] = "cosine"
     min_factor: Annotated[float, Within(0, 1)] = 0.0
-    """What the rate is multiplied by at the last step."""
+    """Factor of the base learning rate at the last step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlateauConfig(_Warmup):
-    """The rate drops by a factor whenever validation stops improving."""
+    """The learning rate is multiplied by `gamma` when validation stops improving."""
 
     kind: Literal["plateau"] = "plateau"
     patience: Positive = 2
-    """Validations without improvement before a drop."""
+    """Validations without improvement before a reduction."""
     gamma: Annotated[float, Within(0, 1)] = 0.5
-    """What the rate is multiplied by at each drop."""
+    """Factor of each reduction."""
 
 
 class Constant:
@@ -85,7 +86,7 @@ class Constant:
         self.total_steps = total_steps
 
     def factor(self, step: int, epoch: int) -> float:
-        """Return what the base learning rate is multiplied by for one update.
+        """Return the factor of the base learning rate for one update.
 
         Args:
             step: Number of the update, counted from 1.
@@ -101,7 +102,7 @@ class Constant:
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore a state returned by `state`."""
 
 
 class InverseTime(Constant):
@@ -136,12 +137,12 @@ class Cosine(Constant):
         super().__init__(config, total_steps)
         if not total_steps:
             raise ConfigError(
-                "`schedule.kind` is 'cosine', which must know the last step. "
+                "`schedule.kind` is 'cosine', which needs the number of the last step. "
                 "Set `max_steps` or `max_epochs`."
             )
         self._warmup_steps = config.warmup_steps
         if config.warmup_steps >= total_steps:
-            # A short training, often on little data, should still begin and end well.
+            # Short training runs, often on small data, still need a warm-up and a decay.
             self._warmup_steps = total_steps // 10
             logger.warning(
                 f"`schedule.warmup_steps` ({config.warmup_steps:,}) would not end before the last "
@@ -150,11 +151,11 @@ class Cosine(Constant):
 
     def factor(self, step: int, epoch: int) -> float:
         """Return the factor for one update."""
-        warmup, least = self._warmup_steps, self.config.min_factor
+        warmup, min_factor = self._warmup_steps, self.config.min_factor
         if step < warmup:
             return _warmup(step, warmup)
-        done = min(1.0, (step - warmup) / (self.total_steps - warmup))
-        return float(least + (1 - least) * (1 + math.cos(math.pi * done)) / 2)
+        progress = min(1.0, (step - warmup) / (self.total_steps - warmup))
+        return float(min_factor + (1 - min_factor) * (1 + math.cos(math.pi * progress)) / 2)
 
 
 class Plateau(Constant):
@@ -166,11 +167,11 @@ class Plateau(Constant):
 
     def factor(self, step: int, epoch: int) -> float:
         """Return the factor for one update."""
-        drops: float = self.config.gamma ** self._state["num_drops"]
-        return super().factor(step, epoch) * drops
+        factor: float = self.config.gamma ** self._state["num_drops"]
+        return super().factor(step, epoch) * factor
 
     def observe(self, value: float) -> None:
-        """Count validations without improvement; drop the rate when patience is over."""
+        """Count validations without improvement; reduce the learning rate after `patience`."""
         if is_better(value, self._state["best"]):
             self._state |= {"best": value, "bad_validations": 0}
             return
@@ -184,7 +185,7 @@ class Plateau(Constant):
         return dict(self._state)
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore the counts; after a change of schedule there may be none."""
+        """Restore the counts; the state of another schedule may lack them."""
         self._state |= state
 
 
@@ -211,8 +212,8 @@ def build_schedule(config: ScheduleConfig, total_steps: int) -> Constant:
     """Build the schedule that `config` describes.
 
     Args:
-        config: Any of the schedules' settings.
-        total_steps: Steps until the end of training, 0 where unknown.
+        config: Settings of a schedule.
+        total_steps: Total number of steps, 0 if unknown.
     """
     return SCHEDULES[type(config)](config, total_steps)
 

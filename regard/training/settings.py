@@ -1,4 +1,4 @@
-"""The settings of a training run."""
+"""Settings of a training run."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -12,40 +12,40 @@ from regard.training.schedules import ConstantConfig, ScheduleConfig
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig(Config):
-    """How a model is trained, whatever the model is."""
+    """Training settings of any model."""
 
     max_steps: NonNegative = 0
-    """Updates after which training ends; 0 = no limit."""
+    """Maximum number of updates; 0 = no limit."""
     max_epochs: NonNegative = 20
-    """Passes over the data after which training ends; 0 = no limit."""
+    """Maximum number of passes over the data; 0 = no limit."""
     max_minutes: Annotated[float, AtLeast(0)] = 0.0
-    """Minutes after which training ends, time before a resume included; 0 = no limit."""
+    """Maximum training time in minutes, including time before a resume; 0 = no limit."""
     optimizer: OptimizerConfig = field(default_factory=AdamConfig)
-    """How gradients become steps."""
+    """Optimiser and its hyperparameters."""
     schedule: ScheduleConfig = field(default_factory=ConstantConfig)
-    """How the learning rate changes over time."""
+    """Learning-rate schedule."""
     layer_decay: float = 1.0
-    """Learning rate of a block as a share of the rate of the block above it; 1 = one rate."""
+    """Factor between the learning rates of a block and of the block above it; 1 = equal."""
     freeze: tuple[str, ...] = ()
-    """Beginnings of names of weights that stay as they are, such as 'encoder.embedding'."""
+    """Name prefixes of parameters that are not trained, such as 'encoder.embedding'."""
     clip_norm: Annotated[float, AtLeast(0)] = 1.0
-    """Largest norm of the gradient of an update; 0 = not clipped."""
+    """Maximum gradient norm; 0 = no clipping."""
     label_smoothing: Annotated[float, Within(0, 1)] = 0.0
-    """Share of the target probability given to the whole vocabulary."""
+    """Probability mass of the target spread over the vocabulary."""
     teacher_forcing: Annotated[float, Within(0, 1)] = 1.0
-    """Probability that the decoder sees the true previous token, not its own."""
+    """Probability that the previous token given to the decoder is the true one, not its own."""
     accumulate: Positive = 1
-    """Batches that make up one update."""
+    """Batches per update (gradient accumulation)."""
     validate_every: NonNegative = 0
     """Updates between two validations; 0 = after each epoch."""
     patience: NonNegative = 5
-    """Validations without improvement before training ends; 0 = never."""
+    """Validations without improvement before early stopping; 0 = never."""
     average_last: NonNegative = 0
-    """Average the weights of so many last validations at the end, if that is better; 0 = off."""
+    """Number of last validations whose weights are averaged, if that is better; 0 = off."""
     log_every: Positive = 50
-    """Updates between two lines of the journal."""
+    """Updates between two rows of the training log."""
     precision: Precision = "auto"
-    """Type of the matrix products; 'auto' takes bf16 where the hardware has it."""
+    """Data type of matrix products; 'auto' uses bf16 if the hardware supports it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

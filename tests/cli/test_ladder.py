@@ -30,7 +30,7 @@ def test_ladder_ends_in_a_comparison_and_a_second_call_trains_nothing(regard, co
 
 
 def test_interrupted_ladder_says_how_to_go_on(regard, command, monkeypatch, interrupted_at):
-    monkeypatch.setattr("regard.training.loop.find_display", lambda: interrupted_at(1))
+    monkeypatch.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
     answer = regard(*command)
     assert answer.code == 130
     assert answer.err.endswith("Stopped; nothing is lost. The same command goes on.\n")

@@ -89,7 +89,7 @@ def test_folder_with_a_run_is_replaced_by_force(regard, tiny_folder, pairs, fast
 def test_interrupted_training_names_the_command_that_goes_on(
     regard, reverse_files, tmp_path, monkeypatch, fast, interrupted_at
 ):
-    monkeypatch.setattr("regard.training.loop.find_display", lambda: interrupted_at(1))
+    monkeypatch.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
     out = tmp_path / "my run"
     held_out = ("--valid", reverse_files.valid, "--test", reverse_files.test)
     answer = regard("train", reverse_files.train, *held_out, "--out", out, *fast)

@@ -1,4 +1,4 @@
-"""What only a GPU can show."""
+"""Tests that need a GPU."""
 
 import warnings
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ SOURCES = [example.source for example in EXAMPLES]
 
 @pytest.fixture(params=RECIPES)
 def predictor(request):
-    """A laptop's recipe with fresh weights on the GPU, in training mode, to be computed in bf16."""
+    """Return a model of a laptop recipe with initial weights on the GPU, in training mode, bf16."""
     recipe = load_recipe(request.param, ["train.precision=bf16"])
     tokenizer = train_tokenizer(TokenizerConfig(kind="word", vocab_size=20), SOURCES)
     device = torch.device("cuda")
@@ -44,7 +44,7 @@ def predictor(request):
 
 @pytest.fixture
 def batch(predictor):
-    """All examples as one batch, where a GPU fetches it without waiting."""
+    """Return all examples as one batch in pinned memory."""
     batches = Batches(
         predictor.source.read_all(SOURCES),
         predictor.target.read_all([example.target for example in EXAMPLES]),
@@ -57,10 +57,10 @@ def batch(predictor):
 
 
 @contextmanager
-def no_waiting():
-    """Raise wherever the host would wait for the GPU."""
+def no_synchronization():
+    """Raise an error at any operation that synchronises with the GPU."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch warns that it does not notice all of them
+        warnings.simplefilter("ignore")  # torch warns that it does not detect all synchronisations
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield
@@ -68,7 +68,7 @@ def no_waiting():
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_step_in_bf16_gives_every_weight_a_finite_gradient(predictor, batch):
+def test_all_gradients_in_bf16_are_finite(predictor, batch):
     predictor.loss(batch).total.backward()
     for name, weight in predictor.model.named_parameters():
         assert weight.dtype == torch.float32
@@ -76,7 +76,7 @@ def test_step_in_bf16_gives_every_weight_a_finite_gradient(predictor, batch):
         assert weight.grad.isfinite().all(), name
 
 
-def test_loss_in_bf16_is_near_the_one_in_fp32(predictor, batch):
+def test_loss_in_bf16_is_close_to_fp32(predictor, batch):
     predictor.model.eval()
     found = predictor.loss(batch).nll
     with torch.autocast("cuda", enabled=False):
@@ -87,11 +87,11 @@ def test_loss_in_bf16_is_near_the_one_in_fp32(predictor, batch):
     assert found.item() == pytest.approx(exact.item(), rel=0.02)
 
 
-def test_training_step_never_makes_the_host_wait(predictor, batch):
+def test_training_step_does_not_synchronize(predictor, batch):
     loss = predictor.loss
-    loss(batch).total.backward()  # the first call sets libraries up
+    loss(batch).total.backward()  # the first call initialises libraries
     torch.cuda.synchronize()
-    with no_waiting():
+    with no_synchronization():
         loss(batch).total.backward()
 
 
@@ -104,7 +104,7 @@ def test_training_step_never_makes_the_host_wait(predictor, batch):
         SearchConfig(temperature=0.8, top_k=5, top_p=0.9, min_p=0.01),
     ],
 )
-def test_search_finds_the_same_on_the_gpu(tiny_run, search):
+def test_search_on_the_gpu_equals_the_cpu(tiny_run, search):
     on_host, on_device = (
         load(tiny_run.folder, device).predict(SOURCES, search=search) for device in ("cpu", "cuda")
     )

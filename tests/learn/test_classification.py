@@ -1,4 +1,4 @@
-"""Classifiers learn a grammar of opinions, from nothing and from another's encoder."""
+"""Text classifiers learn generated opinions, from scratch and from a trained encoder."""
 
 import pytest
 
@@ -15,13 +15,13 @@ def test_recurrent_network_learns_opinions(learn_opinions, value):
 
 
 def test_transformer_learns_opinions(learn_opinions, value):
-    # The recipe's dropout is meant for real sentences, which a model of this size learns by heart.
-    words = ("model.encoder.dropout=0.1", "model.dropout=0.1", "train.patience=0")
-    assert value(learn_opinions("sst2-transformer", *words), "accuracy") >= 95
+    # The dropout of the recipe is for real sentences, on which a model of this size overfits.
+    overrides = ("model.encoder.dropout=0.1", "model.dropout=0.1", "train.patience=0")
+    assert value(learn_opinions("sst2-transformer", *overrides), "accuracy") >= 95
 
 
-def test_new_head_on_a_trained_encoder_learns_with_the_encoder_frozen(learn_opinions, value):
+def test_new_head_learns_on_a_frozen_encoder(learn_opinions, value):
     first = learn_opinions("sst2-lstm")
-    words = (f"init_from={first.folder}", 'train.freeze=["encoder"]', "model.pooling=mean")
-    begun = learn_opinions("sst2-lstm", *words, "train.max_epochs=3")
-    assert value(begun, "accuracy") >= 95
+    overrides = (f"init_from={first.folder}", 'train.freeze=["encoder"]', "model.pooling=mean")
+    fine_tuned = learn_opinions("sst2-lstm", *overrides, "train.max_epochs=3")
+    assert value(fine_tuned, "accuracy") >= 95

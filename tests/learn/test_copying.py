@@ -1,4 +1,4 @@
-"""A model that copies writes names that it has never seen; the same model without does not."""
+"""Models with a copy mechanism generate unseen names; models without it do not."""
 
 import random
 
@@ -32,8 +32,8 @@ RECURRENT = {
 }
 COPYING = ("model.copying.kind=pointer", "model.copying.dim=32", "model.copying.coverage=1.0")
 
-THINGS = ("maps", "tables", "letters", "pictures", "songs", "games")
-DEEDS = ("draws", "reads", "sorts", "sends", "prints")
+THINGS = ("maps", "tables", "letters", "photos", "songs", "games")
+DEEDS = ("makes", "reads", "sorts", "sends", "prints")
 SENTENCES = (
     "the program {name} {deed} {things} .",
     "{things} are what {name} {deed} .",
@@ -43,7 +43,7 @@ SENTENCES = (
 
 
 def describe(num, *, seed):
-    """Sentences about programs, each with a name of its own, and what a list would say of them."""
+    """Return sentences about programs with unique names, and their entries in a list."""
     generator = random.Random(seed)
     names = set()
     while len(names) < num:
@@ -69,24 +69,24 @@ def test_unseen_names_are_copied(pointer, value):
     assert value(pointer, "accuracy") >= 90
 
 
-def test_without_copying_many_are_not(learn, value):
-    # A run had 32: the sentence is right, some pieces of the name are not.
+def test_unseen_names_need_copying(learn, value):
+    # A run had 32: only some tokens of the names were wrong.
     assert value(learn(describe, *JOINT), "accuracy") <= 70
 
 
-def test_map_points_at_the_name(pointer):
+def test_copy_weights_point_at_the_name(pointer):
     examples = describe(50, seed=0)
     predictor = pointer.predictor
-    num_right = num_pieces = 0
+    num_right = num_tokens = 0
     for example, found in zip(examples, predictor.attend(examples), strict=True):
         assert found.kind == "copying"
         name = predictor.target.tokenizer.encode(example.target.split()[0])
         weights = found.mean()
-        for row, piece in enumerate(found.target[: len(name)]):
-            num_pieces += 1
+        for row, token in enumerate(found.target[: len(name)]):
+            num_tokens += 1
             num_right += (
-                found.source[int(weights[row].argmax())] == piece and weights[row].max() > 0.5
+                found.source[int(weights[row].argmax())] == token and weights[row].max() > 0.5
             )
         # The colon is in no source.
         assert weights[len(name)].sum() < 0.5
-    assert num_right >= 0.9 * num_pieces
+    assert num_right >= 0.9 * num_tokens

@@ -1,4 +1,4 @@
-"""A small model of conversations must foretell replies better than their words' frequencies do."""
+"""A small dialogue model predicts replies better than a unigram model."""
 
 import math
 from collections import Counter
@@ -31,25 +31,25 @@ STEPS = (
     "search.beams=1",
     "search.max_extra=20",
 )
-MOST_LETTERS = 150
+MAX_CHARACTERS = 150
 
 
 def write_slice(folder):
-    """Write short exchanges: 8,000 to learn from, 200 to validate, 50 for the test."""
+    """Write short exchanges: 8,000 for training, 200 for validation, 50 for the test."""
     splits = find_data("chitchat:1")
     for side, num in (("train", 8_000), ("valid", 200), ("test", 50)):
         short = [
             example
             for example in getattr(splits, side)
-            if max(len(example.source), len(example.target)) <= MOST_LETTERS
+            if max(len(example.source), len(example.target)) <= MAX_CHARACTERS
         ]
         write_examples(folder / f"{side}.jsonl", short[:num])
     return [(str(folder / f"{side}.jsonl"),) for side in ("train", "valid", "test")]
 
 
 def unigram_loss(task, train_side, valid_side):
-    """Return the nats a token that frequencies alone would cost, one added to each count."""
-    counts, asked = (
+    """Return the loss of a unigram model with add-one smoothing, in nats per token."""
+    counts, valid_counts = (
         Counter(
             token
             for ids in task.target.read_all([example.target for example in side])
@@ -58,11 +58,11 @@ def unigram_loss(task, train_side, valid_side):
         for side in (train_side, valid_side)
     )
     total = counts.total() + task.target.tokenizer.vocab_size
-    cost = sum(num * -math.log((counts[token] + 1) / total) for token, num in asked.items())
-    return cost / asked.total()
+    loss = sum(num * -math.log((counts[token] + 1) / total) for token, num in valid_counts.items())
+    return loss / valid_counts.total()
 
 
-def test_replies_are_foretold_better_than_by_frequency(tmp_path):
+def test_loss_of_replies_is_below_that_of_a_unigram_model(tmp_path):
     data, valid, test = write_slice(tmp_path)
     trained = train(
         Request(

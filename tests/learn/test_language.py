@@ -1,4 +1,4 @@
-"""Language models learn what there is to learn in a text."""
+"""Language models learn a repeated line and the spelling of words."""
 
 import pytest
 
@@ -12,11 +12,11 @@ REPEATED = "the quick brown fox jumps over the lazy dog\n" * 200
 
 @pytest.fixture
 def learned(tmp_path):
-    def run(data, recipe, *words):
+    def run(data, recipe, *overrides):
         if data == REPEATED:
             (tmp_path / "text.txt").write_text(data, encoding="utf-8")
             data = str(tmp_path / "text.txt")
-        settings = (*words, "train.precision=fp32")
+        settings = (*overrides, "train.precision=fp32")
         request = Request(
             data=(data,), recipe=recipe, settings=settings, out=tmp_path / "run", device="cpu"
         )
@@ -42,17 +42,17 @@ RECURRENT = ("model.dim=48", "model.embedding_dim=48", "train.optimizer.learning
 
 @pytest.mark.quick
 @pytest.mark.parametrize(
-    ("recipe", "words"), [("gpt-laptop", TRANSFORMER), ("karpathy2015-laptop", RECURRENT)]
+    ("recipe", "overrides"), [("gpt-laptop", TRANSFORMER), ("karpathy2015-laptop", RECURRENT)]
 )
-def test_a_repeated_line_is_learned_by_heart(learned, recipe, words):
-    trained = learned(REPEATED, recipe, *SMALL, *words)
+def test_repeated_line_is_memorised(learned, recipe, overrides):
+    trained = learned(REPEATED, recipe, *SMALL, *overrides)
     assert trained.evaluation.results["bits_per_character"].value < 0.2
     ((found,),) = trained.predictor.predict(["the quick brown fox"])
     assert found.text.startswith("the quick brown fox jumps over the lazy dog\nthe quick")
 
 
-def test_laptop_forms_learn_to_spell(learned, data_folder):
-    words = ("train.max_steps=400", "train.validate_every=200")
-    trained = learned("shakespeare", "gpt-laptop", *words)
-    # Guessing letters by their frequency costs 4.8 bits, and by the letter before 3.6.
+def test_laptop_recipe_learns_to_spell(learned, data_folder):
+    overrides = ("train.max_steps=400", "train.validate_every=200")
+    trained = learned("shakespeare", "gpt-laptop", *overrides)
+    # A unigram model of characters has 4.8 bits, a bigram model 3.6.
     assert trained.evaluation.results["bits_per_character"].value < 3.0

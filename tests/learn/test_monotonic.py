@@ -1,4 +1,4 @@
-"""Attention that never goes back learns what runs in one order, and finds out what aligns."""
+"""Monotonic attention learns grapheme-to-phoneme conversion and its alignment."""
 
 import random
 from functools import partial
@@ -12,16 +12,16 @@ from regard.metrics.text.error_rates import per
 pytestmark = pytest.mark.learn
 
 
-def draw_words(path, num, *, seed):
-    """Words and their pronunciations, some of those in a file."""
+def sample_words(path, num, *, seed):
+    """Sample words and their pronunciations from a file."""
     return random.Random(seed).sample(read_examples(path), num)
 
 
-def assert_reads_ahead(predictor, examples):
-    """One position a step, never one before the last, a new one at most steps."""
+def assert_monotonic(predictor, examples):
+    """Assert that each step attends to one position, never an earlier one, mostly a new one."""
     moves = []
-    for seen in predictor.attend(examples):
-        weights = seen.weights[0, 0]
+    for attention in predictor.attend(examples):
+        weights = attention.weights[0, 0]
         assert set(weights.unique().tolist()) == {0.0, 1.0}
         assert (weights.sum(1) == 1).all()
         moves.append(weights.argmax(1).diff())
@@ -30,13 +30,13 @@ def assert_reads_ahead(predictor, examples):
 
 
 @pytest.mark.parametrize("recipe", ["raffel2017-laptop", "raffel2017"])
-def test_english_is_pronounced_from_left_to_right(learn, data_folder, recipe):
+def test_pronunciation_is_learned_with_monotonic_attention(learn, data_folder, recipe):
     path = data_folder / "g2p" / "eng_us_train.tsv.gz"
     if not path.exists():
         pytest.skip("the shared data holds no g2p/eng_us_train.tsv.gz")
-    trained = learn(partial(draw_words, path), "train.max_steps=800", recipe=recipe)
-    words = draw_words(path, 200, seed=0)
+    trained = learn(partial(sample_words, path), "train.max_steps=800", recipe=recipe)
+    words = sample_words(path, 200, seed=0)
     pronounced = trained.predictor.translate([word.source for word in words])
     # Three seeds had 21 to 25.
     assert per(pronounced, [[word.target] for word in words]).value <= 40
-    assert_reads_ahead(trained.predictor, words)
+    assert_monotonic(trained.predictor, words)

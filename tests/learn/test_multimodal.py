@@ -1,4 +1,4 @@
-"""Translation with a picture: what the words leave open, only the picture can tell."""
+"""Multimodal translation: colours are only in the image."""
 
 from dataclasses import replace
 
@@ -21,27 +21,27 @@ def learn_translation(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def seeing(learn_translation):
+def multimodal(learn_translation):
     return learn_translation("scenes:translation", "multimodal-laptop")
 
 
-def test_colours_are_seen(seeing, value):
-    assert value(seeing, "accuracy") > 75
+def test_colours_are_translated_from_the_image(multimodal, value):
+    assert value(multimodal, "accuracy") > 75
 
 
-def test_with_wrong_pictures_most_is_wrong(seeing):
+def test_exchanged_images_give_wrong_colours(multimodal):
     right = find_data("scenes:translation").test
     moved = zip(right, [*right[1:], right[0]], strict=True)
     wrong = [
         replace(example, source=(example.source[0], other.source[1])) for example, other in moved
     ]
-    found = seeing.predictor.evaluate(wrong).results
+    found = multimodal.predictor.evaluate(wrong).results
     assert found["accuracy"].value < 20
-    # Only colours are wrong: the words say all the rest.
+    # Only colours are wrong: the source has everything else.
     assert found["bleu"].value > 40
 
 
-def test_without_pictures_colours_are_guessed(learn_translation, value):
-    unseeing = learn_translation("scenes:translation-text", "multimodal-text-laptop")
-    assert value(unseeing, "accuracy") < 25
-    assert value(unseeing, "bleu") > 40
+def test_colours_are_wrong_without_images(learn_translation, value):
+    text_only = learn_translation("scenes:translation-text", "multimodal-text-laptop")
+    assert value(text_only, "accuracy") < 25
+    assert value(text_only, "bleu") > 40

@@ -1,4 +1,4 @@
-"""The demo's data: what a few minutes of training must reach, and what attention is good for."""
+"""Models of the demo reach their scores; models without attention fall behind."""
 
 import pytest
 
@@ -12,9 +12,9 @@ pytestmark = pytest.mark.learn
 
 @pytest.fixture(scope="module")
 def demo(learn_phrasebook):
-    """What `regard demo` trains first, with another seed."""
-    recipe, words = MODELS["bahdanau2015"]
-    return learn_phrasebook(recipe, *words)
+    """Train the first model of `regard demo`."""
+    recipe, overrides = MODELS["bahdanau2015"]
+    return learn_phrasebook(recipe, *overrides)
 
 
 def bleu_of_long_sentences(trained):
@@ -23,16 +23,16 @@ def bleu_of_long_sentences(trained):
     return evaluate(trained.predictor, long).results["bleu"].value
 
 
-def test_demo_translates_well(demo, value):
+def test_demo_reaches_its_bleu(demo, value):
     assert value(demo, "bleu") >= 95
 
 
-def test_transformer_of_the_demo_translates_well(learn_phrasebook, value):
-    recipe, words = MODELS["vaswani2017"]
-    assert value(learn_phrasebook(recipe, *words), "bleu") >= 90
+def test_transformer_of_the_demo_reaches_its_bleu(learn_phrasebook, value):
+    recipe, overrides = MODELS["vaswani2017"]
+    assert value(learn_phrasebook(recipe, *overrides), "bleu") >= 90
 
 
-def test_demo_looks_at_the_words_it_translates(demo, value):
+def test_attention_of_the_demo_aligns_words(demo, value):
     assert value(demo, "aer") <= 0.35
 
 

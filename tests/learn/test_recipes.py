@@ -1,4 +1,4 @@
-"""Every recipe of an encoder alone or a decoder alone, made small: it must learn."""
+"""Every encoder-only and decoder-only recipe learns in a small size."""
 
 import random
 
@@ -28,7 +28,7 @@ MASKED = (
     "data.batch.max_length=64",
     *(f"model.encoder.{word}" for word in ENCODER),
 )
-# A second task beside the gaps, and gaps that never move or a single block, take their time.
+# Sentence-pair prediction, static masking and shared layers need more steps.
 LONGER = ("train.max_steps=700",)
 LSTM = (
     "data.tokenizer.vocab_size=500",
@@ -46,7 +46,7 @@ WORDS = ("data.tokenizer.vocab_size=500", "data.window=32", "data.num_windows=16
 TRANSFORMER = (*WORDS, *(f"model.{word}" for word in ENCODER), "model.window=32")
 RECURRENT = (*WORDS, "model.dim=64", "model.embedding_dim=64", "model.dropout=0.0")
 
-OF_TEXTS = {
+TEXT_RECIPES = {
     "devlin2019-small": (*MASKED, *LONGER),
     "liu2019-small": MASKED,
     "liu2019-laptop": MASKED,
@@ -62,12 +62,12 @@ OF_TEXTS = {
     "gpt-laptop": TRANSFORMER,
     "gpt-wikitext2": TRANSFORMER,
 }
-OF_PAIRS = ("parikh2016", "sick-transformer", "sick-bert")
+PAIR_RECIPES = ("parikh2016", "sick-transformer", "sick-bert")
 
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Forty sentences of the phrasebook, again and again: what is hidden can be known by heart."""
+    """Write forty sentences of the phrasebook, repeated, so that they can be memorised."""
     path = tmp_path_factory.mktemp("texts") / "texts.txt"
     sources = [example.source for example in find_data("phrasebook:100").train[:40]]
     lines = random.Random(0).choices(sources, k=3000)
@@ -77,7 +77,7 @@ def texts(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
-    """Sentences beside themselves, their negation or another: a third of each."""
+    """Write pairs of a sentence with itself, its negation or another sentence, a third each."""
     path = tmp_path_factory.mktemp("pairs") / "pairs.tsv"
     generator = random.Random(0)
     sources = sorted({example.source for example in find_data("phrasebook:3000").train})
@@ -96,18 +96,18 @@ def pairs(tmp_path_factory):
 
 @pytest.fixture
 def learn(tmp_path):
-    def run(data, recipe, *words):
+    def run(data, recipe, *overrides):
         request = Request(
-            data=(data,), recipe=recipe, settings=words, out=tmp_path / "run", device="cpu"
+            data=(data,), recipe=recipe, settings=overrides, out=tmp_path / "run", device="cpu"
         )
         return train(request)
 
     return run
 
 
-@pytest.mark.parametrize("recipe", OF_TEXTS)
+@pytest.mark.parametrize("recipe", TEXT_RECIPES)
 def test_recipe_of_texts_learns(learn, texts, recipe):
-    trained = learn(texts, recipe, *STEPS, *OF_TEXTS[recipe])
+    trained = learn(texts, recipe, *STEPS, *TEXT_RECIPES[recipe])
     losses = [
         row["loss"]
         for row in read_json_lines(trained.folder / runs.JOURNAL)
@@ -116,10 +116,10 @@ def test_recipe_of_texts_learns(learn, texts, recipe):
     assert losses[-1] < 0.8 * losses[0]
 
 
-@pytest.mark.parametrize("recipe", OF_PAIRS)
+@pytest.mark.parametrize("recipe", PAIR_RECIPES)
 def test_recipe_of_pairs_learns(learn, pairs, recipe):
-    words = ["data.tokenizer.vocab_size=500", "data.batch.max_sentences=32", *STEPS]
+    overrides = ["data.tokenizer.vocab_size=500", "data.batch.max_sentences=32", *STEPS]
     if recipe != "parikh2016":
-        words += [f"model.encoder.{word}" for word in ENCODER]
-    trained = learn(pairs, recipe, *words)
+        overrides += [f"model.encoder.{word}" for word in ENCODER]
+    trained = learn(pairs, recipe, *overrides)
     assert trained.evaluation.results["accuracy"].value >= 70

@@ -1,4 +1,4 @@
-"""A fixed context brings like meanings together, as figure 2 of Sutskever et al. 2014 shows."""
+"""Sentence vectors cluster by meaning, as in figure 2 of Sutskever et al. 2014."""
 
 import pytest
 
@@ -7,6 +7,6 @@ from regard.studies.reproduce.findings import reproduce
 pytestmark = pytest.mark.learn
 
 
-def test_like_meanings_lie_close_together(tmp_path):
+def test_sentences_with_the_same_meaning_are_close(tmp_path):
     findings = reproduce("sentence-vectors", tmp_path, seed=1)
     assert findings.is_as_expected, findings.numbers

@@ -1,4 +1,4 @@
-"""Strings of tones are learned by both ways to listen, with a decoder and without."""
+"""Speech recipes learn strings of tones, with and without a decoder."""
 
 import pytest
 
@@ -7,16 +7,16 @@ from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 
-ALONE = ("model.ctc.weight=1.0", "search.ctc_weight=1.0")
+CTC_ONLY = ("model.ctc.weight=1.0", "search.ctc_weight=1.0")
 CASES = {
     "chan2016-laptop": (),
     "speech-transformer-laptop": (),
-    "chan2016-laptop without a decoder": ALONE,
+    "chan2016-laptop without a decoder": CTC_ONLY,
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_tones_are_heard(case, tmp_path, monkeypatch, value):
+def test_tones_are_transcribed(case, tmp_path, monkeypatch, value):
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     request = Request(
         data=("tones",),

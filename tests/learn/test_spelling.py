@@ -1,4 +1,4 @@
-"""Every recipe of spelling, sound and script learns from a part of its own data."""
+"""Recipes of pronunciation, transliteration and Japanese learn from a part of their data."""
 
 import pytest
 
@@ -16,7 +16,7 @@ STEPS = (
     "validation.metric=loss",
     "search.beams=1",
 )
-# A laptop recipe keeps its own sizes, the others are made small.
+# Laptop recipes keep their sizes; the others are made small.
 LAPTOP = (*STEPS, "data.batch.max_tokens=800")
 RECURRENT = (
     *STEPS,
@@ -41,7 +41,7 @@ TRANSFORMER = (
 
 
 @pytest.mark.parametrize(
-    ("recipe", "words"),
+    ("recipe", "overrides"),
     [
         ("toshniwal2016-laptop", LAPTOP),
         ("toshniwal2016", RECURRENT),
@@ -49,25 +49,25 @@ TRANSFORMER = (
         ("wu2021", TRANSFORMER),
     ],
 )
-def test_english_is_pronounced(learn_slice, value, recipe, words):
-    trained = learn_slice("g2p", recipe, *words)
-    # They had 22 to 32.
+def test_pronunciation_of_english_is_learned(learn_slice, value, recipe, overrides):
+    trained = learn_slice("g2p", recipe, *overrides)
+    # The recipes had 22 to 32.
     assert value(trained, "per") <= 45
 
 
 @pytest.mark.parametrize(
-    ("recipe", "words"), [("transliteration-laptop", LAPTOP), ("transliteration", RECURRENT)]
+    ("recipe", "overrides"), [("transliteration-laptop", LAPTOP), ("transliteration", RECURRENT)]
 )
-def test_arabic_names_are_written_in_latin_letters(learn_slice, value, recipe, words):
-    trained = learn_slice("transliteration", recipe, *words)
-    # They had 24 to 32.
+def test_transliteration_of_arabic_names_is_learned(learn_slice, value, recipe, overrides):
+    trained = learn_slice("transliteration", recipe, *overrides)
+    # The recipes had 24 to 32.
     assert value(trained, "cer") <= 45
 
 
-def test_english_becomes_japanese_that_belongs_to_it(learn_slice):
-    words = (*TRANSFORMER, "data.source.vocab_size=2000")
-    found = learn_slice("small_enja", "small-enja", *words).evaluation
+def test_japanese_translations_depend_on_the_source(learn_slice):
+    overrides = (*TRANSFORMER, "data.source.vocab_size=2000")
+    found = learn_slice("small_enja", "small-enja", *overrides).evaluation
     references = [[text] for text in found.references]
-    # Sentences that any source could have are as near to the translation of another one.
+    # Outputs that ignore the source would score as high with references of other sources.
     others = [*references[1:], references[0]]
     assert chrf(found.outputs, references).value >= 1.5 * chrf(found.outputs, others).value

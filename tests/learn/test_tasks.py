@@ -1,4 +1,4 @@
-"""A small model with attention learns every synthetic task, whatever the seed."""
+"""A small model with attention learns every synthetic task."""
 
 from functools import partial
 
@@ -21,7 +21,7 @@ def test_reverse_is_learned(reverser, value):
 
 
 @pytest.mark.quick
-def test_reverse_is_learned_by_looking_from_the_end_to_the_start(reverser, value):
+def test_attention_of_reverse_runs_from_the_end_to_the_start(reverser, value):
     assert value(reverser, "aer") <= 0.1
 
 
@@ -39,10 +39,10 @@ def test_dates_are_learned(learn, value):
 
 
 def test_addition_is_learned(learn, value):
-    words = ("model.encoder.dim=64", "model.decoder.dim=96", "train.max_steps=1500")
-    assert value(learn(partial(add, limits=(1, 2)), *words), "accuracy") >= 85
+    overrides = ("model.encoder.dim=64", "model.decoder.dim=96", "train.max_steps=1500")
+    assert value(learn(partial(add, limits=(1, 2)), *overrides), "accuracy") >= 85
 
 
-def test_numbers_are_spelt_out(learn, value):
+def test_spelling_of_numbers_is_learned(learn, value):
     trained = learn(partial(numbers, limits=(1, 4)), "train.max_steps=800")
     assert value(trained, "accuracy") >= 90

@@ -1,4 +1,4 @@
-"""Every way to train brings a model to learn."""
+"""Models learn with every optimiser, with scheduled sampling and with label smoothing."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.learn
 
 
 def losses(trained):
-    """The loss of each validation."""
+    """Return the loss of each validation."""
     rows = read_json_lines(trained.folder / runs.JOURNAL)
     return [row["loss"] for row in rows if row["kind"] == "valid"]
 
@@ -29,7 +29,7 @@ def test_label_smoothing_still_learns(learn, value):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "overrides",
     [
         pytest.param(("kind=sgd", "learning_rate=0.5", "momentum=0.9"), id="sgd"),
         pytest.param(("kind=adagrad", "learning_rate=0.05"), id="adagrad"),
@@ -39,8 +39,8 @@ def test_label_smoothing_still_learns(learn, value):
         pytest.param(("kind=muon", "learning_rate=0.006"), id="muon"),
     ],
 )
-def test_optimiser_brings_the_loss_down(learn, words):
-    optimizer = [f"train.optimizer.{word}" for word in words]
+def test_optimizer_reduces_the_loss(learn, overrides):
+    optimizer = [f"train.optimizer.{override}" for override in overrides]
     trained = learn(partial(copy, limits=(3, 6)), *optimizer, "train.validate_every=10")
     first, *_, last = losses(trained)
     assert last < first / 3

@@ -1,1 +1,1 @@
-"""Metrics of vectors: neighbours, retrieval, ROC."""
+"""Metrics of vectors and scores: neighbours, retrieval, ROC."""

@@ -1,4 +1,4 @@
-"""Vectors beside vectors: which are nearest, whether like finds like, and bags of words."""
+"""Similarity of vectors: nearest neighbours, retrieval accuracy and TF-IDF vectors."""
 
 import math
 import re
@@ -22,23 +22,23 @@ _WORD = re.compile(r"\w+")
 
 
 def cosines(left: Array, right: Array) -> NDArray[np.float64]:
-    """Return the cosine of each vector (N, D) with each other one (L, D): (N, L).
+    """Return the cosine similarity of vectors (N, D) and (L, D): (N, L).
 
-    A vector of zeros is like nothing: its cosines are 0.
+    The cosine of a zero vector is 0.
     """
     return _unit(left) @ _unit(right).T
 
 
 def _unit(vectors: Array) -> NDArray[np.float64]:
-    wide = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
-    return wide / np.where(lengths > 0, lengths, 1.0)
+    array = np.asarray(vectors, dtype=np.float64)
+    norms = np.linalg.norm(array, axis=-1, keepdims=True)
+    return array / np.where(norms > 0, norms, 1.0)
 
 
 def nearest(similarities: NDArray[np.float64], num: int) -> NDArray[np.intp]:
-    """Return the columns of the `num` greatest of each row, the greatest first.
+    """Return the columns of the `num` largest values of each row, largest first.
 
-    Of equal ones the earlier column comes first, so that the result is deterministic.
+    Ties are broken by column, so the result is deterministic.
     """
     return np.argsort(-similarities, axis=1, kind="stable")[:, :num]
 
@@ -47,148 +47,146 @@ def retrieve(
     similarities: NDArray[np.float64],
     groups: Sequence[object],
     *,
-    asked: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
     num_bootstrap: int = 0,
 ) -> dict[str, Result]:
-    """Measure how well each item of a group of several finds another one of its group.
+    """Compute how well items retrieve other items of their group.
 
-    Each such item asks, and all other items are candidates, those that have no group of several
-    included. Candidates that are as like as the best of the own group count as before it: a
-    measure that knows nothing must not win by ties.
+    Queries are items in groups of at least two; all other items are candidates. Candidates of
+    other groups that tie with the best candidate of the query's group rank before it, so that a
+    constant similarity does not score.
 
     Args:
-        similarities: (N, N), how alike items are; an item is never its own candidate.
+        similarities: (N, N); an item is never its own candidate.
         groups: (N), the group of each item.
-        asked: Which items ask, if not all that are not alone in their group.
-        num_bootstrap: Resamples behind the confidence intervals, groups drawn anew; 0 = none.
+        queries: Indices of the queries; all items in groups of at least two if not given.
+        num_bootstrap: Number of bootstrap resamples of groups; 0 means no confidence interval.
 
     Returns:
-        Accuracy of the first answer, in percent, and the mean reciprocal rank of the first right
-        one, from 0 to 1; `chance` in the details is what a random order would reach.
+        Accuracy of the first candidate, in percent, and mean reciprocal rank of the first correct
+        one, 0 to 1. `chance` in the detail is the expected accuracy of a random ranking.
     """
-    numbers = _numbers(groups)
-    is_right = (numbers[:, None] == numbers) & ~np.eye(len(numbers), dtype=bool)
-    asking = np.flatnonzero(is_right.any(axis=1))
-    if asked is not None:
-        asking = np.intersect1d(asking, asked)
-    if not len(asking):
+    ids = _group_ids(groups)
+    is_relevant = (ids[:, None] == ids) & ~np.eye(len(ids), dtype=bool)
+    rows = np.flatnonzero(is_relevant.any(axis=1))
+    if queries is not None:
+        rows = np.intersect1d(rows, queries)
+    if not len(rows):
         raise DataError(
-            "Retrieval needs an item that asks and is not alone in its group, but none of the "
-            f"{len(numbers):,} items is one."
+            "Retrieval needs a query that shares its group with another item, but none of the "
+            f"{len(ids):,} items does."
         )
-    asked_of, right = similarities[asking], is_right[asking]
-    best = np.where(right, asked_of, -np.inf).max(axis=1, keepdims=True)
-    is_before = (asked_of >= best) & ~right
-    is_before[np.arange(len(asking)), asking] = False
+    scores, relevant = similarities[rows], is_relevant[rows]
+    best = np.where(relevant, scores, -np.inf).max(axis=1, keepdims=True)
+    is_before = (scores >= best) & ~relevant
+    is_before[np.arange(len(rows)), rows] = False
     ranks = 1 + is_before.sum(axis=1)
-    shares = right.sum(axis=1) / (len(numbers) - 1)
+    chances = relevant.sum(axis=1) / (len(ids) - 1)
     detail = {
-        "queries": float(len(asking)),
-        "groups": float(len(set(numbers[asking].tolist()))),
-        "candidates": float(len(numbers) - 1),
+        "queries": float(len(rows)),
+        "groups": float(len(set(ids[rows].tolist()))),
+        "candidates": float(len(ids) - 1),
     }
-    owners = numbers[asking]
+    query_groups = ids[rows]
     return {
         "accuracy": _mean(
             "accuracy@1",
             100.0 * (ranks == 1),
-            owners,
-            detail={**detail, "chance": 100 * float(shares.mean())},
+            query_groups,
+            detail={**detail, "chance": 100 * float(chances.mean())},
             num_bootstrap=num_bootstrap,
         ),
-        "mrr": _mean("MRR", 1 / ranks, owners, detail=detail, num_bootstrap=num_bootstrap),
+        "mrr": _mean("MRR", 1 / ranks, query_groups, detail=detail, num_bootstrap=num_bootstrap),
     }
 
 
-def _numbers(groups: Sequence[object]) -> NDArray[np.intp]:
-    places = {group: place for place, group in enumerate(dict.fromkeys(groups))}
-    return np.array([places[group] for group in groups])
+def _group_ids(groups: Sequence[object]) -> NDArray[np.intp]:
+    ids = {group: index for index, group in enumerate(dict.fromkeys(groups))}
+    return np.array([ids[group] for group in groups])
 
 
 def _mean(
     name: str,
     values: NDArray[np.float64],
-    owners: NDArray[np.intp],
+    groups: NDArray[np.intp],
     *,
     detail: dict[str, float],
     num_bootstrap: int,
 ) -> Result:
-    """Return the mean over queries; resampled, all queries of a group come and go together."""
-    kinds, rows = np.unique(owners, return_inverse=True)
+    """Return the mean over queries; resampling is by group."""
+    names, rows = np.unique(groups, return_inverse=True)
     sums, counts = np.bincount(rows, weights=values), np.bincount(rows)
     interval = bootstrap_interval(
-        lambda times: float(times @ sums / (times @ counts)), len(kinds), num_bootstrap
+        lambda times: float(times @ sums / (times @ counts)), len(names), num_bootstrap
     )
     signature = with_resampling("similarity:cosine|ties:last", num_bootstrap, " groups")
     return Result(name, float(values.mean()), signature, interval, detail)
 
 
 def neighbour_accuracy(
-    places: ArrayLike,
+    vectors: ArrayLike,
     labels: Sequence[str],
     *,
     num_neighbours: int = NUM_NEIGHBOURS,
     num_bootstrap: int = 0,
 ) -> Result:
-    """Measure how often the nearest others have an item's label, most of them.
+    """Compute the leave-one-out accuracy of a k-nearest-neighbour classifier, in percent.
 
-    Where two labels are equally frequent, the one of the nearest decides.
+    Ties between labels are broken by the nearest neighbour.
 
     Args:
-        places: (B, D), where items lie.
-        labels: What each of them is.
-        num_neighbours: How many others are asked.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        vectors: (B, D).
+        labels: Label of each vector.
+        num_neighbours: Number of neighbours that vote.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
-    vectors = np.asarray(places, np.float64)
-    if vectors.ndim != 2 or len(vectors) != len(labels):
+    points = np.asarray(vectors, np.float64)
+    if points.ndim != 2 or len(points) != len(labels):
         raise DataError(
-            f"Each of {len(labels):,} labels must have a place, but places have the shape "
-            f"{vectors.shape}."
+            f"Each of {len(labels):,} labels must have a vector, but `vectors` has the shape "
+            f"{points.shape}."
         )
     if len(labels) <= num_neighbours:
         raise DataError(
-            f"Each item needs {num_neighbours} others beside it, but there are {len(labels):,}."
+            f"There must be more than {num_neighbours} items, one for each neighbour and the item "
+            f"itself, but there are {len(labels):,}."
         )
-    names, numbers = np.unique(np.array(labels), return_inverse=True)
-    right: list[float] = []
-    for start in range(0, len(vectors), _CHUNK):
-        nearest = _nearest(vectors, range(start, min(start + _CHUNK, len(vectors))), num_neighbours)
-        voted = _vote(numbers[nearest], len(names))
-        right += (voted == numbers[start : start + _CHUNK]).astype(float).tolist()
+    names, ids = np.unique(np.array(labels), return_inverse=True)
+    hits: list[float] = []
+    for start in range(0, len(points), _CHUNK):
+        rows = range(start, min(start + _CHUNK, len(points)))
+        predicted = _vote(ids[_nearest(points, rows, num_neighbours)], len(names))
+        hits += (predicted == ids[start : start + _CHUNK]).astype(float).tolist()
     signature = f"neighbours:{num_neighbours}|distance:euclidean|left out:itself"
-    return ratio("neighbour accuracy", right, signature=signature, num_bootstrap=num_bootstrap)
+    return ratio("neighbour accuracy", hits, signature=signature, num_bootstrap=num_bootstrap)
 
 
 def _nearest(vectors: NDArray[np.float64], rows: range, num: int) -> NDArray[np.intp]:
-    """Return the nearest others of some items, the nearest first: (B, K)."""
-    some = vectors[rows.start : rows.stop]
-    distances = (some**2).sum(1)[:, None] - 2 * some @ vectors.T + (vectors**2).sum(1)
-    distances[np.arange(len(some)), rows] = np.inf
-    found = np.argpartition(distances, num - 1, axis=1)[:, :num]
-    order = np.argsort(np.take_along_axis(distances, found, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(found, order, axis=1)
+    """Return the nearest neighbours of some rows, nearest first, without the rows: (B, K)."""
+    queries = vectors[rows.start : rows.stop]
+    distances = (queries**2).sum(1)[:, None] - 2 * queries @ vectors.T + (vectors**2).sum(1)
+    distances[np.arange(len(queries)), rows] = np.inf
+    columns = np.argpartition(distances, num - 1, axis=1)[:, :num]
+    order = np.argsort(np.take_along_axis(distances, columns, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(columns, order, axis=1)
 
 
-def _vote(numbers: NDArray[np.intp], num_labels: int) -> NDArray[np.intp]:
+def _vote(labels: NDArray[np.intp], num_labels: int) -> NDArray[np.intp]:
     """Return the most frequent label of each row of neighbours (B, K)."""
-    num = numbers.shape[1]
-    # A little more for the nearer: less in sum than one vote, yet more than all that follow.
+    num = labels.shape[1]
+    # Nearer neighbours weigh slightly more to break ties: in total less than one vote.
     weights = 1 + 0.5 ** np.arange(2, num + 2)
-    votes = np.zeros((len(numbers), num_labels))
+    votes = np.zeros((len(labels), num_labels))
     for rank in range(num):
-        votes[np.arange(len(numbers)), numbers[:, rank]] += weights[rank]
+        votes[np.arange(len(labels)), labels[:, rank]] += weights[rank]
     return np.asarray(votes.argmax(1))
 
 
 class BagOfWords:
-    """Turns texts into vectors by their words alone (Spärck Jones 1972).
-
-    Case and punctuation do not count. A word's weight is how often it stands in the text, times
-    the logarithm of how rare it is among the texts that were learned from.
+    """TF-IDF vectors of texts (Spärck Jones 1972), without case and punctuation.
 
     Args:
-        texts: What word frequencies are learned from.
+        texts: Texts from which document frequencies are counted.
     """
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -196,7 +194,7 @@ class BagOfWords:
         self._counts = Counter(word for text in texts for word in set(words_of(text)))
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return one vector a text, (N, V), over the words that these texts have."""
+        """Return one vector per text, (N, V), over the words of these texts."""
         bags = [Counter(words_of(text)) for text in texts]
         columns = {word: column for column, word in enumerate(sorted(set().union(*bags)))}
         vectors = np.zeros((len(bags), len(columns)))
@@ -210,9 +208,9 @@ class BagOfWords:
 
 
 def shared_words(left: str, right: str) -> float:
-    """Return the share of the words of two texts that both have (Jaccard 1901)."""
-    own, other = set(words_of(left)), set(words_of(right))
-    return len(own & other) / max(len(own | other), 1)
+    """Return the Jaccard similarity of the word sets of two texts (Jaccard 1901)."""
+    first, second = set(words_of(left)), set(words_of(right))
+    return len(first & second) / max(len(first | second), 1)
 
 
 def words_of(text: str) -> list[str]:

@@ -1,1 +1,1 @@
-"""Metrics of texts against texts."""
+"""Metrics of texts against reference texts."""

@@ -1,4 +1,4 @@
-"""Word alignments: from attention weights, in Pharaoh files, and their error rate."""
+"""Word alignments: extraction from attention weights, Pharaoh files, alignment error rate."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,15 +13,15 @@ from regard.core.files import write_text
 from regard.metrics.result import Result
 
 Link = tuple[int, int]
-"""A source word and a target word that translate each other, both counted from 0."""
+"""Indices of an aligned source word and target word, counted from 0."""
 
 
 def parse_links(line: str, *, offset: int = 0) -> tuple[set[Link], set[Link]]:
-    """Read the links of one sentence pair: `0-0 1p2`, `-` for sure ones and `p` for possible ones.
+    """Parse the links of one sentence pair, such as `0-0 1p2`: `-` is sure, `p` is possible.
 
     Args:
         line: Links separated by whitespace, source before target.
-        offset: The number of the first word in this file: 0 in Pharaoh's, 1 in NAACL's.
+        offset: Index of the first word: 0 in the Pharaoh format, 1 in the NAACL format.
 
     Returns:
         The sure links, and the possible links, which include the sure ones.
@@ -31,7 +31,7 @@ def parse_links(line: str, *, offset: int = 0) -> tuple[set[Link], set[Link]]:
     for word in line.split():
         match = re.fullmatch(r"(\d+)([-p])(\d+)", word)
         if match is None:
-            raise DataError(f"A link must look like '3-4', or '3p4' if unsure, but is '{word}'.")
+            raise DataError(f"A link must have the form '3-4' or '3p4', but is '{word}'.")
         link = (int(match[1]) - offset, int(match[3]) - offset)
         if min(link) < 0:
             raise DataError(f"The link '{word}' is below the first word, which is {offset}.")
@@ -42,19 +42,19 @@ def parse_links(line: str, *, offset: int = 0) -> tuple[set[Link], set[Link]]:
 
 
 def format_links(links: Iterable[Link]) -> str:
-    """Write the links of one sentence pair in Pharaoh format, in order."""
+    """Format the links of one sentence pair in Pharaoh format, in order."""
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
 
 
 def read_pharaoh(path: Path, *, offset: int = 0) -> tuple[list[set[Link]], list[set[Link]]]:
-    """Read a file of links, one sentence pair a line.
+    """Read a file of links, one sentence pair per line.
 
     Args:
         path: A text file.
-        offset: The number of the first word in this file: 0 in Pharaoh's, 1 in NAACL's.
+        offset: Index of the first word: 0 in the Pharaoh format, 1 in the NAACL format.
 
     Returns:
-        For each pair the sure links, and for each pair the possible links.
+        The sure links of each pair, and the possible links of each pair.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -72,44 +72,44 @@ def read_pharaoh(path: Path, *, offset: int = 0) -> tuple[list[set[Link]], list[
 
 
 def write_pharaoh(path: Path, links: Iterable[Iterable[Link]]) -> None:
-    """Write a file of links, one sentence pair a line, counted from 0."""
+    """Write a file of links, one sentence pair per line, counted from 0."""
     write_text(path, "".join(f"{format_links(pair)}\n" for pair in links))
 
 
 def merge_to_words(
     weights: ArrayLike, target_words: Sequence[int], source_words: Sequence[int]
 ) -> NDArray[Any]:
-    """Turn weights between pieces into weights between words.
+    """Convert attention weights between subword tokens to weights between words.
 
-    A word is attended to as much as all its pieces together, and attends as its pieces do on
-    average. What falls on pieces of no word, such as the end token, is left out.
+    The weight of a source word is the sum over its tokens; the weights of a target word are the
+    mean over its tokens. Tokens of no word, such as the end token, are omitted.
 
     Args:
-        weights: (T, S), attention of target pieces to source pieces.
-        target_words: For each target piece the number of its word, or -1 for none.
-        source_words: For each source piece the number of its word, or -1 for none.
+        weights: (T, S), attention of target tokens to source tokens.
+        target_words: Word index of each target token, or -1 for none.
+        source_words: Word index of each source token, or -1 for none.
 
     Returns:
         One row per target word, one column per source word.
     """
-    pieces = np.asarray(weights, dtype=float)  # (T, S)
-    if pieces.shape != (len(target_words), len(source_words)):
+    by_token = np.asarray(weights, dtype=float)  # (T, S)
+    if by_token.shape != (len(target_words), len(source_words)):
         raise DataError(
-            "`weights` must have one row per target piece and one column per source piece, "
-            f"{(len(target_words), len(source_words))}, but has the shape {pieces.shape}."
+            "`weights` must have one row per target token and one column per source token, "
+            f"{(len(target_words), len(source_words))}, but has the shape {by_token.shape}."
         )
     targets, sources = _membership(target_words), _membership(source_words)
-    num_pieces = np.maximum(targets.sum(axis=1, keepdims=True), 1)
-    merged: NDArray[Any] = (targets / num_pieces) @ pieces @ sources.T
+    num_tokens = np.maximum(targets.sum(axis=1, keepdims=True), 1)
+    merged: NDArray[Any] = (targets / num_tokens) @ by_token @ sources.T
     return merged
 
 
 def links_from_weights(word_weights: ArrayLike, *, threshold: float = 0.0) -> set[Link]:
-    """Link each target word to the source word it attends to most.
+    """Align each target word with the source word of largest attention weight.
 
     Args:
         word_weights: One row per target word, one column per source word.
-        threshold: A word whose greatest weight is not above this stays without a link.
+        threshold: A word gets no link if its largest weight is not above this.
     """
     weights = np.asarray(word_weights, dtype=float)
     if weights.size == 0:
@@ -127,14 +127,14 @@ def alignment_error_rate(
     sure: Sequence[set[Link]],
     possible: Sequence[set[Link]] | None = None,
 ) -> Result:
-    """Measure AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|) over a corpus, 0 to 1; smaller is better.
+    """Compute AER = 1 - (|A∩S| + |A∩P|) / (|A| + |S|) over a corpus, 0 to 1; smaller is better.
 
     Och and Ney 2003.
 
     Args:
-        predicted: A, the links to be judged, for each sentence pair.
-        sure: S, the links that must be there.
-        possible: P, the links that may be there; sure links always may. None means sure ones only.
+        predicted: A, the predicted links of each sentence pair.
+        sure: S, the sure gold links.
+        possible: P, the possible gold links; sure links are added. None means sure links only.
     """
     possible = sure if possible is None else possible
     if not len(predicted) == len(sure) == len(possible):
@@ -145,22 +145,22 @@ def alignment_error_rate(
     num_predicted = sum(map(len, predicted))
     num_sure = sum(map(len, sure))
     if not num_sure:
-        raise DataError("`sure` must hold at least one link, or there is nothing to find.")
-    found = sum(len(a & s) for a, s in zip(predicted, sure, strict=True))
-    allowed = sum(len(a & (s | p)) for a, s, p in zip(predicted, sure, possible, strict=True))
+        raise DataError("`sure` must hold at least one link, but is empty.")
+    num_sure_hits = sum(len(a & s) for a, s in zip(predicted, sure, strict=True))
+    num_hits = sum(len(a & (s | p)) for a, s, p in zip(predicted, sure, possible, strict=True))
     return Result(
         name="AER",
-        value=1 - (found + allowed) / (num_predicted + num_sure),
+        value=1 - (num_sure_hits + num_hits) / (num_predicted + num_sure),
         signature="average:corpus|links:sure+possible",
         detail={
-            "precision": allowed / num_predicted if num_predicted else 0.0,
-            "recall": found / num_sure,
+            "precision": num_hits / num_predicted if num_predicted else 0.0,
+            "recall": num_sure_hits / num_sure,
         },
     )
 
 
 def _membership(words: Sequence[int]) -> NDArray[Any]:
-    """Return a matrix (words, pieces) with a 1 where a piece belongs to a word."""
-    numbers = np.arange(max(words, default=-1) + 1)
-    membership: NDArray[Any] = numbers[:, None] == np.asarray(words, dtype=int)
+    """Return a matrix (words, tokens) with 1 for each token of a word."""
+    indices = np.arange(max(words, default=-1) + 1)
+    membership: NDArray[Any] = indices[:, None] == np.asarray(words, dtype=int)
     return membership.astype(float)

@@ -1,4 +1,4 @@
-"""BLEU, chrF and TER of sacrebleu, and BLEU as the course teaches it."""
+"""BLEU, chrF and TER of sacrebleu, and the BLEU of "Dive into Deep Learning"."""
 
 import math
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from regard.metrics.result import Metric, References, Result, Texts, check_refer
 from regard.metrics.text.ngrams import ngrams
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
-"""Those of sacrebleu that need no further package and no download."""
+"""Tokenisers of sacrebleu that need no further package and no download."""
 
 
 def bleu(
@@ -31,78 +31,78 @@ def bleu(
     num_bootstrap: int = 0,
     seed: int = SEED,
 ) -> Result:
-    """Measure corpus BLEU, 0 to 100.
+    """Compute corpus BLEU, 0 to 100.
 
     Papineni et al. 2002; Post 2018.
 
     Args:
         hypotheses: One sentence each.
-        references: For each hypothesis its references; their number may differ.
+        references: One or more references per hypothesis.
         is_lower_cased: Whether case is ignored.
-        tokenize: How sacrebleu cuts words: `13a` is the standard, `none` takes text as it stands.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        tokenize: Tokeniser of sacrebleu: `13a` is the standard, `none` splits at whitespace.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
         seed: Seed of the resampling.
     """
     pick(dict.fromkeys(TOKENIZERS), tokenize, "tokenize")
-    # `force` only silences a warning about tokenised text; the signature already tells.
+    # `force` only silences a warning about tokenised text; the signature has the tokeniser.
     metric = BLEU(lowercase=is_lower_cased, tokenize=tokenize, force=True)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
+    return compute_with(metric, hypotheses, references, num_bootstrap=num_bootstrap, seed=seed)
 
 
 bleu_char: Metric = partial(bleu, tokenize="char")
-"""Corpus BLEU over characters, for languages that put no whitespace between words."""
+"""Corpus BLEU over characters, for languages without whitespace between words."""
 
 
 def bleu_ja(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure corpus BLEU over Japanese words, or over characters where MeCab is not installed.
+    """Compute corpus BLEU over Japanese words, or over characters if MeCab is not installed.
 
-    `pip install "sacrebleu[ja]"` installs it; the signature tells which of the two was measured.
+    `pip install "sacrebleu[ja]"` installs it. The signature states the tokeniser used.
 
     Args:
         hypotheses: One sentence each.
-        references: For each hypothesis its references; their number may differ.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     try:
         metric = BLEU(tokenize="ja-mecab", force=True)
     except (AssertionError, ImportError, RuntimeError):
-        # sacrebleu raises all three: no package, a package that does not load, another dictionary.
+        # sacrebleu raises these for a missing package, a failed import and a wrong dictionary.
         return bleu_char(hypotheses, references, num_bootstrap=num_bootstrap)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
+    return compute_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
 
 
 def chrf(
     hypotheses: Texts, references: References, *, word_order: int = 0, num_bootstrap: int = 0
 ) -> Result:
-    """Measure corpus chrF, 0 to 100.
+    """Compute corpus chrF, 0 to 100.
 
     Popović 2015; with `word_order` 2 it is chrF++ of Popović 2017.
 
     Args:
         hypotheses: One sentence each.
-        references: For each hypothesis its references; their number may differ.
-        word_order: The longest word n-gram counted beside the characters.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis.
+        word_order: Maximum order of word n-grams, counted in addition to character n-grams.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     at_least("word_order", word_order, 0)
     metric = CHRF(word_order=word_order)
-    return measure_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
+    return compute_with(metric, hypotheses, references, num_bootstrap=num_bootstrap)
 
 
 def ter(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure the translation edit rate in percent; smaller is better.
+    """Compute the translation edit rate in percent; smaller is better.
 
-    Snover et al. 2006; case is ignored, as is the custom for this measure.
+    Snover et al. 2006. Case is ignored, as is usual for this metric.
 
     Args:
         hypotheses: One sentence each.
-        references: For each hypothesis its references; their number may differ.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
-    return measure_with(TER(), hypotheses, references, num_bootstrap=num_bootstrap)
+    return compute_with(TER(), hypotheses, references, num_bootstrap=num_bootstrap)
 
 
-def measure_with(
+def compute_with(
     metric: base.Metric,
     hypotheses: Texts,
     references: References,
@@ -110,25 +110,26 @@ def measure_with(
     num_bootstrap: int = 0,
     seed: int = SEED,
 ) -> Result:
-    """Measure with any metric of sacrebleu.
+    """Compute any metric of sacrebleu.
 
     Args:
-        metric: Set up; asked for an interval, it is told of the resampling for its signature.
+        metric: Metric object. With resamples, its `n_bootstrap` and `seed` are set for the
+            signature.
         hypotheses: One sentence each.
-        references: For each hypothesis its references; their number may differ.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
         seed: Seed of the resampling.
     """
     check_references(hypotheses, references)
-    # sacrebleu wants one stream per reference, with None where a sentence has fewer.
+    # sacrebleu expects one stream per reference, padded with None.
     streams = [list(stream) for stream in zip_longest(*references)]
-    # What every sacrebleu metric implements; its public road takes the seed from the environment.
+    # All metrics implement these methods; the public API reads the seed from the environment.
     statistics = metric._extract_corpus_statistics(hypotheses, streams)
     score = metric._aggregate_and_compute(statistics)
     counts = np.array(statistics)
 
-    def resampled(times: NDArray[np.intp]) -> float:
-        return float(metric._compute_score_from_stats(times @ counts).score)
+    def resampled(weights: NDArray[np.intp]) -> float:
+        return float(metric._compute_score_from_stats(weights @ counts).score)
 
     interval = bootstrap_interval(resampled, len(counts), num_bootstrap, seed=seed)
     if num_bootstrap:
@@ -156,13 +157,13 @@ def _detail(score: base.Score) -> dict[str, float]:
 def lecture_bleu(
     hypotheses: Texts, references: References, *, k: int = 2, num_bootstrap: int = 0
 ) -> Result:
-    """Average the course's sentence BLEU, 0 to 1, over sentences; the best reference counts.
+    """Compute the mean of `sentence_bleu` over sentences, 0 to 1; the best reference counts.
 
     Args:
         hypotheses: One sentence each, words separated by whitespace.
         references: For each hypothesis its references.
-        k: The longest n-gram that counts.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        k: Maximum n-gram order.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     check_references(hypotheses, references)
     at_least("k", k, 1)
@@ -177,13 +178,13 @@ def lecture_bleu(
 def sentence_bleu(predicted: Sequence[str], label: Sequence[str], k: int) -> float:
     """Return exp(min(0, 1 - len_label / len_pred)) · Π p_n^(1/2^n) over n = 1 … k.
 
-    Zhang et al., Dive into Deep Learning, section 10.7. A prediction of fewer than k words has
-    no longer n-grams; the product then ends at its length. An empty prediction scores 0.
+    Zhang et al., Dive into Deep Learning, section 10.7. For a prediction of fewer than k words
+    the product ends at its length. An empty prediction scores 0.
 
     Args:
         predicted: Words of the prediction.
-        label: Words of the right answer.
-        k: The longest n-gram that counts.
+        label: Words of the reference.
+        k: Maximum n-gram order.
     """
     if not predicted:
         return 0.0
@@ -194,11 +195,11 @@ def sentence_bleu(predicted: Sequence[str], label: Sequence[str], k: int) -> flo
 
 
 def ngram_precision(predicted: Sequence[str], label: Sequence[str], n: int) -> float:
-    """Return p_n: the share of predicted n-grams found in the label, each of which is used once.
+    """Return p_n: the clipped precision of predicted n-grams.
 
     Args:
         predicted: Words of the prediction, at least n.
-        label: Words of the right answer.
+        label: Words of the reference.
         n: Length of the n-grams.
     """
     num_matches = (ngrams(predicted, n) & ngrams(label, n)).total()

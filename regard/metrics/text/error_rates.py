@@ -1,4 +1,4 @@
-"""Exact match of whole answers, error rates by edit distance, and what was taken for what."""
+"""Exact-match accuracy, error rates by edit distance (WER, CER, PER) and counts of edits."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -14,29 +14,29 @@ from regard.metrics.result import Group, Metric, References, Result, Texts, chec
 Unit = Literal["word", "character"]
 
 Pair = tuple[str, str]
-"""The right unit and the written one; "" = nothing."""
+"""Aligned units of the reference and of the hypothesis; "" = none."""
 
 _RULE = "refs:any|case:mixed|whitespace:squeezed"
 
 
 def characters(sentence: str) -> list[str]:
-    """Cut a sentence into characters; a run of whitespace is one, and none is at the ends."""
+    """Split a sentence into characters; whitespace is collapsed, and stripped at the ends."""
     return list(" ".join(sentence.split()))
 
 
 UNITS: dict[str, Callable[[str], list[str]]] = {"word": str.split, "character": characters}
-"""How a text is cut. Phones are written as words: with whitespace between them."""
+"""Tokenisers by unit. Phones are separated by whitespace, like words."""
 
 
 def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure how many hypotheses equal one of their references, in percent.
+    """Compute the percentage of hypotheses that equal one of their references.
 
-    Whitespace at the ends and repeated whitespace do not count.
+    Leading, trailing and repeated whitespace is ignored.
 
     Args:
-        hypotheses: One answer each.
-        references: For each hypothesis its right answers.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        hypotheses: One text each.
+        references: One or more references per hypothesis.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     return _accuracy("accuracy", _hits(hypotheses, references), num_bootstrap=num_bootstrap)
 
@@ -44,38 +44,38 @@ def accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 
 def nbest_accuracy(
     hypotheses: Sequence[Texts], references: References, *, num_bootstrap: int = 0
 ) -> Result:
-    """Measure how many answers have a candidate that equals one of their references, in percent.
+    """Compute the percentage of examples with a candidate that equals one of their references.
 
     Args:
-        hypotheses: For each answer its candidates; their number may differ.
-        references: For each answer what is right.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        hypotheses: Candidates of each example; their number may differ.
+        references: One or more references per example.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     check_references(hypotheses, references)
     for position, candidates in enumerate(hypotheses):
         if isinstance(candidates, str):
             raise DataError(
-                f"`hypotheses[{position}]` must be a list of candidates, but is the answer "
+                f"`hypotheses[{position}]` must be a list of candidates, but is the text "
                 f"{candidates!r}. Put it into a list, even if it is the only one."
             )
-    most = max(map(len, hypotheses))
-    if not most:
+    num_best = max(map(len, hypotheses))
+    if not num_best:
         raise DataError("`hypotheses` must hold at least one candidate, but all are empty.")
     hits = _any_hits(hypotheses, references)
-    return _accuracy(f"accuracy@{most}", hits, num_bootstrap=num_bootstrap)
+    return _accuracy(f"accuracy@{num_best}", hits, num_bootstrap=num_bootstrap)
 
 
 def word_errors(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure how many hypotheses equal none of their references, in percent.
+    """Compute the percentage of hypotheses that equal none of their references.
 
-    What papers on pronunciation call the word error rate: every answer is one word.
+    Papers on pronunciation call this the word error rate, as every example is one word.
 
     Args:
-        hypotheses: One answer each.
-        references: For each hypothesis its right answers.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        hypotheses: One text each.
+        references: One or more references per hypothesis.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
-    misses = [not is_right for is_right in _hits(hypotheses, references)]
+    misses = [not hit for hit in _hits(hypotheses, references)]
     signature, sums = f"unit:answer|{_RULE}", ("wrong", "count")
     return ratio("WER", misses, signature=signature, num_bootstrap=num_bootstrap, sums=sums)
 
@@ -86,10 +86,10 @@ def _hits(hypotheses: Texts, references: References) -> list[bool]:
 
 
 def _any_hits(candidates: Sequence[Texts], references: References) -> list[bool]:
-    """Return for each answer whether one of its candidates equals one of its references."""
+    """Return for each example whether one of its candidates equals one of its references."""
     return [
-        any(text.split() in (answer.split() for answer in answers) for text in texts)
-        for texts, answers in zip(candidates, references, strict=True)
+        any(text.split() in (sentence.split() for sentence in sentences) for text in texts)
+        for texts, sentences in zip(candidates, references, strict=True)
     ]
 
 
@@ -99,7 +99,7 @@ def _accuracy(name: str, hits: Sequence[bool], *, num_bootstrap: int) -> Result:
 
 
 def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the least number of insertions, deletions and substitutions between two sequences.
+    """Return the minimum number of insertions, deletions and substitutions between sequences.
 
     Levenshtein 1966.
 
@@ -111,9 +111,9 @@ def edit_distance(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def distance_table(first: Sequence[str], second: Sequence[str]) -> list[list[int]]:
-    """Return the edit distance of every beginning of one sequence to every one of the other.
+    """Return the edit distances between all prefixes of two sequences.
 
-    Wagner and Fischer 1974. Row r, column c: the first r units of one, the first c of the other.
+    Wagner and Fischer 1974. Row r, column c: the first r units of `first`, the first c of `second`.
 
     Args:
         first: Any units.
@@ -128,42 +128,44 @@ def distance_table(first: Sequence[str], second: Sequence[str]) -> list[list[int
     return table
 
 
-def nearest(written: Sequence[str], rights: Sequence[Sequence[str]]) -> tuple[int, Sequence[str]]:
-    """Return the fewest edits and the reference they lead to; of equally near ones the longest.
+def nearest_reference(
+    hypothesis: Sequence[str], references: Sequence[Sequence[str]]
+) -> tuple[int, Sequence[str]]:
+    """Return the smallest edit distance and its reference; of equal distances the longest one.
 
     Args:
-        written: Units of the hypothesis.
-        rights: Units of each reference.
+        hypothesis: Units of the hypothesis.
+        references: Units of each reference.
     """
-    found = [(edit_distance(written, right), right) for right in rights]
-    return min(found, key=lambda pair: (pair[0], -len(pair[1])))
+    distances = [(edit_distance(hypothesis, reference), reference) for reference in references]
+    return min(distances, key=lambda pair: (pair[0], -len(pair[1])))
 
 
 def error_rate(
     hypotheses: Texts, references: References, *, name: str, unit: str, num_bootstrap: int = 0
 ) -> Result:
-    """Measure the edits to the nearest references by the lengths of these references, in percent.
+    """Compute the edits to the nearest references, divided by their lengths, in percent.
 
     Args:
         hypotheses: One text each.
-        references: For each hypothesis its references; the nearest counts.
-        name: What papers call it.
-        unit: What is edited: words and phones are separated by whitespace; of characters, a run of
-            whitespace counts as one.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis; the nearest counts.
+        name: Name of the metric.
+        unit: Unit of edits: words and phones are separated by whitespace; among characters, a run
+            of whitespace counts as one.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     check_references(hypotheses, references)
-    cut = UNITS.get(unit, str.split)
-    found = [
-        nearest(cut(hypothesis), [cut(sentence) for sentence in sentences])
+    tokenize = UNITS.get(unit, str.split)
+    pairs = [
+        nearest_reference(tokenize(hypothesis), [tokenize(sentence) for sentence in sentences])
         for hypothesis, sentences in zip(hypotheses, references, strict=True)
     ]
-    costs, lengths = [cost for cost, _ in found], [len(right) for _, right in found]
+    distances, lengths = [cost for cost, _ in pairs], [len(nearest) for _, nearest in pairs]
     if not any(lengths):
         raise DataError(f"`references` must hold at least one {unit}, but all are empty.")
     return ratio(
         name,
-        costs,
+        distances,
         lengths,
         signature=f"unit:{unit}|average:corpus|refs:nearest|case:mixed",
         num_bootstrap=num_bootstrap,
@@ -178,96 +180,95 @@ per: Metric = partial(error_rate, name="PER", unit="phone")
 
 @dataclass(frozen=True)
 class Edit:
-    """One way to be wrong."""
+    """Substitution, insertion or deletion, with its count."""
 
     right: str
-    """What the reference has; "" = nothing: the written unit is too much."""
+    """Unit of the reference; "" for an insertion."""
     written: str
-    """What the hypothesis has in its place; "" = nothing: the right unit is missing."""
+    """Unit of the hypothesis; "" for a deletion."""
     count: int
-    """How often."""
+    """Number of occurrences."""
 
 
 def edits(hypotheses: Texts, references: References, *, unit: Unit) -> list[Edit]:
-    """Count what was taken for what, most frequent first; equally frequent ones by alphabet.
+    """Count substitutions, insertions and deletions, most frequent first, then alphabetically.
 
-    Their counts add up to the edits of the error rate in the same unit.
+    The counts sum to the edits of the error rate in the same unit.
 
     Args:
         hypotheses: One text each.
-        references: For each hypothesis its references; the nearest counts.
-        unit: What is compared: words or phones between whitespace, or characters.
+        references: One or more references per hypothesis; the nearest counts.
+        unit: Unit of edits: words or phones separated by whitespace, or characters.
     """
-    pairs = _pairs(hypotheses, references, unit=unit)
+    pairs = _aligned_pairs(hypotheses, references, unit=unit)
     counts = Counter(pair for pair in pairs if pair[0] != pair[1])
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     return [Edit(right, written, count) for (right, written), count in ordered]
 
 
 def by_unit(hypotheses: Texts, references: References, *, unit: Unit) -> list[Group]:
-    """Measure for each unit of the references how many of its occurrences are wrong, in percent.
+    """Compute the error rate of each unit of the references, in percent.
 
-    Those that are wrong most often in total come first; of equally many the rarer unit, then by
-    alphabet. What is written too much belongs to no unit and is left out.
+    Units are sorted by number of errors (most first), by frequency (rarest first), then
+    alphabetically. Insertions are not counted.
 
     Args:
         hypotheses: One text each.
-        references: For each hypothesis its references; the nearest counts.
-        unit: What is counted: words or phones between whitespace, or characters.
+        references: One or more references per hypothesis; the nearest counts.
+        unit: Unit of errors: words or phones separated by whitespace, or characters.
     """
     totals: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
-    for right, written in _pairs(hypotheses, references, unit=unit):
-        if right:
-            totals[right] += 1
-            wrong[right] += right != written
+    for expected, predicted in _aligned_pairs(hypotheses, references, unit=unit):
+        if expected:
+            totals[expected] += 1
+            wrong[expected] += expected != predicted
     ordered = sorted(totals, key=lambda name: (-wrong[name], totals[name], name))
     return [
-        Group(name, totals[name], {"errors": _share(wrong[name], totals[name], unit=unit)})
+        Group(name, totals[name], {"errors": _error_rate(wrong[name], totals[name], unit=unit)})
         for name in ordered
     ]
 
 
-def align(right: Sequence[str], written: Sequence[str]) -> list[Pair]:
-    """Pair the units of two sequences with the fewest edits; "" stands where one has nothing.
+def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
+    """Align two sequences with the fewest edits; "" marks insertions and deletions.
 
-    Of several such alignments the one is taken that, from the end on, pairs units first, then
-    leaves out right ones.
+    Of several such alignments, prefer, from the end, substitutions and then deletions.
 
     Args:
-        right: Units of the reference.
-        written: Units of the hypothesis.
+        reference: Units of the reference.
+        hypothesis: Units of the hypothesis.
     """
-    table = distance_table(right, written)
-    row, column = len(right), len(written)
+    table = distance_table(reference, hypothesis)
+    row, column = len(reference), len(hypothesis)
     pairs: list[Pair] = []
     while row or column:
         distance = table[row][column]
         if row and column:
-            is_edit = right[row - 1] != written[column - 1]
+            is_edit = reference[row - 1] != hypothesis[column - 1]
             if distance == table[row - 1][column - 1] + is_edit:
                 row, column = row - 1, column - 1
-                pairs.append((right[row], written[column]))
+                pairs.append((reference[row], hypothesis[column]))
                 continue
         if row and distance == table[row - 1][column] + 1:
             row -= 1
-            pairs.append((right[row], ""))
+            pairs.append((reference[row], ""))
         else:
             column -= 1
-            pairs.append(("", written[column]))
+            pairs.append(("", hypothesis[column]))
     return pairs[::-1]
 
 
-def _pairs(hypotheses: Texts, references: References, *, unit: Unit) -> Iterator[Pair]:
+def _aligned_pairs(hypotheses: Texts, references: References, *, unit: Unit) -> Iterator[Pair]:
     check_references(hypotheses, references)
-    cut = pick(UNITS, unit, "unit")
+    tokenize = pick(UNITS, unit, "unit")
     for hypothesis, sentences in zip(hypotheses, references, strict=True):
-        written = cut(hypothesis)
-        _, right = nearest(written, [cut(sentence) for sentence in sentences])
-        yield from align(right, written)
+        units = tokenize(hypothesis)
+        _, nearest = nearest_reference(units, [tokenize(sentence) for sentence in sentences])
+        yield from align(nearest, units)
 
 
-def _share(num_wrong: int, count: int, *, unit: str) -> Result:
+def _error_rate(num_wrong: int, count: int, *, unit: str) -> Result:
     return Result(
         name="errors",
         value=100 * num_wrong / count,

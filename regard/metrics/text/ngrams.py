@@ -1,4 +1,4 @@
-"""N-grams of texts and what is measured by them: ROUGE, and how varied the answers are."""
+"""N-gram metrics: ROUGE and distinct-n."""
 
 import re
 from collections import Counter
@@ -19,30 +19,31 @@ TOKENIZERS: dict[str, Callable[[str], list[str]]] = {
     "whitespace": lambda text: text.lower().split(),
     "char": lambda text: list("".join(text.lower().split())),
 }
-"""How words are cut: runs of a-z and 0-9 as the package rouge-score does, what stands between
-whitespace, or single characters. The first cuts at every other letter (an umlaut, say) and sees
-nothing of other scripts: the last two are for them.
+"""Tokenisers: runs of a-z and 0-9 as in the package rouge-score, whitespace, or characters.
+
+`latin` splits words at letters such as umlauts and drops other scripts; use one of the others.
 """
 
 
 class Overlap(NamedTuple):
-    """What two texts share."""
+    """Overlap of two texts."""
 
     f1: float
     precision: float
     recall: float
 
 
+Array = NDArray[Any]
 Compare = Callable[[list[str], list[str]], Overlap]
-"""Words of a hypothesis and of a reference → what they share."""
+"""Function from the words of a hypothesis and of a reference to their overlap."""
 
 
 def ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    """Count the runs of n words.
+    """Count the n-grams of a sequence.
 
     Args:
-        words: Units in their order.
-        n: Length of a run.
+        words: Words in order.
+        n: Order of the n-grams.
     """
     return Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))
 
@@ -56,30 +57,30 @@ def rouge(
     tokenize: str = "latin",
     num_bootstrap: int = 0,
 ) -> Result:
-    """Measure the F1 of what texts share in percent, as the mean over sentences; no stemming.
+    """Compute ROUGE F1 in percent, averaged over texts, without stemming.
 
-    Lin 2004. Each text is one sequence, whatever its sentences.
+    Lin 2004. Each text is one sequence; it is not split into sentences.
 
     Args:
         hypotheses: One text each.
-        references: For each hypothesis its references; the best counts.
-        name: What papers call it.
-        compare: What is shared: runs of words, or the longest subsequence.
-        tokenize: How words are cut, one of `TOKENIZERS`.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more references per hypothesis; the best counts.
+        name: Name of the metric.
+        compare: Overlap function: n-grams, or the longest common subsequence.
+        tokenize: One of `TOKENIZERS`.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     check_references(hypotheses, references)
-    cut = pick(TOKENIZERS, tokenize, "tokenize")
-    cut_references = [[cut(text) for text in texts] for texts in references]
-    if not any(words for texts in cut_references for words in texts):
+    split = pick(TOKENIZERS, tokenize, "tokenize")
+    reference_words = [[split(text) for text in texts] for texts in references]
+    if not any(words for texts in reference_words for words in texts):
         logger.warning(
-            "ROUGE is 0: no reference holds a word as `tokenize` '%s' cuts them. "
-            "Other scripts are measured by `rouge_char`.",
+            "ROUGE is 0: with `tokenize` '%s', no reference has a word. "
+            "Use `rouge_char` for other scripts.",
             tokenize,
         )
     scores = [
-        max(compare(cut(hypothesis), right) for right in texts)
-        for hypothesis, texts in zip(hypotheses, cut_references, strict=True)
+        max(compare(split(hypothesis), words) for words in texts)
+        for hypothesis, texts in zip(hypotheses, reference_words, strict=True)
     ]
     return ratio(
         name,
@@ -93,102 +94,102 @@ def rouge(
     )
 
 
-def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """Return the length of the longest subsequence of both.
+def lcs_length(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence.
 
-    Hyyrö 2004: one row of the usual table is one integer, a bit per unit of `first`, which is 0
-    where the row rises by one. So a row costs a few operations, not one per unit.
+    Hyyrö 2004: one row of the dynamic-programming table is one integer, with a bit per unit of
+    `first` that is 0 where the row increases by one. A row then takes a few operations.
 
     Args:
         first: Any units.
         second: Units of the same kind.
     """
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     for position, unit in enumerate(first):
-        places[unit] = places.get(unit, 0) | 1 << position
-    every = row = (1 << len(first)) - 1
+        positions[unit] = positions.get(unit, 0) | 1 << position
+    all_bits = row = (1 << len(first)) - 1
     for unit in second:
-        matches = row & places.get(unit, 0)
-        row = ((row + matches) | (row - matches)) & every
+        matches = row & positions.get(unit, 0)
+        row = ((row + matches) | (row - matches)) & all_bits
     return len(first) - row.bit_count()
 
 
-def _overlap(num_shared: int, num_written: int, num_right: int) -> Overlap:
+def _overlap(num_shared: int, num_predicted: int, num_expected: int) -> Overlap:
     if not num_shared:
         return Overlap(0.0, 0.0, 0.0)
     return Overlap(
-        f1=2 * num_shared / (num_written + num_right),
-        precision=num_shared / num_written,
-        recall=num_shared / num_right,
+        f1=2 * num_shared / (num_predicted + num_expected),
+        precision=num_shared / num_predicted,
+        recall=num_shared / num_expected,
     )
 
 
-def _share_ngrams(written: list[str], right: list[str], *, n: int) -> Overlap:
-    ours, theirs = ngrams(written, n), ngrams(right, n)
-    return _overlap((ours & theirs).total(), ours.total(), theirs.total())
+def _ngram_overlap(hypothesis: list[str], reference: list[str], *, n: int) -> Overlap:
+    predicted, expected = ngrams(hypothesis, n), ngrams(reference, n)
+    return _overlap((predicted & expected).total(), predicted.total(), expected.total())
 
 
-def _share_order(written: list[str], right: list[str]) -> Overlap:
-    return _overlap(longest_common(written, right), len(written), len(right))
+def _lcs_overlap(hypothesis: list[str], reference: list[str]) -> Overlap:
+    return _overlap(lcs_length(hypothesis, reference), len(hypothesis), len(reference))
 
 
-rouge1 = partial(rouge, name="ROUGE-1", compare=partial(_share_ngrams, n=1))
-"""Shared words (section 2)."""
+rouge1 = partial(rouge, name="ROUGE-1", compare=partial(_ngram_overlap, n=1))
+"""Overlap of words (section 2)."""
 
-rouge2 = partial(rouge, name="ROUGE-2", compare=partial(_share_ngrams, n=2))
-"""Shared pairs of words (section 2)."""
+rouge2 = partial(rouge, name="ROUGE-2", compare=partial(_ngram_overlap, n=2))
+"""Overlap of word bigrams (section 2)."""
 
-rouge_l = partial(rouge, name="ROUGE-L", compare=_share_order)
-"""The longest shared subsequence (section 3.1)."""
+rouge_l = partial(rouge, name="ROUGE-L", compare=_lcs_overlap)
+"""Longest common subsequence (section 3.1)."""
 
 rouge_char = partial(rouge_l, tokenize="char")
-"""ROUGE-L over characters, for scripts other than the Latin one."""
+"""ROUGE-L over characters, for non-Latin scripts."""
 
 
 def distinct(
     hypotheses: Texts, references: References, *, n: int, num_bootstrap: int = 0
 ) -> Result:
-    """Measure the share of different n-grams among all n-grams of the hypotheses, in percent.
+    """Compute distinct-n: the percentage of distinct n-grams among all n-grams of the hypotheses.
 
     Li et al. 2016, who divide by the number of words instead.
 
     Args:
         hypotheses: One sentence each, words separated by whitespace.
-        references: Not looked at.
-        n: The number of words of an n-gram.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: Not used.
+        n: Order of the n-grams.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     check_references(hypotheses, references)
     counts = [ngrams(hypothesis.split(), n) for hypothesis in hypotheses]
-    num_holders = Counter(ngram for count in counts for ngram in count)
-    num_own = np.array([sum(num_holders[ngram] == 1 for ngram in count) for count in counts])
+    num_sentences = Counter(ngram for count in counts for ngram in count)
+    num_unique = np.array([sum(num_sentences[ngram] == 1 for ngram in count) for count in counts])
     lengths = np.array([count.total() for count in counts])
-    drawn = "|interval:pseudo-values" if num_bootstrap else ""
+    method = "|interval:pseudo-values" if num_bootstrap else ""
     return ratio(
         f"distinct-{n}",
-        _pulls(len(num_holders), num_own, lengths).tolist(),
-        signature=f"average:corpus|case:mixed|tok:whitespace{drawn}",
+        _pseudo_values(len(num_sentences), num_unique, lengths).tolist(),
+        signature=f"average:corpus|case:mixed|tok:whitespace{method}",
         num_bootstrap=num_bootstrap,
         scale=1,
-        detail={"different": len(num_holders), "count": int(lengths.sum())},
+        detail={"different": len(num_sentences), "count": int(lengths.sum())},
     )
 
 
-def _pulls(num_different: int, num_own: NDArray[Any], lengths: NDArray[Any]) -> NDArray[Any]:
-    """Return each sentence's pull on the share, which is their mean: Tukey's pseudo-values.
+def _pseudo_values(num_distinct: int, num_unique: Array, lengths: Array) -> Array:
+    """Return the jackknife pseudo-value of each sentence (Tukey); their mean is the share.
 
-    A sample in which a sentence stands twice has fewer different n-grams than any fresh text, so
-    its own share says nothing. How far the share falls without a sentence can be drawn instead.
+    A bootstrap resample repeats sentences and so underestimates the share of distinct n-grams.
+    Pseudo-values, computed without each sentence in turn, can be resampled instead.
 
     Args:
-        num_different: Different n-grams of all sentences.
-        num_own: For each sentence how many of them no other sentence has.
-        lengths: For each sentence the number of its n-grams.
+        num_distinct: Number of distinct n-grams of all sentences.
+        num_unique: For each sentence the number of its n-grams that no other sentence has.
+        lengths: Number of n-grams of each sentence.
     """
     total = lengths.sum()
-    share = 100 * num_different / max(total, 1)
-    rest = 100 * (num_different - num_own) / np.maximum(total - lengths, 1)
-    # Without the only sentence that has n-grams there is no share to compare with.
+    share = 100 * num_distinct / max(total, 1)
+    rest = 100 * (num_distinct - num_unique) / np.maximum(total - lengths, 1)
+    # Without the only sentence that has n-grams, the share is undefined.
     rest = np.where(lengths < total, rest, share)
     return np.asarray(share + (len(lengths) - 1) * (rest.mean() - rest))
 

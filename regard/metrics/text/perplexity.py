@@ -1,4 +1,4 @@
-"""Perplexity and its kin: how surprised a language model is by a text."""
+"""Perplexity and bits per character of language models."""
 
 import math
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ from regard.metrics.result import Result
 
 @dataclass(frozen=True, kw_only=True)
 class TextSize:
-    """How long a text is, in every unit that surprise is shared by."""
+    """Length of a text in tokens, words and characters."""
 
     num_tokens: int
-    """Tokens, as the model reads them."""
+    """Tokens of the model's tokeniser."""
     num_words: int
-    """What stands between whitespace, and every line end."""
+    """Words separated by whitespace, and line ends."""
     num_characters: int
-    """Characters, line ends included."""
+    """Characters, including line ends."""
     num_unknown: int = 0
-    """Tokens that stand for something the vocabulary does not hold."""
+    """Unknown tokens."""
 
     @classmethod
     def of(cls, lines: Sequence[str], *, num_tokens: int, num_unknown: int = 0) -> "TextSize":
-        """Measure the lines of a text."""
+        """Count the words and characters of the lines of a text."""
         return cls(
             num_tokens=num_tokens,
             num_words=sum(len(line.split()) + line.endswith("\n") for line in lines),
@@ -34,18 +34,18 @@ class TextSize:
 
 
 def perplexities(nll: float, size: TextSize, *, context: str) -> dict[str, Result]:
-    """Share the surprise of a text by its tokens, its words and its characters.
+    """Compute perplexity per token and per word, and bits and nats per character.
 
-    Only what is shared by words or characters can be compared between models that cut texts
-    differently, and only where nothing is unknown: what a vocabulary lacks costs too little.
+    Models with different tokenisers are comparable per word or per character only, and only
+    without unknown tokens, whose loss is too small.
 
     Args:
         nll: Negative log-likelihood of the whole text, in nats.
-        size: How long the text is.
-        context: What each token was foretold from, as `key:value` pairs joined by `|`.
+        size: Length of the text.
+        context: Context of each prediction, as `key:value` pairs joined by `|`.
     """
     if not size.num_tokens:
-        raise DataError("A text must have at least one token to be measured, but is empty.")
+        raise DataError("A text must have at least one token, but is empty.")
     units = {
         "token": size.num_tokens,
         "word": max(size.num_words, 1),
@@ -57,11 +57,11 @@ def perplexities(nll: float, size: TextSize, *, context: str) -> dict[str, Resul
         signature = f"unit:{unit}|units:{units[unit]}|{context}{unknown}"
         return Result(name, value, signature, detail={"nll": nll, "units": float(units[unit])})
 
-    shares = {unit: nll / num for unit, num in units.items()}
-    nats = shares["character"]
+    nll_per = {unit: nll / num for unit, num in units.items()}
+    nats = nll_per["character"]
     return {
-        "perplexity": result("perplexity", exp_or_infinity(shares["token"]), unit="token"),
-        "word_perplexity": result("word perplexity", exp_or_infinity(shares["word"]), unit="word"),
+        "perplexity": result("perplexity", exp_or_infinity(nll_per["token"]), unit="token"),
+        "word_perplexity": result("word perplexity", exp_or_infinity(nll_per["word"]), unit="word"),
         "bits_per_character": result("bits per character", nats / math.log(2), unit="character"),
         "nats_per_character": result("nats per character", nats, unit="character"),
     }
@@ -70,13 +70,13 @@ def perplexities(nll: float, size: TextSize, *, context: str) -> dict[str, Resul
 def perplexity(
     nlls: Sequence[float], lengths: Sequence[int], *, context: str, num_bootstrap: int = 0
 ) -> Result:
-    """Share the surprise of sentences by their tokens.
+    """Compute the perplexity per token of sentences.
 
     Args:
         nlls: Negative log-likelihood of each sentence, in nats.
         lengths: Tokens of each sentence.
-        context: What each token was foretold from, as `key:value` pairs joined by `|`.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        context: Context of each prediction, as `key:value` pairs joined by `|`.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
     num_tokens = sum(lengths)
     mean = ratio(
@@ -88,7 +88,7 @@ def perplexity(
         scale=1,
         detail={"nll": sum(nlls), "units": float(num_tokens)},
     )
-    # Larger means are larger perplexities, so the interval's ends stay its ends.
+    # The exponential is monotonic, so the bounds of the interval map to bounds.
     interval = mean.interval and (
         exp_or_infinity(mean.interval[0]),
         exp_or_infinity(mean.interval[1]),
@@ -97,7 +97,7 @@ def perplexity(
 
 
 def exp_or_infinity(value: float) -> float:
-    """Return e to a power, or infinity where no number is large enough."""
+    """Return `exp(value)`, or infinity on overflow."""
     try:
         return math.exp(value)
     except OverflowError:

@@ -1,54 +1,51 @@
-"""How good a single answer is, so that a model can learn from its own answers."""
+"""Sentence-level rewards for reinforcement learning: BLEU and CIDEr-D."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.metrics.vision.captions import Rarity, caption_words
+from regard.metrics.vision.captions import CiderScorer, caption_words
 
 
 class Reward(ABC):
-    """Judges one answer at a time, 0 to 1.
+    """Reward of one generated text, 0 to 1.
 
     Args:
-        references: The right answers to every training source, for what depends on them all.
+        references: References of all training examples, for statistics such as n-gram rarity.
     """
 
     @abstractmethod
     def __init__(self, references: Sequence[Sequence[str]]) -> None: ...
 
     @abstractmethod
-    def __call__(self, answer: str, references: Sequence[str]) -> float:
-        """Tell how good an answer is beside the right ones."""
+    def __call__(self, hypothesis: str, references: Sequence[str]) -> float:
+        """Return the reward of a hypothesis given its references."""
 
 
 class BleuReward(Reward):
-    """BLEU of one sentence, each longer run of words that is missing counted as half as likely.
-
-    Chen and Cherry 2014, smoothing 3, as sacreBLEU computes it.
-    """
+    """Sentence BLEU with smoothing 3 of Chen and Cherry 2014, as sacreBLEU computes it."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         del references
         self._bleu = BLEU(effective_order=True)
 
-    def __call__(self, answer: str, references: Sequence[str]) -> float:
-        """Tell how good an answer is beside the right ones."""
-        return self._bleu.sentence_score(answer, references).score / 100
+    def __call__(self, hypothesis: str, references: Sequence[str]) -> float:
+        """Return the reward of a hypothesis given its references."""
+        return self._bleu.sentence_score(hypothesis, references).score / 100
 
 
 class CiderReward(Reward):
-    """CIDEr-D of one caption; rare is what few training sources are answered with."""
+    """CIDEr-D of one caption, with document frequencies of the training references."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
-        self._rarity = Rarity([[caption_words(text) for text in texts] for texts in references])
+        words = [[caption_words(text) for text in texts] for texts in references]
+        self._scorer = CiderScorer(words)
 
-    def __call__(self, answer: str, references: Sequence[str]) -> float:
-        """Tell how good an answer is beside the right ones."""
-        return self._rarity.compare(
-            caption_words(answer), [caption_words(text) for text in references]
-        )
+    def __call__(self, hypothesis: str, references: Sequence[str]) -> float:
+        """Return the reward of a hypothesis given its references."""
+        words = [caption_words(text) for text in references]
+        return self._scorer.score(caption_words(hypothesis), words)
 
 
 REWARDS: dict[str, type[Reward]] = {"bleu": BleuReward, "cider": CiderReward}

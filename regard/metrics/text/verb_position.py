@@ -1,4 +1,4 @@
-"""Where the verb stands: German dependent clauses, whose verb comes last."""
+"""Verb position in German dependent clauses, whose verb comes last."""
 
 import re
 from collections import Counter
@@ -12,29 +12,29 @@ OPENERS = frozenset(
     "wann warum was wem wen wer weshalb wie wieso wo woher wohin womit "
     "das dem den denen der deren dessen die welche welchem welchen welcher welches".split()
 )
-"""Words that open a dependent clause after a comma: conjunctions, question words, relatives."""
+"""First words of dependent clauses: conjunctions, question words, relative pronouns."""
 
 _JOINERS = frozenset(("aber", "denn", "oder", "sondern", "und"))
 
 
 def misplaced_verbs(hypotheses: Sequence[str], references: Sequence[str]) -> Result:
-    """Measure in percent how many verbs of dependent clauses are written, but in another place.
+    """Compute the percentage of verbs of dependent clauses that are at a wrong position.
 
-    Only reordering counts, as in Bentivogli et al. 2016; a verb that is not there at all is
-    `missing`. What is counted, by the text alone: a stretch of the reference between two
-    punctuation marks that one of `OPENERS` opens and a word in lower case ends. That word is
-    taken for the verb. It is in place where a stretch of the hypothesis ends in it, and
-    misplaced where the hypothesis has it elsewhere, more often than the reference does.
-    A clause that another one interrupts is left out.
+    Only reordering counts, as in Bentivogli et al. 2016; a verb that does not occur in the
+    hypothesis is `missing`. A dependent clause is a segment of the reference between two
+    punctuation marks that starts with one of `OPENERS` and ends in a word in lower case, which is
+    taken as the verb. The verb is in place if a segment of the hypothesis ends in it, and
+    misplaced if the hypothesis has it elsewhere, more often than the reference does. Clauses
+    that another clause interrupts are not counted.
 
     Args:
         hypotheses: German sentences.
-        references: For each the right sentence.
+        references: One reference per hypothesis.
     """
     check_references(hypotheses, [[reference] for reference in references])
     totals: Counter[str] = Counter()
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        totals += _count(_stretches(hypothesis), _stretches(reference))
+        totals += _count(_segments(hypothesis), _segments(reference))
     if not totals["verbs"]:
         raise DataError("`references` must hold a dependent clause that ends in its verb.")
     return Result(
@@ -46,16 +46,16 @@ def misplaced_verbs(hypotheses: Sequence[str], references: Sequence[str]) -> Res
 
 
 def clause_verbs(sentence: str) -> list[str]:
-    """Return the verbs that end the dependent clauses of a German sentence, as they are counted."""
-    return [words[-1] for words in _stretches(sentence) if _is_dependent(words)]
+    """Return the verbs of the dependent clauses that `misplaced_verbs` counts."""
+    return [words[-1] for words in _segments(sentence) if _is_dependent(words)]
 
 
-def _count(written: list[list[str]], right: list[list[str]]) -> Counter[str]:
-    wanted = Counter(words[-1] for words in right if _is_dependent(words))
-    ends, elsewhere = _places(written)
-    _, elsewhere_in_reference = _places(right)
+def _count(hypothesis: list[list[str]], reference: list[list[str]]) -> Counter[str]:
+    verbs = Counter(words[-1] for words in reference if _is_dependent(words))
+    ends, elsewhere = _split_counts(hypothesis)
+    _, elsewhere_in_reference = _split_counts(reference)
     counts: Counter[str] = Counter()
-    for verb, num in wanted.items():
+    for verb, num in verbs.items():
         num_absent = max(0, num - ends[verb])
         num_moved = min(num_absent, max(0, elsewhere[verb] - elsewhere_in_reference[verb]))
         counts["verbs"] += num
@@ -65,13 +65,13 @@ def _count(written: list[list[str]], right: list[list[str]]) -> Counter[str]:
     return counts
 
 
-def _places(stretches: list[list[str]]) -> tuple[Counter[str], Counter[str]]:
-    """Count the last words of all stretches, and all other words."""
-    ends = Counter(words[-1] for words in stretches)
-    return ends, Counter(word for words in stretches for word in words[:-1])
+def _split_counts(segments: list[list[str]]) -> tuple[Counter[str], Counter[str]]:
+    """Count the last words of all segments, and all other words."""
+    ends = Counter(words[-1] for words in segments)
+    return ends, Counter(word for words in segments for word in words[:-1])
 
 
-def _stretches(sentence: str) -> list[list[str]]:
+def _segments(sentence: str) -> list[list[str]]:
     parts = re.split(r"[.,;:!?()\"„“”–—]", sentence)
     return [words for words in map(str.split, parts) if words]
 

@@ -1,1 +1,1 @@
-"""Metrics of captions, images, boxes and pointing."""
+"""Metrics of captions, images, boxes, segmentations and attention pointing."""

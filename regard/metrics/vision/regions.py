@@ -1,7 +1,8 @@
-"""Regions of a picture against regions: boxes, labelled cells, and where words point.
+"""Metrics of image regions: box IoU, segmentation of patches, pointing of attention.
 
-Boxes and cells come as text, as models answer with them: a box as `0.1 0.2 0.5 0.6`, its left,
-upper, right and lower edge; cells as a letter each, row by row, rows apart by blanks.
+Boxes and patch labels are texts, the output format of the models. A box is `0.1 0.2 0.5 0.6`:
+left, upper, right and lower edge. Patch labels are one letter each, with whitespace between
+rows.
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,14 @@ from regard.core.errors import DataError
 from regard.metrics.bootstrap import bootstrap_interval, ratio, with_resampling
 from regard.metrics.result import References, Result, Texts, check_equal_length, check_references
 
-Numbers = NDArray[np.float64]
+Array = NDArray[np.float64]
 Cells = NDArray[np.str_]
 Region = NDArray[np.bool_]
-"""Which pixels, or cells of any size, belong to something: (Y, X)."""
+"""Mask of pixels or grid cells, (Y, X)."""
 
 
 def parse_box(text: str) -> tuple[float, float, float, float]:
-    """Read a box: left, upper, right and lower edge."""
+    """Parse a box: left, upper, right and lower edge."""
     try:
         left, upper, right, lower = map(float, text.split())
     except ValueError:
@@ -35,84 +36,83 @@ def parse_box(text: str) -> tuple[float, float, float, float]:
 
 
 def parse_cells(text: str) -> Cells:
-    """Read labelled cells, one letter each: (rows, columns)."""
+    """Parse labelled cells, one letter each: (rows, columns)."""
     rows = text.split()
     if not rows or any(len(row) != len(rows[0]) for row in rows):
         raise DataError(
-            "Cells must be rows of equally many letters, apart by blanks, but are "
-            f"{[len(row) for row in rows]} letters long."
+            "Cells must be rows of equal length, separated by whitespace, but the rows have "
+            f"{[len(row) for row in rows]} letters."
         )
     return np.array([list(row) for row in rows])
 
 
-def box_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
-    """Return what two boxes share by what they cover together, 0 to 1 (Jaccard 1912).
+def box_iou(predicted: ArrayLike, targets: ArrayLike) -> Array:
+    """Return the intersection over union of boxes, 0 to 1 (Jaccard 1912).
 
     Args:
-        predicted: (..., 4), left, upper, right and lower edges.
-        right: (..., 4), likewise.
+        predicted: (..., 4), boxes as (left, upper, right, lower).
+        targets: (..., 4), boxes in the same format.
     """
-    one, other = np.asarray(predicted, float), np.asarray(right, float)
+    one, other = np.asarray(predicted, float), np.asarray(targets, float)
     low, high = np.maximum(one[..., :2], other[..., :2]), np.minimum(one[..., 2:], other[..., 2:])
-    shared = np.clip(high - low, 0, None).prod(-1)
-    together = _area(one) + _area(other) - shared
-    return np.where(together > 0, shared / np.where(together > 0, together, 1), 0.0)
+    intersection = np.clip(high - low, 0, None).prod(-1)
+    union = _area(one) + _area(other) - intersection
+    return np.where(union > 0, intersection / np.where(union > 0, union, 1), 0.0)
 
 
-def mask_iou(predicted: ArrayLike, right: ArrayLike) -> Numbers:
-    """Return how many pixels two masks share by how many they cover together, 0 to 1.
+def mask_iou(predicted: ArrayLike, targets: ArrayLike) -> Array:
+    """Return the intersection over union of masks, 0 to 1; 0 for two empty masks.
 
     Args:
         predicted: (..., Y, X), bool.
-        right: (..., Y, X), bool. Two that are empty share nothing.
+        targets: (..., Y, X), bool.
     """
-    one, other = np.asarray(predicted, bool), np.asarray(right, bool)
-    shared, together = (one & other).sum((-2, -1)), (one | other).sum((-2, -1))
-    return np.asarray(shared / np.maximum(together, 1))
+    one, other = np.asarray(predicted, bool), np.asarray(targets, bool)
+    intersection, union = (one & other).sum((-2, -1)), (one | other).sum((-2, -1))
+    return np.asarray(intersection / np.maximum(union, 1))
 
 
 def mean_box_iou(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure what predicted boxes share with the right ones, in percent, on average.
+    """Compute the mean IoU of predicted and target boxes, in percent.
 
     Args:
         hypotheses: One box each.
-        references: For each of them the right box; of several, the one that it shares most with.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more target boxes per hypothesis; the one of largest IoU counts.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
-    shares = _best_shares(hypotheses, references)
-    signature, detail = "unit:box|average:example", {"count": len(shares)}
-    return ratio("box IoU", shares, signature=signature, num_bootstrap=num_bootstrap, detail=detail)
+    ious = _best_ious(hypotheses, references)
+    signature, detail = "unit:box|average:example", {"count": len(ious)}
+    return ratio("box IoU", ious, signature=signature, num_bootstrap=num_bootstrap, detail=detail)
 
 
 def box_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure how many boxes share at least half with the right ones, in percent: accuracy@0.5.
+    """Compute accuracy@0.5: the percentage of boxes with an IoU of at least 0.5.
 
     Args:
         hypotheses: One box each.
-        references: For each of them the right box; of several, the one that it shares most with.
-        num_bootstrap: Number of resamples behind the confidence interval; 0 means no interval.
+        references: One or more target boxes per hypothesis; the one of largest IoU counts.
+        num_bootstrap: Number of bootstrap resamples; 0 means no confidence interval.
     """
-    hits = [share >= 0.5 for share in _best_shares(hypotheses, references)]
+    hits = [iou >= 0.5 for iou in _best_ious(hypotheses, references)]
     signature, sums = "unit:box|hit:IoU>=0.5", ("right", "count")
     return ratio("accuracy@0.5", hits, signature=signature, num_bootstrap=num_bootstrap, sums=sums)
 
 
 def cell_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure how many cells have the right label, in percent.
+    """Compute the percentage of cells with the correct label.
 
     Args:
         hypotheses: Labelled cells.
-        references: For each of them the right ones; the first counts.
-        num_bootstrap: Number of resamples behind the confidence interval, drawn picture by
-            picture; 0 means no interval.
+        references: Target cells of each hypothesis; the first reference counts.
+        num_bootstrap: Number of bootstrap resamples of images; 0 means no confidence interval.
     """
     pairs = _read_pairs(hypotheses, references)
-    hits = [float((guess == truth).sum()) for guess, truth in pairs]
-    wholes = [truth.size for _, truth in pairs]
+    hits = [float((predicted == target).sum()) for predicted, target in pairs]
+    totals = [target.size for _, target in pairs]
     return ratio(
         "patch accuracy",
         hits,
-        wholes,
+        totals,
         signature="unit:patch|average:corpus",
         num_bootstrap=num_bootstrap,
         sums=("right", "count"),
@@ -120,73 +120,72 @@ def cell_accuracy(hypotheses: Texts, references: References, *, num_bootstrap: i
 
 
 def mean_iou(hypotheses: Texts, references: References, *, num_bootstrap: int = 0) -> Result:
-    """Measure what predicted regions share with the right ones, in percent: the mean over labels.
+    """Compute the mean IoU over labels, in percent.
 
-    Everingham et al. 2010: for each label, cells that have it on both sides by cells that have it
-    on either side, counted over all pictures. Its detail tells each label's share.
+    Everingham et al. 2010: the IoU of each label is counted over the cells of all images. The
+    detail has the IoU of each label.
 
     Args:
         hypotheses: Labelled cells.
-        references: For each of them the right ones; the first counts.
-        num_bootstrap: Number of resamples behind the confidence interval, drawn picture by
-            picture; 0 means no interval.
+        references: Target cells of each hypothesis; the first reference counts.
+        num_bootstrap: Number of bootstrap resamples of images; 0 means no confidence interval.
     """
     pairs = _read_pairs(hypotheses, references)
     names = sorted({str(name) for pair in pairs for cells in pair for name in np.unique(cells)})
-    # For each picture and label: cells on both sides, cells on either side.
+    # For each image and label: cells in the intersection, cells in the union.
     counts = np.array(
         [
-            [((g == name) & (t == name)).sum(), ((g == name) | (t == name)).sum()]
-            for g, t in pairs
+            [((p == name) & (t == name)).sum(), ((p == name) | (t == name)).sum()]
+            for p, t in pairs
             for name in names
         ],
         dtype=float,
     ).reshape(len(pairs), len(names), 2)
-    shares = _shares(counts.sum(0))
+    ious = _label_ious(counts.sum(0))
 
     def resampled(times: NDArray[np.intp]) -> float:
-        # A label that a sample has nothing of is left out of its mean.
-        return 100 * float(np.nanmean(_shares(np.tensordot(times, counts, 1))))
+        # Labels that do not occur in a resample are left out of its mean.
+        return 100 * float(np.nanmean(_label_ious(np.tensordot(times, counts, 1))))
 
     signature = f"unit:patch|average:label|labels:{len(names)}"
     return Result(
         name="mean IoU",
-        value=100 * float(shares.mean()),
+        value=100 * float(ious.mean()),
         signature=with_resampling(signature, num_bootstrap),
         interval=bootstrap_interval(resampled, len(pairs), num_bootstrap),
-        detail={f"IoU {name}": 100 * float(s) for name, s in zip(names, shares, strict=True)},
+        detail={f"IoU {name}": 100 * float(s) for name, s in zip(names, ious, strict=True)},
     )
 
 
-def _shares(counts: Numbers) -> Numbers:
-    """Return shared by together for each label, (labels, 2); nan for one that does not occur."""
-    shared, together = counts[:, 0], counts[:, 1]
-    return np.where(together > 0, shared / np.maximum(together, 1), np.nan)
+def _label_ious(counts: Array) -> Array:
+    """Return the IoU of each label from counts (labels, 2); NaN for labels that do not occur."""
+    intersection, union = counts[:, 0], counts[:, 1]
+    return np.where(union > 0, intersection / np.maximum(union, 1), np.nan)
 
 
-def _best_shares(hypotheses: Texts, references: References) -> list[float]:
+def _best_ious(hypotheses: Texts, references: References) -> list[float]:
     check_references(hypotheses, references)
     return [
-        max(float(box_iou(parse_box(guess), parse_box(truth))) for truth in truths)
-        for guess, truths in zip(hypotheses, references, strict=True)
+        max(float(box_iou(parse_box(text), parse_box(box))) for box in boxes)
+        for text, boxes in zip(hypotheses, references, strict=True)
     ]
 
 
 def _read_pairs(hypotheses: Texts, references: References) -> list[tuple[Cells, Cells]]:
     check_references(hypotheses, references)
     pairs = []
-    for place, (guess, truths) in enumerate(zip(hypotheses, references, strict=True)):
-        predicted, right = parse_cells(guess), parse_cells(truths[0])
-        if predicted.shape != right.shape:
+    for index, (hypothesis, texts) in enumerate(zip(hypotheses, references, strict=True)):
+        predicted, target = parse_cells(hypothesis), parse_cells(texts[0])
+        if predicted.shape != target.shape:
             raise DataError(
-                f"`hypotheses[{place}]` must have as many rows and columns as its reference, "
-                f"{right.shape}, but has {predicted.shape}."
+                f"`hypotheses[{index}]` must have as many rows and columns as its reference, "
+                f"{target.shape}, but has {predicted.shape}."
             )
-        pairs.append((predicted, right))
+        pairs.append((predicted, target))
     return pairs
 
 
-def _area(boxes: Numbers) -> Numbers:
+def _area(boxes: Array) -> Array:
     return np.asarray((boxes[..., 2:] - boxes[..., :2]).prod(-1))
 
 
@@ -196,61 +195,60 @@ def pointing_accuracy(
     *,
     num_bootstrap: int = 0,
 ) -> Result:
-    """Measure how many words have their greatest weight on what they name, in percent.
+    """Compute the percentage of words whose largest weight is on the region that they name.
 
-    Where several cells have the greatest weight, the word is right by their share on the thing; so
-    weights that are all alike are right as often as chance, which the detail tells.
+    If several cells have the largest weight, the word counts by the share of them in the region.
+    Uniform weights then score as chance, which is in the detail.
 
     Args:
-        weights: For each sentence, for each of its words the weights over a grid (rows, columns).
-        regions: For each sentence, for each of its words where the thing is; None where a word
-            names nothing and does not count.
-        num_bootstrap: Number of resamples behind the confidence interval, drawn sentence by
-            sentence; 0 means no interval.
+        weights: For each word of each sentence, attention weights over a grid (rows, columns).
+        regions: For each word of each sentence, the region that it names; None for words that
+            name none and are not counted.
+        num_bootstrap: Number of bootstrap resamples of sentences; 0 means no confidence interval.
     """
     check_equal_length({"weights": weights, "regions": regions})
-    hits, chances, wholes = [], [], []
-    for place, (maps, things) in enumerate(zip(weights, regions, strict=True)):
-        if len(maps) != len(things):
+    hits, chances, counts = [], [], []
+    for index, (maps, masks) in enumerate(zip(weights, regions, strict=True)):
+        if len(maps) != len(masks):
             raise DataError(
-                f"Sentence {place} must have a region or None for each of its {len(maps)} words, "
-                f"but has {len(things)}."
+                f"Sentence {index} must have a region or None for each of its {len(maps)} words, "
+                f"but has {len(masks)}."
             )
-        pairs = [(np.asarray(w, float), r) for w, r in zip(maps, things, strict=True)]
-        found = [_point(grid, region) for grid, region in pairs if region is not None]
-        hits.append(sum(hit for hit, _ in found))
-        chances.append(sum(chance for _, chance in found))
-        wholes.append(len(found))
-    if not sum(wholes):
-        raise DataError("`regions` must hold at least one region, or there is nothing to point at.")
+        pairs = [(np.asarray(w, float), m) for w, m in zip(maps, masks, strict=True)]
+        scores = [_score_pointing(grid, region) for grid, region in pairs if region is not None]
+        hits.append(sum(hit for hit, _ in scores))
+        chances.append(sum(chance for _, chance in scores))
+        counts.append(len(scores))
+        if not sum(counts):
+            raise DataError("`regions` must hold at least one region, but has none.")
     return ratio(
         "pointing accuracy",
         hits,
-        wholes,
+        counts,
         signature="unit:word|point:argmax|hit:cell-overlaps-region",
         num_bootstrap=num_bootstrap,
         sums=("right", "count"),
-        detail={"chance": 100 * sum(chances) / sum(wholes)},
+        detail={"chance": 100 * sum(chances) / sum(counts)},
     )
 
 
 def to_cells(region: ArrayLike, rows: int, columns: int) -> Region:
-    """Return which cells of a grid a region reaches into, (rows, columns).
+    """Return the cells of a grid that a region overlaps, (rows, columns).
 
     Args:
-        region: (Y, X), bool, of any size; both cover the same picture.
+        region: (Y, X), bool, of any size; region and grid cover the same image.
         rows: Rows of the grid.
         columns: Columns of the grid.
     """
     pixels = np.asarray(region, bool)
-    return _reach(_reach(pixels, rows).T, columns).T
+    return _pool_rows(_pool_rows(pixels, rows).T, columns).T
 
 
 def box_region(box: Sequence[float], rows: int, columns: int) -> Region:
-    """Return the cells of a grid that a box reaches into, (rows, columns).
+    """Return the cells of a grid that a box overlaps, (rows, columns).
 
     Args:
-        box: Left, upper, right and lower edge, as shares of the picture.
+        box: Left, upper, right and lower edge, relative to the size of the image.
         rows: Rows of the grid.
         columns: Columns of the grid.
     """
@@ -262,8 +260,8 @@ def box_region(box: Sequence[float], rows: int, columns: int) -> Region:
     return cells
 
 
-def _point(weights: NDArray[np.float64], region: Region) -> tuple[float, float]:
-    """Return whether weights point at a region, and how likely any cell would."""
+def _score_pointing(weights: NDArray[np.float64], region: Region) -> tuple[float, float]:
+    """Return the share of cells of largest weight in the region, and the share of all cells."""
     if weights.ndim != 2:
         raise DataError(
             f"Weights must be on a grid of rows and columns, but have the shape {weights.shape}."
@@ -272,8 +270,8 @@ def _point(weights: NDArray[np.float64], region: Region) -> tuple[float, float]:
     return float(cells[weights == weights.max()].mean()), float(cells.mean())
 
 
-def _reach(pixels: Region, rows: int) -> Region:
-    """Join rows of pixels to rows of cells: a cell is reached if any pixel in it is."""
+def _pool_rows(pixels: Region, rows: int) -> Region:
+    """Pool rows of pixels to rows of cells: a cell is True if any of its pixels is."""
     height = len(pixels)
     starts = [row * height // rows for row in range(rows)]
     ends = [-(-(row + 1) * height // rows) for row in range(rows)]

@@ -213,6 +213,6 @@ def _series(
     comparison: Comparison, groups: Sequence[Sequence[Group]], score: str
 ) -> dict[str, Points]:
     return {
-        name: [(one.place, one.results[score].value) for one in own if one.place is not None]
+        name: [(one.position, one.results[score].value) for one in own if one.position is not None]
         for name, own in zip(comparison.names, groups, strict=True)
     }

@@ -190,10 +190,10 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
         return Evaluation(
             results=results,
-            by_length=by_length(sources, outputs, references, measures=self.metrics)
+            by_length=by_length(sources, outputs, references, metrics=self.metrics)
             if self.reads_text
             else [],
-            by_tag=by_tag(tags, outputs, references, measures=self.metrics) if any(tags) else [],
+            by_tag=by_tag(tags, outputs, references, metrics=self.metrics) if any(tags) else [],
             sources=sources,
             outputs=outputs,
             references=right,

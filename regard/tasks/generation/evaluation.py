@@ -76,8 +76,8 @@ def evaluate(
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
-        by_length=_by_length(sources, outputs, references, measures=own) if has_length else [],
-        by_tag=by_tag(tags, outputs, references, measures=own | exact) if any(tags) else [],
+        by_length=_by_length(sources, outputs, references, metrics=own) if has_length else [],
+        by_tag=by_tag(tags, outputs, references, metrics=own | exact) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
         sources=sources,
@@ -89,12 +89,12 @@ def evaluate(
 
 
 def _by_length(
-    sources: Texts, outputs: Texts, references: References, *, measures: Mapping[str, Metric]
+    sources: Texts, outputs: Texts, references: References, *, metrics: Mapping[str, Metric]
 ) -> list[Group]:
     if 2 * sum(len(source.split()) == 1 for source in sources) <= len(sources):
-        return by_length(sources, outputs, references, measures=measures)
+        return by_length(sources, outputs, references, metrics=metrics)
     return by_length(
-        sources, outputs, references, measures=measures, unit="character", edges=CHARACTER_EDGES
+        sources, outputs, references, metrics=metrics, unit="character", edges=CHARACTER_EDGES
     )
 
 

@@ -9,10 +9,10 @@ from torch import Tensor
 
 from regard.data.example import Example
 from regard.metrics.result import Group, Result
-from regard.metrics.vision.images import decibels, mse, psnr, ssim
+from regard.metrics.vision.images import image_psnr, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import Picture, as_picture
-from regard.training.losses import log_constant
+from regard.training.losses import gaussian_nll_constant
 
 MOST_FRAMES = 3
 """Frames of a video that are shown, the last ones."""
@@ -40,7 +40,7 @@ class GeneratedImages:
 
     def psnr(self) -> NDArray[np.float64]:
         """Return the peak signal-to-noise ratio of each image in dB."""
-        return decibels(self.pixels.numpy(), self.targets.numpy())
+        return image_psnr(self.pixels.numpy(), self.targets.numpy())
 
 
 def to_bytes(values: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
         deviation: Of each value.
     """
     errors = (values - right / 255).square().flatten(1).sum(1)  # (B,)
-    return -errors / (2 * deviation**2) - log_constant(deviation) * right[0].numel()
+    return -errors / (2 * deviation**2) - gaussian_nll_constant(deviation) * right[0].numel()
 
 
 def image_tiles(found: GeneratedImages) -> list[Picture]:
@@ -115,6 +115,6 @@ def _by_tag(tags: Sequence[Sequence[str]], each: NDArray[np.float64]) -> list[Gr
     groups = []
     for tag in sorted({tag for own in tags for tag in own}):
         values = [value for value, own in zip(each.tolist(), tags, strict=True) if tag in own]
-        result = Result("PSNR", sum(values) / len(values), "unit:dB|average:picture")
+        result = Result("PSNR", sum(values) / len(values), "unit:dB|average:image")
         groups.append(Group(tag, len(values), {"psnr": result}))
     return groups

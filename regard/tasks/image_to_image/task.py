@@ -46,7 +46,7 @@ from regard.tasks.latents import check_latents, measure_bound
 from regard.tasks.prediction import Picture, Prediction, as_picture
 from regard.tasks.source_task import EncoderTask
 from regard.training.loop import Validation
-from regard.training.losses import Loss, gaussian
+from regard.training.losses import Loss, gaussian_nll
 
 CHUNK = 256
 """Latents that are decoded at once."""
@@ -128,7 +128,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             pixels = add_noise(pixels, self.recipe.data.noise)
         with self.autocast():
             found = self._forward(pixels, batch.source_mask)
-        loss = gaussian(found.images, targets, deviation=self.recipe.model.deviation)
+        loss = gaussian_nll(found.images, targets, std=self.recipe.model.deviation)
         return replace(loss, total=loss.total + sum(term.sum() for term in found.losses.values()))
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
@@ -140,7 +140,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             loss = float(losses.sum()) / found.targets.numel()
             value = float(found.psnr().mean())
             chosen = -loss if self.recipe.validation.metric == "loss" else value
-            return Validation(value=chosen, numbers={"loss": loss, "psnr": value})
+            return Validation(value=chosen, metrics={"loss": loss, "psnr": value})
 
         return validate
 

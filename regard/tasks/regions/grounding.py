@@ -32,7 +32,7 @@ from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import LabelledTask
 from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
 from regard.tasks.regions.recipe import GroundingRecipe
-from regard.training.losses import Loss, box_distance, generalised_iou
+from regard.training.losses import Loss, box_distance, generalized_iou
 
 LEAST = 1e-9
 """The smallest share of attention on a box, as zero has no logarithm."""
@@ -103,7 +103,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         """Compute the weighted sum of the boxes' distance and overlap losses."""
         config = self.recipe.loss
         losses = config.distance * box_distance(output.boxes, targets)
-        losses = losses + config.overlap * (1 - generalised_iou(output.boxes, targets))  # (B,)
+        losses = losses + config.overlap * (1 - generalized_iou(output.boxes, targets))  # (B,)
         total = losses.sum()
         count = torch.tensor(len(losses), device=losses.device)
         return Loss(total=total, nll=total.detach(), count=count)

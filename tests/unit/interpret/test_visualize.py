@@ -7,7 +7,7 @@ from rich.console import Console
 
 from regard.core.errors import ConfigError
 from regard.interpret.visualize import attention_tiles, visualize
-from regard.plots.inputs import fit
+from regard.plots.inputs import resize_image
 from regard.plots.overlay import overlay
 from regard.tasks.prediction import AttentionMap
 
@@ -24,7 +24,7 @@ def found():
 
 def test_each_piece_is_shown_by_the_mean_of_layers_and_heads(found):
     image, *pieces = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
-    assert (image.image == fit(IMAGE)).all()
+    assert (image.image == resize_image(IMAGE)).all()
     assert [tile.caption for tile in pieces] == ["dog", "<eos>"]
     for number, tile in enumerate(pieces):
         mean = sum(found["weights"][n, h, number] for n in range(2) for h in range(4)) / 8
@@ -35,7 +35,7 @@ def test_each_piece_is_shown_by_the_mean_of_layers_and_heads(found):
 def test_without_attention_the_image_stands_alone(found):
     found["weights"] = torch.zeros(0, 1, 2, 12)
     (tile,) = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
-    assert (tile.image == fit(IMAGE)).all()
+    assert (tile.image == resize_image(IMAGE)).all()
 
 
 def test_without_grid_the_image_stands_alone(found):

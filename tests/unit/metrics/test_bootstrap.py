@@ -13,7 +13,7 @@ NUM_SAMPLES = 80
 
 @pytest.fixture(scope="module")
 def answers():
-    """Sentences of unequal length, a third of them right, some with two references."""
+    """Return sentences of unequal length, a third of them correct, some with two references."""
     generator = random.Random(4)
     texts = [" ".join(generator.choices("abcdefg", k=generator.randint(1, 9))) for _ in range(30)]
     hypotheses = [
@@ -23,12 +23,12 @@ def answers():
     return hypotheses, [[text, "b a d"][: 1 + row % 2] for row, text in enumerate(texts)]
 
 
-# CIDEr keeps how rare words are in the whole test set; its own test proves its interval.
+# CIDEr keeps the document frequencies of the test set; its interval is tested in test_cider.py.
 DRAWN_WHOLE = [name for name in METRICS if not name.startswith("distinct") and name != "cider"]
 
 
 @pytest.mark.parametrize("name", DRAWN_WHOLE)
-def test_interval_is_that_of_the_whole_measure_on_sentences_drawn_anew(name, answers):
+def test_interval_equals_scoring_each_resample(name, answers):
     hypotheses, references = answers
     generator = np.random.default_rng(SEED)
     samples = [generator.choice(len(hypotheses), len(hypotheses)) for _ in range(NUM_SAMPLES)]
@@ -46,7 +46,7 @@ def test_interval_is_that_of_the_whole_measure_on_sentences_drawn_anew(name, ans
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_metric_names_its_resampling(name, answers):
+def test_signature_of_every_metric_has_the_resampling(name, answers):
     assert "bs:40|seed:12345" in METRICS[name](*answers, num_bootstrap=40).signature
 
 
@@ -58,7 +58,7 @@ def test_without_resampling_no_metric_has_an_interval(name, answers):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_resampling_leaves_the_value_as_it_is(name, answers):
+def test_resampling_does_not_change_the_value(name, answers):
     assert METRICS[name](*answers, num_bootstrap=1).value == METRICS[name](*answers).value
 
 
@@ -68,21 +68,21 @@ def test_every_metric_refuses_negative_resamples(name, answers):
         METRICS[name](*answers, num_bootstrap=-1)
 
 
-def test_every_sample_is_as_large_as_the_test_set():
+def test_every_resample_has_the_size_of_the_test_set():
     assert [drawn.sum() for drawn in resamples(7, 5)] == [7] * 5
 
 
-def test_interval_leaves_out_one_fortieth_at_each_end():
+def test_interval_excludes_one_fortieth_at_each_end():
     assert percentile_interval(range(80)) == (2, 77)
 
 
-def test_interval_of_a_share_is_that_of_the_binomial():
+def test_interval_of_a_proportion_equals_the_binomial():
     hits = [True] * 300 + [False] * 700
     low, high = ratio("x", hits, [1] * 1000, signature="s", num_bootstrap=1000).interval
     spread = 1.96 * (0.3 * 0.7 / 1000) ** 0.5 * 100
     assert (low, high) == pytest.approx((30 - spread, 30 + spread), abs=0.4)
 
 
-def test_sample_of_empty_references_alone_is_no_division_by_zero():
+def test_resample_of_empty_references_does_not_divide_by_zero():
     low, high = wer(["", "a"], [[""], ["b"]], num_bootstrap=80).interval
     assert (low, high) == (0, 100)

@@ -7,16 +7,16 @@ from regard.metrics.result import Result, check_references
 from regard.metrics.table import METRICS
 
 
-def test_text_shows_name_value_spread_and_signature():
+def test_str_has_name_value_interval_and_signature():
     result = Result("BLEU", 37.9, "nrefs:1|case:mixed", interval=(36.8, 39.0))
     assert str(result) == "BLEU 37.90 ± 1.1  nrefs:1|case:mixed"
 
 
-def test_text_of_a_share_keeps_four_digits():
+def test_str_of_a_fraction_has_four_digits():
     assert str(Result("AER", 0.06814, "average:corpus")) == "AER 0.06814  average:corpus"
 
 
-def test_to_dict_leaves_out_what_is_absent():
+def test_to_dict_omits_an_empty_detail():
     assert Result("WER", 5.0, "s").to_dict() == {"name": "WER", "value": 5.0, "signature": "s"}
 
 
@@ -32,18 +32,18 @@ def test_every_metric_refuses_an_empty_list(name):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_metric_names_both_lengths(name):
+def test_every_metric_reports_unequal_lengths(name):
     with pytest.raises(DataError, match="equal length, but there are 2 and 1"):
         METRICS[name](["a", "b"], [["a"]])
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_every_metric_has_a_signature_of_pairs(name):
+def test_every_metric_has_a_signature_of_key_value_pairs(name):
     signature = METRICS[name](["a b c d e"], [["a b c d e"]]).signature
     assert all(part.count(":") == 1 for part in signature.split("|"))
 
 
-def test_a_bare_sentence_among_references_is_refused():
+def test_references_that_are_a_string_are_refused():
     with pytest.raises(DataError, match=r"`references\[1\]` must be a list of sentences.*'b'"):
         check_references(["a", "b"], [["a"], "b"])
 

@@ -11,8 +11,8 @@ from regard.metrics.text.bleu import bleu, chrf
 MEASURES = {"bleu": (bleu, BLEU), "chrf": (chrf, CHRF)}
 
 
-def damaged(sentences, share, seed):
-    """The sentences with a share of their words replaced."""
+def corrupted(sentences, share, seed):
+    """Replace a share of the words of sentences."""
     generator = random.Random(seed)
     return [
         " ".join("x" if generator.random() < share else word for word in sentence.split())
@@ -34,16 +34,16 @@ def references(sentences):
 
 @pytest.fixture(scope="module")
 def baseline(sentences):
-    return damaged(sentences, 0.30, seed=2)
+    return corrupted(sentences, 0.30, seed=2)
 
 
 @pytest.fixture(scope="module")
 def slightly_better(sentences):
-    return damaged(sentences, 0.27, seed=3)
+    return corrupted(sentences, 0.27, seed=3)
 
 
 @pytest.mark.parametrize("metric", PAIRED)
-def test_p_value_equals_sacrebleus(metric, sentences, references, baseline, slightly_better):
+def test_p_value_equals_sacrebleu(metric, sentences, references, baseline, slightly_better):
     systems = [("baseline", baseline), ("system", slightly_better)]
     theirs = PairedTest(
         systems, {metric: MEASURES[metric][1]()}, [sentences], test_type="bs", n_samples=300
@@ -56,7 +56,7 @@ def test_p_value_equals_sacrebleus(metric, sentences, references, baseline, slig
 
 
 @pytest.mark.parametrize("metric", PAIRED)
-def test_difference_is_that_of_the_two_scores(metric, references, baseline, slightly_better):
+def test_difference_equals_that_of_the_scores(metric, references, baseline, slightly_better):
     measure = MEASURES[metric][0]
     wanted = measure(slightly_better, references).value - measure(baseline, references).value
     found = paired_bootstrap(baseline, slightly_better, references, metric=metric, num_samples=40)
@@ -68,7 +68,7 @@ def test_system_does_not_differ_from_itself(baseline, references):
     assert (found.value, found.p_value, found.interval) == (0.0, 1.0, (0.0, 0.0))
 
 
-def test_much_better_system_is_no_chance(baseline, sentences, references):
+def test_much_better_system_is_significant(baseline, sentences, references):
     found = paired_bootstrap(baseline, sentences, references, num_samples=200)
     assert found.value > 20
     assert found.p_value < 0.01
@@ -81,13 +81,13 @@ def test_worse_system_has_a_negative_difference(baseline, sentences, references)
     assert worse.p_value == better.p_value
 
 
-def test_interval_holds_the_difference(baseline, slightly_better, references):
+def test_interval_contains_the_difference(baseline, slightly_better, references):
     found = paired_bootstrap(baseline, slightly_better, references, num_samples=200)
     low, high = found.interval
     assert low < found.value < high
 
 
-def test_seed_decides_the_samples(baseline, slightly_better, references):
+def test_seed_determines_the_resamples(baseline, slightly_better, references):
     first, again, other = (
         paired_bootstrap(baseline, slightly_better, references, num_samples=50, seed=seed)
         for seed in (1, 1, 2)
@@ -103,12 +103,12 @@ def test_sentences_may_have_different_numbers_of_references(baseline, sentences)
     assert paired_bootstrap(baseline, sentences, references, num_samples=40).value > 0
 
 
-def test_signature_tells_samples_and_seed(baseline, references):
+def test_signature_has_samples_and_seed(baseline, references):
     found = paired_bootstrap(baseline, baseline, references, num_samples=50, seed=7)
     assert found.signature == "test:paired bootstrap|samples:50|seed:7|ties:chance"
 
 
-def test_plain_values_hold_everything(baseline, references):
+def test_to_dict_has_all_fields(baseline, references):
     found = paired_bootstrap(baseline, baseline, references, num_samples=50)
     assert found.to_dict() == {
         "name": "BLEU",
@@ -135,10 +135,10 @@ def test_metric_that_cannot_be_tested_is_refused(baseline, references):
 
 
 @pytest.mark.parametrize("metric", PAIRED)
-def test_runs_together_have_the_mean_of_their_differences(
+def test_difference_of_several_runs_is_their_mean(
     metric, sentences, references, baseline, slightly_better
 ):
-    systems = [slightly_better, damaged(sentences, 0.1, seed=4)]
+    systems = [slightly_better, corrupted(sentences, 0.1, seed=4)]
     alone = [paired_bootstrap(baseline, one, references, metric=metric) for one in systems]
     found = paired_bootstrap_of_runs([baseline] * 2, systems, references, metric=metric)
     assert found.value == pytest.approx(sum(one.value for one in alone) / 2)
@@ -147,7 +147,7 @@ def test_runs_together_have_the_mean_of_their_differences(
     assert found.value < high < max(one.interval[1] for one in alone)
 
 
-def test_the_same_run_twice_is_no_surer_than_once(references, baseline, slightly_better):
+def test_repeating_a_run_does_not_change_significance(references, baseline, slightly_better):
     once = paired_bootstrap(baseline, slightly_better, references, num_samples=100)
     twice = paired_bootstrap_of_runs(
         [baseline] * 2, [slightly_better] * 2, references, num_samples=100

@@ -8,32 +8,32 @@ from regard.plots.curves import bars
 from regard.plots.figure import save, style, to_svg
 
 
-def drawing():
+def render():
     return to_svg(bars({"a": 1.0, "b <b>": 2.0}))
 
 
-def test_svg_starts_at_its_own_tag():
-    assert ElementTree.fromstring(drawing()).get("class") == "regard-figure"
+def test_svg_starts_with_its_tag():
+    assert ElementTree.fromstring(render()).get("class") == "regard-figure"
 
 
-def test_same_figure_is_the_same_text():
-    assert drawing() == drawing()
+def test_svg_is_deterministic():
+    assert render() == render()
 
 
-def test_text_stays_text():
-    texts = ElementTree.fromstring(drawing()).iter("{http://www.w3.org/2000/svg}text")
+def test_text_is_not_converted_to_paths():
+    texts = ElementTree.fromstring(render()).iter("{http://www.w3.org/2000/svg}text")
     assert "b <b>" in ["".join(text.itertext()) for text in texts]
 
 
-def test_ink_follows_the_page():
-    assert "currentColor" in drawing()
+def test_text_colour_follows_the_page():
+    assert "currentColor" in render()
 
 
-def test_names_do_not_clash_on_a_page():
-    assert 'id="figure_1"' not in drawing()
+def test_numbered_ids_are_removed():
+    assert 'id="figure_1"' not in render()
 
 
-def test_style_is_put_back():
+def test_style_is_restored():
     before = dict(matplotlib.rcParams)
     with style():
         pass
@@ -45,11 +45,11 @@ def test_png_is_an_image(tmp_path):
     assert (tmp_path / "bars.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_svg_file_holds_the_drawing(tmp_path):
+def test_svg_file_contains_the_plot(tmp_path):
     save(tmp_path / "bars.svg", bars({"a": 1.0}))
     assert (tmp_path / "bars.svg").read_text() == to_svg(bars({"a": 1.0}))
 
 
-def test_unknown_ending_names_both(tmp_path):
+def test_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*bars.pdf'"):
         save(tmp_path / "bars.pdf", bars({"a": 1.0}))

@@ -38,17 +38,17 @@ def frames(figure):
     return [(to_hex(patch.get_edgecolor()), patch.get_bbox().bounds) for patch in found]
 
 
-def test_drawing_holds_the_pixels_as_they_are():
+def test_svg_contains_the_original_pixels():
     written = [image.get(LINK) for image in elements(sheet(TILES[:2]), "image")]
     for address, tile in zip(written, TILES, strict=False):
         kind, _, data = address.partition(",")
         assert kind == "data:image/png;base64"
         found = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
-        # SVG draws from the bottom; matplotlib turns what is drawn from the top.
+        # matplotlib flips images in SVG vertically.
         assert (found == tile.image).all() or (found[::-1] == tile.image).all()
 
 
-def test_words_stand_below_their_image():
+def test_captions_are_below_their_image():
     figure = sheet([Tile(IMAGES[0], "a dog", "max 0.5")])
     (left, _, bottom, _), (caption, note) = extents(figure)[0], figure.axes[0].texts
     assert texts(figure) == ["a dog", "max 0.5"]
@@ -56,15 +56,15 @@ def test_words_stand_below_their_image():
     assert bottom < caption.get_position()[1] < note.get_position()[1]
 
 
-def test_rows_wrap_after_so_many_columns():
-    places = [(left, top) for left, _, _, top in extents(sheet(TILES, columns=3))]
-    assert len({top for _, top in places}) == 3
-    assert [left for left, _ in places[:3]] == [left for left, _ in places[3:6]]
-    assert places[0][0] < places[1][0] < places[2][0]
-    assert places[0][1] < places[3][1] < places[6][1]
+def test_rows_wrap_after_columns():
+    positions = [(left, top) for left, _, _, top in extents(sheet(TILES, columns=3))]
+    assert len({top for _, top in positions}) == 3
+    assert [left for left, _ in positions[:3]] == [left for left, _ in positions[3:6]]
+    assert positions[0][0] < positions[1][0] < positions[2][0]
+    assert positions[0][1] < positions[3][1] < positions[6][1]
 
 
-def test_nothing_overlaps():
+def test_images_and_texts_do_not_overlap():
     tiles = [
         Tile(image[:, : 20 + 5 * number], "many words " * number, "and a note")
         for number, image in enumerate(IMAGES)
@@ -77,39 +77,39 @@ def test_nothing_overlaps():
         for other in boxes[number + 1 :]:
             width = min(box.x1, other.x1) - max(box.x0, other.x0)
             height = min(box.y1, other.y1) - max(box.y0, other.y0)
-            # Lines of text have a margin of their own, so that a few pixels of overlap are none.
+            # Lines of text have a margin, so an overlap of a few pixels is allowed.
             assert width <= 0 or height <= 4
 
 
-def test_images_keep_their_shape():
+def test_images_keep_their_aspect_ratio():
     for left, right, bottom, top in extents(sheet(TILES)):
         assert (right - left) / (bottom - top) == pytest.approx(60 / 40, rel=0.02)
 
 
-def test_long_captions_are_wrapped_and_cut():
+def test_long_captions_are_wrapped_and_truncated():
     found = texts(sheet([Tile(IMAGES[0], "dog " * 60)]))
     assert len(found) == 4
     assert max(map(len, found)) < 30
     assert found[-1].endswith("…")
 
 
-def test_wide_letters_are_wrapped_earlier():
+def test_wide_characters_are_wrapped_earlier():
     wide, narrow = (texts(sheet([Tile(IMAGES[0], letter * 40)])) for letter in "犬x")
     assert len(wide) == 2 * len(narrow)
 
 
-def test_right_and_wrong_answers_differ_in_frame_and_mark():
+def test_correct_and_wrong_predictions_differ_in_frame_and_mark():
     figure = sheet(contact_sheet(IMAGES[:2], ["dog", "cat"], ["dog", "fox"]))
     assert texts(figure) == ["✓ dog", "✗ cat", "right: fox"]
     assert [colour for colour, _ in frames(figure)] == [RIGHT, WRONG]
 
 
-def test_misfit_labels_are_refused():
-    with pytest.raises(DataError, match="there are 2 images, 1 answers and 2 labels"):
+def test_labels_of_another_length_are_refused():
+    with pytest.raises(DataError, match="there are 2 images, 1 predictions and 2 labels"):
         contact_sheet(IMAGES[:2], ["dog"], ["dog", "cat"])
 
 
-def test_boxes_stand_where_they_are_said():
+def test_boxes_are_at_their_coordinates():
     figure = sheet([Tile(IMAGES[0], boxes=(Box(0.25, 0.5, 0.75, 1.0, "dog"),))])
     left, right, bottom, top = extents(figure)[0]
     width, height = right - left, bottom - top
@@ -118,7 +118,7 @@ def test_boxes_stand_where_they_are_said():
     assert texts(figure) == ["dog"]
 
 
-def test_legend_tells_what_colours_mean():
+def test_legend_names_the_colours():
     figure = sheet(TILES[:1], legend={"sky": "#4477aa", "sun": "#ccbb44"})
     assert texts(figure) == ["word 0", "sky", "sun"]
     swatches = [to_hex(patch.get_facecolor()) for patch in figure.axes[0].patches[1:]]
@@ -132,33 +132,33 @@ def test_title_can_be_wider_than_the_images():
     assert wide > 2 * narrow
 
 
-def test_hostile_words_are_not_alive():
-    drawing = sheet([Tile(IMAGES[0], "<script>alert(1)</script>", "\x00&", None)], title="$a$ <b>")
-    assert not elements(drawing, "script")
+def test_text_is_escaped():
+    figure = sheet([Tile(IMAGES[0], "<script>alert(1)</script>", "\x00&", None)], title="$a$ <b>")
+    assert not elements(figure, "script")
 
 
-def test_drawing_asks_for_nothing_from_elsewhere():
-    drawing = to_svg(sheet(TILES))
-    addresses = re.findall(r'href="([^"]*)"', drawing)
+def test_svg_has_no_external_links():
+    figure = to_svg(sheet(TILES))
+    addresses = re.findall(r'href="([^"]*)"', figure)
     assert addresses and all(address.startswith(("data:", "#")) for address in addresses)
 
 
-def test_no_tiles_are_refused():
+def test_sheet_without_tiles_is_refused():
     with pytest.raises(DataError, match="`tiles` must hold at least one image"):
         sheet([])
 
 
-def test_columns_must_be_one_at_least():
+def test_columns_must_be_at_least_one():
     with pytest.raises(ConfigError, match="`columns` must be at least 1, but is 0"):
         sheet(TILES, columns=0)
 
 
-def test_svg_file_holds_the_drawing(tmp_path):
+def test_svg_file_contains_the_plot(tmp_path):
     save(tmp_path / "sheet.svg", sheet(TILES))
     assert (tmp_path / "sheet.svg").read_text() == to_svg(sheet(TILES))
 
 
-def test_html_file_holds_the_drawing_in_a_page(tmp_path):
+def test_html_file_contains_the_plot(tmp_path):
     save(tmp_path / "sheet.html", sheet(TILES), title="A <title>")
     page = (tmp_path / "sheet.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and to_svg(sheet(TILES)) in page
@@ -171,7 +171,7 @@ def test_png_file_is_an_image(tmp_path):
         assert image.width > 4 * image.height > 400
 
 
-def test_png_file_shows_the_top_of_an_image_on_top(tmp_path):
+def test_png_file_is_not_upside_down(tmp_path):
     image = np.zeros((40, 40, 3), np.uint8)
     image[:20] = (200, 40, 40)
     save(tmp_path / "sheet.png", sheet([Tile(image)]))
@@ -180,6 +180,6 @@ def test_png_file_shows_the_top_of_an_image_on_top(tmp_path):
     assert column.index([200, 40, 40]) < column.index([0, 0, 0])
 
 
-def test_unknown_ending_is_refused(tmp_path):
+def test_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*sheet.gif'"):
         save(tmp_path / "sheet.gif", sheet(TILES))

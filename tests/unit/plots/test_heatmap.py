@@ -12,15 +12,15 @@ ROWS = ["das", "Haus", "ist"]
 COLUMNS = ["the", "house"]
 
 
-def elements(drawing, tag):
-    return list(ElementTree.fromstring(drawing).iter(SPACE + tag))
+def elements(markup, tag):
+    return list(ElementTree.fromstring(markup).iter(SPACE + tag))
 
 
-def width(drawing):
-    return int(ElementTree.fromstring(drawing).get("width"))
+def width(markup):
+    return int(ElementTree.fromstring(markup).get("width"))
 
 
-def test_every_cell_tells_its_words_and_weight():
+def test_every_cell_has_its_words_and_weight():
     titles = [title.text for title in elements(svg(WEIGHTS, ROWS, COLUMNS), "title")]
     assert titles[-1] == "\u2068ist\u2069 ← \u2068house\u2069: 0.93"
 
@@ -29,7 +29,7 @@ def test_there_is_one_cell_per_weight():
     assert len(elements(svg(WEIGHTS, ROWS, COLUMNS), "title")) == 6
 
 
-def test_the_greatest_weight_is_opaque():
+def test_largest_weight_is_opaque():
     cells = [
         r
         for r in elements(svg(WEIGHTS, ROWS, COLUMNS), "rect")
@@ -38,29 +38,29 @@ def test_the_greatest_weight_is_opaque():
     assert cells[5].get("fill-opacity") == "1"
 
 
-def test_labels_can_be_selected_as_text():
+def test_labels_are_text_elements():
     texts = [text.text for text in elements(svg(WEIGHTS, ROWS, COLUMNS), "text")]
     assert set(ROWS + COLUMNS) <= set(texts)
 
 
-def test_hostile_words_are_not_alive():
-    drawing = svg([[1.0]], ["<script>alert(1)</script>"], ["\x00&"], title="<b>")
-    assert not elements(drawing, "script")
+def test_text_is_escaped():
+    markup = svg([[1.0]], ["<script>alert(1)</script>"], ["\x00&"], title="<b>")
+    assert not elements(markup, "script")
 
 
 def test_scripts_of_all_directions_are_valid_xml():
-    drawing = svg([[1.0, 0.0]], ["البيت"], ["青い", "▁家"])
-    assert "البيت" in [text.text for text in elements(drawing, "text")]
+    markup = svg([[1.0, 0.0]], ["البيت"], ["青い", "▁家"])
+    assert "البيت" in [text.text for text in elements(markup, "text")]
 
 
-def test_long_words_are_cut_but_told_in_full():
+def test_long_words_are_truncated_with_the_full_text_on_hover():
     word = "Donaudampfschifffahrtsgesellschaftskapitän"
-    drawing = svg([[1.0]], [word], ["x"])
-    texts = [text.text for text in elements(drawing, "text")]
-    assert word not in texts and word in elements(drawing, "title")[0].text
+    markup = svg([[1.0]], [word], ["x"])
+    texts = [text.text for text in elements(markup, "text")]
+    assert word not in texts and word in elements(markup, "title")[0].text
 
 
-def test_a_long_title_widens_the_canvas():
+def test_long_title_widens_the_plot():
     assert width(svg([[1.0]], ["a"], ["x"], title="t" * 80)) > width(svg([[1.0]], ["a"], ["x"]))
 
 
@@ -69,49 +69,49 @@ def test_values_are_shown_on_request():
     assert ".93" in texts
 
 
-def test_values_on_dark_cells_change_colour():
-    drawing = svg([[0.9, 0.1]], ["a"], ["x", "y"], has_values=True)
-    classes = {text.text: text.get("class") for text in elements(drawing, "text")}
+def test_values_on_dark_cells_are_light():
+    markup = svg([[0.9, 0.1]], ["a"], ["x", "y"], has_values=True)
+    classes = {text.text: text.get("class") for text in elements(markup, "text")}
     assert (classes[".90"], classes[".10"]) == ("value over", "value")
 
 
-def test_legend_ends_at_the_greatest_weight():
-    drawing = svg([[0.25, 0.1]], ["a"], ["x", "y"])
-    assert elements(drawing, "text")[-1].text == "0.25"
+def test_legend_ends_at_the_largest_weight():
+    markup = svg([[0.25, 0.1]], ["a"], ["x", "y"])
+    assert elements(markup, "text")[-1].text == "0.25"
 
 
-def test_drawing_asks_for_nothing_from_elsewhere():
-    drawing = svg(WEIGHTS, ROWS, COLUMNS).replace("http://www.w3.org/2000/svg", "")
-    assert "http" not in drawing and "url(" not in drawing
+def test_svg_has_no_external_links():
+    markup = svg(WEIGHTS, ROWS, COLUMNS).replace("http://www.w3.org/2000/svg", "")
+    assert "http" not in markup and "url(" not in markup
 
 
-def test_misfit_labels_are_refused():
+def test_labels_of_another_length_are_refused():
     with pytest.raises(DataError, match="one row per target word"):
         svg(WEIGHTS, ROWS[:2], COLUMNS)
 
 
-def test_svg_file_holds_the_drawing(tmp_path):
+def test_svg_file_contains_the_plot(tmp_path):
     save(tmp_path / "map.svg", WEIGHTS, rows=ROWS, columns=COLUMNS, title="t")
     assert (tmp_path / "map.svg").read_text() == svg(WEIGHTS, ROWS, COLUMNS, title="t")
 
 
-def test_html_file_holds_the_drawing_in_a_page(tmp_path):
+def test_html_file_contains_the_plot(tmp_path):
     save(tmp_path / "map.html", WEIGHTS, rows=ROWS, columns=COLUMNS, title="t")
     page = (tmp_path / "map.html").read_text()
     assert page.startswith("<!DOCTYPE html>") and svg(WEIGHTS, ROWS, COLUMNS, title="t") in page
 
 
-def test_png_file_is_an_image_without_warnings_for_missing_letters(tmp_path):
+def test_png_file_is_saved_without_warnings_for_missing_glyphs(tmp_path):
     words = ["青い", "البيت", "\U00013000", "$x"]
     save(tmp_path / "map.png", np.eye(4), rows=words, columns=words, title="$a$ 家")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_png_of_misfit_labels_is_refused(tmp_path):
+def test_png_with_labels_of_another_length_is_refused(tmp_path):
     with pytest.raises(DataError, match="one row per target word"):
         save(tmp_path / "map.png", WEIGHTS, rows=ROWS[:2], columns=COLUMNS)
 
 
-def test_unknown_ending_names_the_three(tmp_path):
+def test_unknown_suffix_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"must end in .png, .svg or .html, but is '.*map.pdf'"):
         save(tmp_path / "map.pdf", WEIGHTS, rows=ROWS, columns=COLUMNS)

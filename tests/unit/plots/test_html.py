@@ -29,7 +29,7 @@ def parse(page):
 
 
 @pytest.mark.parametrize(
-    "piece",
+    "element",
     [
         cards({HOSTILE: HOSTILE}),
         facts({HOSTILE: HOSTILE}),
@@ -39,21 +39,21 @@ def parse(page):
     ],
     ids=["cards", "facts", "table", "paragraph", "figure"],
 )
-def test_no_piece_lets_a_script_live(piece):
-    assert "script" not in parse(piece).opened
+def test_every_element_escapes_scripts(element):
+    assert "script" not in parse(element).opened
 
 
-def test_no_heading_lets_a_script_live():
+def test_headings_escape_scripts():
     assert "script" not in parse(report(HOSTILE, [Section(HOSTILE, Markup(""))])).opened
 
 
-def test_hostile_text_is_shown_as_it_is():
+def test_escaped_text_is_shown_unchanged():
     assert HOSTILE in parse(paragraph(HOSTILE)).text
 
 
-def test_page_needs_nothing_from_elsewhere():
-    drawing = figure(svg([[1.0]], ["a"], ["x"]), "caption")
-    page = report("t", [Section("s", join(drawing, cards({"BLEU": 1})))])
+def test_page_has_no_external_links():
+    markup = figure(svg([[1.0]], ["a"], ["x"]), "caption")
+    page = report("t", [Section("s", join(markup, cards({"BLEU": 1})))])
     page = page.replace("http://www.w3.org/2000/svg", "")
     assert not any(sign in page for sign in ("http", "src=", "@import", "url(", "<link"))
 
@@ -67,24 +67,24 @@ def test_a_section_without_title_has_no_heading():
     assert "h2" not in parse(report("t", [Section("", paragraph("a"))])).opened
 
 
-def test_page_fits_a_phone():
+def test_page_sets_the_viewport():
     assert '<meta name="viewport" content="width=device-width' in report("t", [])
 
 
-def test_page_has_a_dark_scheme():
+def test_page_has_a_dark_colour_scheme():
     assert "prefers-color-scheme:dark" in report("t", [])
 
 
-def test_numbers_stand_on_the_right_and_read_easily():
+def test_numbers_are_right_aligned_and_formatted():
     html = table(["name", "count", "BLEU"], [["a", 12345, 37.918]])
     assert '<td class="number">12,345</td><td class="number">37.92</td>' in html
 
 
-def test_the_head_of_numbers_stands_on_the_right_too():
+def test_headings_of_numbers_are_right_aligned():
     assert '<th class="number">count</th>' in table(["name", "count"], [["a", 1]])
 
 
-def test_text_runs_the_way_its_script_does():
+def test_text_has_automatic_direction():
     assert '<td dir="auto">البيت</td>' in table(["source"], [["البيت"]])
 
 

@@ -3,22 +3,22 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.plots.inputs import (
-    KEPT,
+    MAX_SIDE,
     check_image,
     check_weights,
     clean,
     escape,
-    fit,
-    greatest,
+    find_vmax,
     label,
+    resize_image,
 )
 
 
-def test_terminal_codes_are_made_harmless():
+def test_terminal_control_codes_are_replaced():
     assert "\x1b" not in clean("\x1b[2Jgone")
 
 
-def test_line_breaks_become_blanks():
+def test_line_breaks_become_spaces():
     assert clean("a\nb\tc") == "a b c"
 
 
@@ -27,7 +27,7 @@ def test_lone_surrogates_can_be_saved():
 
 
 @pytest.mark.parametrize("word", ["Grüße", "青い", "البيت", "👩‍🚀", "▁the"])
-def test_ordinary_words_stay_as_they_are(word):
+def test_ordinary_words_are_unchanged(word):
     assert clean(word) == word
 
 
@@ -39,7 +39,7 @@ def test_numbers_are_escaped_as_text():
     assert escape(3) == "3"
 
 
-def test_short_words_are_not_cut():
+def test_short_words_are_not_truncated():
     assert label("Haus", 4) == "Haus"
 
 
@@ -47,7 +47,7 @@ def test_long_words_end_in_an_ellipsis():
     assert label("Donaudampfschiff", 6) == "Donau…"
 
 
-def test_wide_letters_count_twice():
+def test_wide_characters_count_twice():
     assert label("青い家です", 5) == "青い…"
 
 
@@ -55,27 +55,27 @@ def test_lists_become_an_array():
     assert check_weights([[1, 0]], ["a"], ["x", "y"]).shape == (1, 2)
 
 
-def test_a_map_without_words_is_refused():
+def test_weights_without_labels_are_refused():
     with pytest.raises(DataError, match="at least one target word .* there are 0 and 2"):
         check_weights(np.zeros((0, 2)), [], ["x", "y"])
 
 
-def test_another_shape_is_refused():
+def test_weights_of_another_shape_are_refused():
     with pytest.raises(DataError, match=r"\(1, 2\), but has the shape \(2, 1\)"):
         check_weights([[1], [0]], ["a"], ["x", "y"])
 
 
-def test_weights_that_are_not_finite_are_refused():
+def test_non_finite_weights_are_refused():
     with pytest.raises(DataError, match="`weights` must be finite numbers"):
         check_weights([[float("nan")]], ["a"], ["x"])
 
 
-def test_greatest_weight_is_drawn_darkest():
-    assert greatest(np.array([[0.1, 0.4]])) == 0.4
+def test_scale_ends_at_the_largest_weight():
+    assert find_vmax(np.array([[0.1, 0.4]])) == 0.4
 
 
-def test_a_map_of_zeros_is_drawn_against_one():
-    assert greatest(np.zeros((1, 2))) == 1.0
+def test_scale_of_zeros_ends_at_one():
+    assert find_vmax(np.zeros((1, 2))) == 1.0
 
 
 @pytest.mark.parametrize("shape", [(4, 6), (4, 6, 1), (4, 6, 3)])
@@ -87,26 +87,26 @@ def test_grey_and_coloured_images_have_three_channels(shape):
 
 
 @pytest.mark.parametrize("image", [np.zeros((4, 6)), np.zeros((0, 6), np.uint8), [[0.5]]])
-def test_anything_but_bytes_is_refused(image):
+def test_images_of_another_type_are_refused(image):
     with pytest.raises(DataError, match="`image` must hold bytes of 0 to 255, but has the shape"):
         check_image(image)
 
 
 @pytest.mark.parametrize("shape", [(4,), (4, 6, 4), (3, 4, 6), (1, 4, 6, 3)])
-def test_misfit_axes_are_refused(shape):
+def test_images_of_another_shape_are_refused(shape):
     with pytest.raises(DataError, match="must have rows, columns and 1 or 3 channels, but has"):
         check_image(np.ones(shape, np.uint8))
 
 
-def test_every_pixel_of_a_tiny_image_becomes_a_square():
+def test_pixels_of_tiny_images_are_repeated():
     image = np.random.default_rng(0).integers(0, 256, (28, 20, 3), dtype=np.uint8)
-    times = KEPT // 28
-    assert (fit(image) == np.kron(image, np.ones((times, times, 1), np.uint8))).all()
+    times = MAX_SIDE // 28
+    assert (resize_image(image) == np.kron(image, np.ones((times, times, 1), np.uint8))).all()
 
 
 @pytest.mark.parametrize("shape", [(96, 96, 3), (500, 333, 3), (100, 1000, 3), (1, 900, 3)])
-def test_longest_side_of_others_is_that_of_a_drawing(shape):
-    found = fit(np.full(shape, 77, np.uint8))
-    assert max(found.shape) == KEPT
+def test_other_images_are_resized_to_plot_size(shape):
+    found = resize_image(np.full(shape, 77, np.uint8))
+    assert max(found.shape) == MAX_SIDE
     assert found.shape[0] / found.shape[1] == pytest.approx(shape[0] / shape[1], abs=0.01)
     assert (found == 77).all()

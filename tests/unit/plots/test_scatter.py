@@ -1,13 +1,13 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.plots.figure import COLOURS, to_svg
+from regard.plots.figure import COLORS, to_svg
 from regard.plots.scatter import grouped, shaded
 
 LABELS = ["He sees her.", "Her he sees.", "<b>She & him.</b>"]
 
 
-def test_every_item_is_in_every_plane_and_in_the_legend():
+def test_every_item_is_in_every_panel_and_in_the_legend():
     panels = {"one": [(0, 0), (1, 2), (3, 1)], "two": [(5, 5), (1, 1), (0, 2)]}
     figure = grouped(panels, LABELS, groups=[0, 0, 1], marks=[0, 1, 0])
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["one", "two"]
@@ -16,29 +16,29 @@ def test_every_item_is_in_every_plane_and_in_the_legend():
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == LABELS
     assert [handle.get_color() for handle in legend.get_lines()] == [
-        COLOURS[0],
-        COLOURS[0],
-        COLOURS[1],
+        COLORS[0],
+        COLORS[0],
+        COLORS[1],
     ]
 
 
-def test_labels_are_safe_in_a_page():
+def test_labels_are_escaped():
     svg = to_svg(grouped({"one": [(0, 0)] * 3}, LABELS, groups=[0, 0, 1]))
     assert "<b>" not in svg and "&lt;b&gt;" in svg
 
 
-def test_plane_without_a_point_for_each_label_is_refused():
+def test_panel_without_a_point_for_each_label_is_refused():
     with pytest.raises(DataError, match="'one' has 2 points"):
         grouped({"one": [(0, 0), (1, 1)]}, LABELS, groups=[0, 0, 1])
 
 
-def test_shade_tells_a_number():
+def test_colour_shows_the_value():
     figure = shaded([(0, 0), (1, 1)], [3.0, 9.0], value_label="words", title="All")
     assert figure.axes[0].collections[0].get_array().tolist() == [3, 9]
     legend = figure.axes[0].get_legend()
     assert legend.get_title().get_text() == "words"
-    told = [float(text.get_text()) for text in legend.get_texts()]
-    assert told == sorted(told) and 3 <= told[0] < told[-1] <= 9
+    values = [float(text.get_text()) for text in legend.get_texts()]
+    assert values == sorted(values) and 3 <= values[0] < values[-1] <= 9
     assert "<image" not in to_svg(figure)
 
 
@@ -50,6 +50,6 @@ def test_shade_tells_a_number():
         ([(0, float("nan"))], [1.0], "must be finite"),
     ],
 )
-def test_nothing_to_draw_is_refused(points, values, message):
+def test_invalid_points_and_values_are_refused(points, values, message):
     with pytest.raises(DataError, match=message):
         shaded(points, values, value_label="words")

@@ -8,12 +8,12 @@ from rich.console import Console
 from regard.core.errors import DataError
 from regard.plots.terminal import heatmap
 
-EYE = np.eye(3)
+IDENTITY = np.eye(3)
 WORDS = ["a", "bb", "ccc"]
 
 
-def test_plain_text_reads_without_colour():
-    lines = heatmap(EYE, WORDS, WORDS, width=80).plain.splitlines()
+def test_plain_text_needs_no_colour():
+    lines = heatmap(IDENTITY, WORDS, WORDS, width=80).plain.splitlines()
     assert lines[:6] == [
         "    ╭ a",
         "    │ ╭ bb",
@@ -24,13 +24,13 @@ def test_plain_text_reads_without_colour():
     ]
 
 
-def test_four_shades_grow_with_the_weight():
+def test_shades_increase_with_the_weight():
     weights = [[0.01, 0.1, 0.3, 0.6, 1.0]]
     row = heatmap(weights, ["t"], list("abcde"), width=80).plain.splitlines()[5]
     assert row == "t   ░░▒▒▓▓██"
 
 
-def test_legend_is_measured_by_the_greatest_weight():
+def test_legend_scales_with_the_largest_weight():
     assert heatmap([[0.4]], ["t"], ["s"], width=80).plain.rstrip().endswith("██ ≥ 0.30")
 
 
@@ -39,44 +39,44 @@ def test_values_are_hundredths():
     assert lines[2] == "t   7 93"
 
 
-def test_wide_letters_keep_the_cells_aligned():
-    lines = heatmap(EYE, ["家", "b", "青い"], WORDS, width=80).plain.splitlines()[3:6]
+def test_wide_characters_keep_cells_aligned():
+    lines = heatmap(IDENTITY, ["家", "b", "青い"], WORDS, width=80).plain.splitlines()[3:6]
     assert {cell_len(line) for line in lines} == {11}
 
 
-def test_a_map_too_wide_continues_below():
+def test_wide_heat_map_continues_below():
     lines = heatmap(np.ones((1, 30)), ["t"], ["word"] * 30, width=40).plain.splitlines()
     assert sum(line.startswith("t ") for line in lines) == 2
 
 
-def test_no_line_is_wider_than_asked_for():
+def test_no_line_is_wider_than_width():
     text = heatmap(np.ones((2, 30)), ["t", "uuu"], ["word"] * 30, width=60)
     assert max(map(cell_len, text.plain.splitlines())) <= 60
 
 
-def test_terminal_width_is_found(monkeypatch):
+def test_default_width_is_that_of_the_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     weights, words = np.ones((1, 30)), ["word"] * 30
     assert heatmap(weights, ["t"], words).plain == heatmap(weights, ["t"], words, width=40).plain
 
 
-def test_a_terminal_gets_colours():
+def test_output_to_a_terminal_has_colours():
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="truecolor", width=80)
-    console.print(heatmap(EYE, WORDS, WORDS, width=80))
+    console.print(heatmap(IDENTITY, WORDS, WORDS, width=80))
     assert "\x1b[38;2;240;250;255;48;2;240;250;255m██" in file.getvalue()
 
 
-def test_a_plain_file_gets_no_colours():
+def test_output_to_a_file_has_no_colours():
     file = io.StringIO()
-    Console(file=file, width=80).print(heatmap(EYE, WORDS, WORDS, width=80))
+    Console(file=file, width=80).print(heatmap(IDENTITY, WORDS, WORDS, width=80))
     assert "\x1b" not in file.getvalue()
 
 
-def test_words_cannot_command_the_terminal():
+def test_control_codes_are_removed_from_words():
     assert "\x1b" not in heatmap([[1.0]], ["\x1b[2J"], ["\x1b]0;x\x07"], width=80).plain
 
 
-def test_misfit_labels_are_refused():
+def test_labels_of_another_length_are_refused():
     with pytest.raises(DataError, match="one row per target word"):
-        heatmap(EYE, WORDS[:2], WORDS)
+        heatmap(IDENTITY, WORDS[:2], WORDS)

@@ -167,15 +167,15 @@ def test_metric_decides_what_is_best(fresh, metric, sign):
     validation = replace(fresh.recipe.validation, metric=metric)
     fresh.recipe = replace(fresh.recipe, validation=validation)
     found = fresh.validation(EXAMPLES)()
-    assert set(found.numbers) == {"loss", metric}
-    assert found.value == sign * found.numbers[metric]
+    assert set(found.metrics) == {"loss", metric}
+    assert found.value == sign * found.metrics[metric]
 
 
 def test_perplexity_is_told_by_the_loss_without_an_answer(fresh, monkeypatch):
     validation = replace(fresh.recipe.validation, metric="perplexity")
     fresh.recipe = replace(fresh.recipe, validation=validation)
     monkeypatch.setattr(fresh, "predict", None)
-    numbers = fresh.validation(EXAMPLES)().numbers
+    numbers = fresh.validation(EXAMPLES)().metrics
     assert numbers["perplexity"] == pytest.approx(math.exp(numbers["loss"]))
 
 

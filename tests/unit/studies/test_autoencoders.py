@@ -8,7 +8,7 @@ import torch
 
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.data.video.next_frame import FirstFrames
-from regard.metrics.vision.images import squared_errors
+from regard.metrics.vision.images import image_mse
 from regard.models.pca import Pca
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
@@ -64,7 +64,7 @@ def test_rival_is_fitted_to_what_the_run_learned_from(subject):
 def test_errors_are_those_of_images_that_come_back(subject):
     sources = subject.read(ODD)[:5]
     back = subject.task.decode(subject.task.encode(sources))
-    expected = squared_errors(back.numpy(), subject.pixels(sources).numpy())
+    expected = image_mse(back.numpy(), subject.pixels(sources).numpy())
     assert subject.errors(sources) == pytest.approx(expected)
     # Another way to the same: images drawn without any code in hand.
     answers = [found[0].image for found in subject.task.predict(sources)]

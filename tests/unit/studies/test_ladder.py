@@ -89,7 +89,7 @@ def test_interrupted_ladder_goes_on_where_it_stopped(
 ):
     request = request_of(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr("regard.training.loop.find_display", lambda: interrupted_at(1))
+        patched.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
         assert climb(request, only=RUNGS) is None
     assert not (tmp_path / "bahdanau2015").exists()
     assert climb(request, only=RUNGS) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]

@@ -78,8 +78,8 @@ def test_words_of_the_test_that_are_unknown_are_counted():
 def test_validation_is_minus_the_loss(task):
     with torch.no_grad():
         found = task.validation(to_lines(TEXT))()
-    assert found.value == -found.numbers["loss"]
-    assert 4 < found.numbers["loss"] < 8
+    assert found.value == -found.metrics["loss"]
+    assert 4 < found.metrics["loss"] < 8
 
 
 def test_loss_is_that_of_the_windows(task):

@@ -8,7 +8,7 @@ from regard.training.loop import Validation
 from tests.training_bench import SHORT, Bench, assert_same_weights, build_model
 
 
-def test_best_weights_are_kept_and_put_into_the_model(tmp_path):
+def test_best_weights_are_saved_and_loaded_into_the_model(tmp_path):
     best = Bench(tmp_path / "best", replace(SHORT, max_epochs=2))
     best.run()
     bench = Bench(tmp_path / "long", replace(SHORT, max_epochs=4), values=(0.1, 0.9, 0.2, 0.3))
@@ -20,18 +20,18 @@ def test_best_weights_are_kept_and_put_into_the_model(tmp_path):
     assert_same_weights(bench.model.state_dict(), best.present_weights())
 
 
-def test_weights_after_the_last_validation_get_one_too(tmp_path):
+def test_last_weights_are_validated_too(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, max_steps=7))
     bench.run()
     assert [row["step"] for row in bench.rows("valid")] == [5, 7]
 
 
-def test_validation_that_finds_nan_is_never_best(tmp_path):
+def test_nan_validation_is_never_best(tmp_path):
     summary = Bench(tmp_path, SHORT, values=(math.nan, 0.1)).run()
     assert summary.progress.best_step == 10
 
 
-def test_validation_sees_evaluation_mode_without_gradients(tmp_path):
+def test_validation_runs_in_evaluation_mode_without_gradients(tmp_path):
     seen = []
     bench = Bench(tmp_path, replace(SHORT, max_epochs=1))
 
@@ -55,7 +55,7 @@ def test_validating_more_often_does_not_change_training(tmp_path):
     assert_same_weights(often.present_weights(), rarely.present_weights())
 
 
-def test_average_is_taken_when_it_is_better(tmp_path):
+def test_averaged_weights_are_used_if_better(tmp_path):
     config = replace(SHORT, max_epochs=3, average_last=2)
     bench = Bench(tmp_path, config, values=(0.1, 0.2, 0.3, 0.9))
     summary = bench.run()
@@ -65,14 +65,14 @@ def test_average_is_taken_when_it_is_better(tmp_path):
     torch.testing.assert_close(bench.model[0].weight, (last_two[0] + last_two[1]) / 2)
 
 
-def test_average_is_left_when_it_is_worse(tmp_path):
+def test_averaged_weights_are_discarded_if_worse(tmp_path):
     config = replace(SHORT, max_epochs=3, average_last=2)
     bench = Bench(tmp_path, config, values=(0.1, 0.2, 0.3, 0.25))
     bench.run()
     assert_same_weights(bench.model.state_dict(), bench.present_weights())
 
 
-def test_average_does_not_touch_the_state_to_resume_from(tmp_path):
+def test_averaging_does_not_change_the_resume_state(tmp_path):
     averaged = Bench(tmp_path / "a", replace(SHORT, average_last=2), values=(0.1, 0.2, 0.9))
     plain = Bench(tmp_path / "b", SHORT, values=(0.1, 0.2))
     averaged.run()

@@ -9,11 +9,11 @@ from regard.training import checkpoint
 from regard.training.checkpoint import (
     Averages,
     average_weights,
-    drop_training,
     find_training,
     load_training,
     load_weights,
     read_weights,
+    remove_training,
     save_training,
     save_weights,
 )
@@ -43,14 +43,14 @@ def trained(model, num_steps=2):
     return optimizer
 
 
-def test_weights_come_back_as_they_were(tmp_path):
+def test_saved_weights_load_unchanged(tmp_path):
     model, other = nn.Linear(3, 2), nn.Linear(3, 2)
     save_weights(model, tmp_path / "model.safetensors")
     load_weights(other, tmp_path / "model.safetensors")
     assert torch.equal(other.weight, model.weight) and torch.equal(other.bias, model.bias)
 
 
-def test_file_says_its_format(tmp_path):
+def test_file_metadata_has_format_and_version(tmp_path):
     save_weights(nn.Linear(3, 2), tmp_path / "model.safetensors")
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
         assert file.metadata() == {"format": "regard", "version": "1"}
@@ -70,7 +70,7 @@ def test_tied_weights_stay_tied_and_filled_after_loading(tmp_path):
     assert torch.equal(other.projection.weight, model.embedding.weight)
 
 
-def test_all_misfits_are_named_at_once(tmp_path):
+def test_error_lists_all_mismatched_weights(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"weight": torch.zeros(2, 2), "extra": torch.zeros(1)}, path)
     with pytest.raises(CheckpointError) as error:
@@ -80,14 +80,14 @@ def test_all_misfits_are_named_at_once(tmp_path):
     assert "extra is unexpected" in str(error.value)
 
 
-def test_missing_tied_weight_is_named_by_all_its_names(tmp_path):
+def test_error_lists_all_names_of_a_missing_tied_weight(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"projection.bias": torch.zeros(5)}, path)
     with pytest.raises(CheckpointError, match="embedding.weight = projection.weight is missing"):
         load_weights(Tied(), path)
 
 
-def test_misfit_leaves_the_model_untouched(tmp_path):
+def test_mismatch_leaves_the_model_unchanged(tmp_path):
     path = tmp_path / "model.safetensors"
     save_file({"weight": torch.zeros(2, 3)}, path)
     model = filled(nn.Linear(3, 2), 1.0)
@@ -97,7 +97,7 @@ def test_misfit_leaves_the_model_untouched(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.9])
-def test_truncated_file_is_called_damaged_in_one_line(tmp_path, share):
+def test_truncated_file_is_reported_as_damaged(tmp_path, share):
     path = tmp_path / "model.safetensors"
     save_weights(nn.Linear(3, 2), path)
     data = path.read_bytes()
@@ -106,7 +106,7 @@ def test_truncated_file_is_called_damaged_in_one_line(tmp_path, share):
         load_weights(nn.Linear(3, 2), path)
 
 
-def test_missing_file_is_called_missing(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(CheckpointError, match="model.safetensors is missing. Is .* a run folder?"):
         load_weights(nn.Linear(3, 2), tmp_path / "model.safetensors")
 
@@ -124,7 +124,7 @@ def test_failed_write_leaves_the_old_weights(tmp_path, monkeypatch):
     path = tmp_path / "model.safetensors"
     save_weights(filled(nn.Linear(3, 2), 1.0), path)
     monkeypatch.setattr(checkpoint, "save_file", fail)
-    with pytest.raises(CheckpointError, match="could not be written .*No space left.*unharmed"):
+    with pytest.raises(CheckpointError, match="could not be written .*No space left.*unchanged"):
         save_weights(filled(nn.Linear(3, 2), 2.0), path)
     assert torch.equal(read_weights(path)["bias"], torch.ones(2))
 
@@ -156,22 +156,22 @@ def test_average_has_mean_running_statistics_and_the_last_count(tmp_path):
     assert averaged["num_batches_tracked"] == 2
 
 
-def test_averages_keep_the_last_few(tmp_path):
+def test_averages_keep_the_last_checkpoints(tmp_path):
     averages = Averages(tmp_path, max_kept=2)
     for step in (5, 10, 100):
         averages.keep(nn.Linear(1, 1), step)
     assert [path.stem for path in averages.paths()] == ["step-000000010", "step-000000100"]
 
 
-def test_averages_of_later_steps_can_be_dropped(tmp_path):
+def test_averages_of_later_steps_can_be_removed(tmp_path):
     averages = Averages(tmp_path, max_kept=3)
     for step in (5, 10, 15):
         averages.keep(nn.Linear(1, 1), step)
-    averages.drop(after=10)
+    averages.remove(after=10)
     assert [path.stem for path in averages.paths()] == ["step-000000005", "step-000000010"]
 
 
-def test_optimizer_tensors_come_back(tmp_path):
+def test_optimizer_state_is_restored(tmp_path):
     model, other = nn.Linear(2, 2), nn.Linear(2, 2)
     optimizer, fresh = trained(model), torch.optim.Adam(other.parameters(), lr=0.5)
     save_training(tmp_path, model, optimizer, state={})
@@ -181,7 +181,7 @@ def test_optimizer_tensors_come_back(tmp_path):
             assert torch.equal(fresh.state[theirs][name], value)
 
 
-def test_optimizer_keeps_the_settings_it_was_built_with(tmp_path):
+def test_optimizer_keeps_its_hyperparameters(tmp_path):
     model = nn.Linear(2, 2)
     save_training(tmp_path, model, trained(model), state={})
     optimizer = torch.optim.Adam(model.parameters(), lr=0.5)
@@ -189,7 +189,7 @@ def test_optimizer_keeps_the_settings_it_was_built_with(tmp_path):
     assert optimizer.param_groups[0]["lr"] == 0.5
 
 
-def test_random_numbers_go_on_where_they_were(tmp_path):
+def test_random_generators_are_restored(tmp_path):
     model = nn.Linear(2, 2)
     optimizer = trained(model)
     save_training(tmp_path, model, optimizer, state={})
@@ -198,7 +198,7 @@ def test_random_numbers_go_on_where_they_were(tmp_path):
     assert torch.equal(torch.rand(3), expected)
 
 
-def test_state_comes_back(tmp_path):
+def test_training_state_is_restored(tmp_path):
     model = nn.Linear(2, 2)
     state = {"step": 3, "best": None, "loss": 0.1 + 0.2}
     save_training(tmp_path, model, trained(model), state=state)
@@ -213,7 +213,7 @@ def test_saving_again_leaves_one_folder(tmp_path):
     assert load_training(tmp_path, model, trained(model)) == {"step": 2}
 
 
-def test_part_left_by_a_crash_does_not_matter(tmp_path):
+def test_partial_folder_of_a_crash_is_ignored(tmp_path):
     model = nn.Linear(2, 2)
     save_training(tmp_path, model, trained(model), state={"step": 1})
     (tmp_path / "resume.part").mkdir()
@@ -230,19 +230,19 @@ def test_crash_between_the_two_renames_falls_back_to_the_old_state(tmp_path):
     assert load_training(tmp_path, model, trained(model)) == {"step": 1}
 
 
-def test_nothing_to_resume_from_is_said(tmp_path):
+def test_missing_resume_state_is_reported(tmp_path):
     with pytest.raises(CheckpointError, match="has no state to resume from. Start without"):
         find_training(tmp_path)
 
 
-def test_dropped_training_is_gone(tmp_path):
+def test_remove_training_removes_all_folders(tmp_path):
     model = nn.Linear(2, 2)
     save_training(tmp_path, model, trained(model), state={})
-    drop_training(tmp_path)
+    remove_training(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_optimizer_is_refused(tmp_path):
+def test_resuming_with_another_optimizer_is_refused(tmp_path):
     model = nn.Linear(2, 2)
     save_training(tmp_path, model, trained(model), state={})
     with pytest.raises(CheckpointError, match="with the optimiser Adam, but .* is SGD now"):

@@ -8,24 +8,31 @@ import torch
 
 from regard.core.files import read_json_lines
 from regard.core.logging import logger
-from regard.training.logs import BarDisplay, Journal, LineDisplay, Meter, describe, find_display
+from regard.training.logs import (
+    BarDisplay,
+    LineDisplay,
+    Meter,
+    TrainingLog,
+    choose_display,
+    describe,
+)
 
 
 class Screen:
     def __init__(self):
-        self.seen = []
+        self.events = []
 
     def start(self, step, total_steps):
-        self.seen.append(("start", step, total_steps))
+        self.events.append(("start", step, total_steps))
 
     def advance(self, step):
-        self.seen.append(("advance", step))
+        self.events.append(("advance", step))
 
     def show(self, row):
-        self.seen.append(("show", row["step"]))
+        self.events.append(("show", row["step"]))
 
     def stop(self):
-        self.seen.append(("stop",))
+        self.events.append(("stop",))
 
 
 @pytest.fixture
@@ -44,40 +51,40 @@ def train_row(step, seconds):
 
 def test_rows_are_written_as_json_lines(tmp_path):
     rows = [{"kind": "train", "step": 1}, {"kind": "stop", "step": 2}]
-    journal = Journal(tmp_path / "journal.jsonl", Screen())
+    log = TrainingLog(tmp_path / "journal.jsonl", Screen())
     for row in rows:
-        journal.write(row)
+        log.write(row)
     assert read_json_lines(tmp_path / "journal.jsonl") == rows
 
 
-def test_cut_drops_later_steps_only(tmp_path):
-    journal = Journal(tmp_path / "journal.jsonl", Screen())
+def test_truncate_drops_later_steps_only(tmp_path):
+    log = TrainingLog(tmp_path / "journal.jsonl", Screen())
     for step in (1, 2, 3):
-        journal.write({"kind": "train", "step": step})
-    journal.cut(after=2)
+        log.write({"kind": "train", "step": step})
+    log.truncate(after=2)
     assert [row["step"] for row in read_json_lines(tmp_path / "journal.jsonl")] == [1, 2]
 
 
-def test_cut_mends_a_line_cut_short_by_a_crash(tmp_path):
+def test_truncate_drops_an_incomplete_line(tmp_path):
     path = tmp_path / "journal.jsonl"
     path.write_text('{"kind": "train", "step": 1}\n{"kind": "tr')
-    journal = Journal(path, Screen())
-    journal.cut(after=5)
-    journal.write({"kind": "train", "step": 2})
+    log = TrainingLog(path, Screen())
+    log.truncate(after=5)
+    log.write({"kind": "train", "step": 2})
     assert [row["step"] for row in read_json_lines(path)] == [1, 2]
 
 
-def test_display_sees_everything_and_is_stopped_after_an_error(tmp_path):
+def test_display_gets_all_events_and_is_stopped_after_an_error(tmp_path):
     screen = Screen()
-    journal = Journal(tmp_path / "journal.jsonl", screen)
-    with pytest.raises(RuntimeError), journal.shown(3, 10):
-        journal.advance(4)
-        journal.write({"kind": "train", "step": 4})
+    log = TrainingLog(tmp_path / "journal.jsonl", screen)
+    with pytest.raises(RuntimeError), log.shown(3, 10):
+        log.advance(4)
+        log.write({"kind": "train", "step": 4})
         raise RuntimeError
-    assert screen.seen == [("start", 3, 10), ("advance", 4), ("show", 4), ("stop",)]
+    assert screen.events == [("start", 3, 10), ("advance", 4), ("show", 4), ("stop",)]
 
 
-def test_row_is_described_for_people():
+def test_row_is_formatted_as_text():
     row = {
         "kind": "valid",
         "step": 1200,
@@ -95,21 +102,21 @@ def test_row_is_described_for_people():
 
 
 @pytest.mark.parametrize(
-    ("waiting", "told"),
+    ("waiting", "expected"),
     [(0.0, ""), (0.05, ""), (0.0501, ", 5% of the time waiting for data"), (1.0, ", 100% of the")],
 )
-def test_waiting_is_told_where_it_is_much(waiting, told):
+def test_waiting_is_reported_above_a_threshold(waiting, expected):
     text = describe({"kind": "train", "step": 1, "loss": 2.5, "waiting": waiting, "epoch": 1})
-    assert text.startswith(f"train: step 1, loss 2.5, epoch 1{told}")
-    assert ("waiting" in text) == bool(told)
+    assert text.startswith(f"train: step 1, loss 2.5, epoch 1{expected}")
+    assert ("waiting" in text) == bool(expected)
 
 
-def test_what_decides_is_told_by_its_name_alone():
+def test_validation_value_is_shown_under_the_name_of_its_metric():
     row = {"kind": "valid", "step": 5, "value": -6.4, "loss": 0.25, "wer": 6.4, "is_best": True}
     assert describe(row) == "valid: step 5, loss 0.25, wer 6.4, is best yes"
 
 
-def test_plain_lines_tell_the_time_left(lines):
+def test_plain_lines_show_the_remaining_time(lines):
     display = LineDisplay()
     display.start(0, 100)
     display.show(train_row(10, 60.0))
@@ -120,7 +127,7 @@ def test_plain_lines_tell_the_time_left(lines):
     ]
 
 
-def test_plain_lines_do_not_guess_an_unknown_end(lines):
+def test_plain_lines_show_no_remaining_time_without_a_last_step(lines):
     display = LineDisplay()
     display.start(0, 0)
     display.show(train_row(10, 60.0))
@@ -128,21 +135,21 @@ def test_plain_lines_do_not_guess_an_unknown_end(lines):
     assert lines()[-1] == "train: step 20, loss 2.5"
 
 
-def test_no_terminal_means_plain_lines(monkeypatch):
+def test_display_without_a_terminal_is_plain_lines(monkeypatch):
     monkeypatch.setattr("sys.stdout", io.StringIO())
-    assert isinstance(find_display(), LineDisplay)
+    assert isinstance(choose_display(), LineDisplay)
 
 
-def test_terminal_means_a_bar(monkeypatch):
+def test_display_on_a_terminal_is_a_progress_bar(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.delenv("RANK", raising=False)
-    assert isinstance(find_display(), BarDisplay)
+    assert isinstance(choose_display(), BarDisplay)
 
 
 @pytest.mark.parametrize("total_steps", [10, 0])
-def test_bar_shows_numbers_beside_it_and_events_above(monkeypatch, total_steps):
+def test_bar_shows_metrics_beside_it_and_events_above(monkeypatch, total_steps):
     terminal = io.StringIO()
     monkeypatch.setattr("sys.stdout", terminal)
     display = BarDisplay()
@@ -169,24 +176,24 @@ def test_means_are_per_token_and_norms_per_step(name, value):
     assert filled().read()[name] == value
 
 
-def test_reading_nothing_gives_zeros():
+def test_empty_meter_reads_zero():
     assert Meter(torch.device("cpu")).read()["loss"] == 0.0
 
 
-def test_reset_forgets():
+def test_reset_clears_the_sums():
     meter = filled()
     meter.reset()
     assert meter.read()["loss"] == 0.0 and meter.num_steps == 0
 
 
-def test_state_goes_through_json_without_loss():
+def test_meter_state_survives_json():
     meter = Meter(torch.device("cpu"))
     meter.restore(json.loads(json.dumps(filled().state())))
     state, expected = meter.state(), filled().state()
     assert {**state, "seconds": 0} == {**expected, "seconds": 0}
 
 
-def test_pause_does_not_count_as_time(monkeypatch):
+def test_paused_time_is_excluded_from_throughput(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     meter = filled()
@@ -196,7 +203,7 @@ def test_pause_does_not_count_as_time(monkeypatch):
     assert meter.read()["tokens_per_second"] == 2.0
 
 
-def test_waiting_is_a_share_of_the_time_that_was_not_paused(monkeypatch):
+def test_waiting_is_relative_to_unpaused_time(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(time, "perf_counter", lambda: clock[0])
     meter = filled()
@@ -214,7 +221,7 @@ def test_waiting_is_a_share_of_the_time_that_was_not_paused(monkeypatch):
     assert resumed.read()["waiting"] == 0.0
 
 
-def test_state_from_before_waiting_was_measured_is_taken_up():
+def test_meter_state_without_waiting_time_is_restored():
     state = filled().state()
     del state["waited"]
     meter = Meter(torch.device("cpu"))

@@ -21,7 +21,7 @@ def test_a_small_classifier_learns(tmp_path):
 
 
 @pytest.mark.parametrize("clip_norm", [0.0, 0.1])
-def test_accumulated_batches_make_the_step_of_one_large_batch(tmp_path, clip_norm):
+def test_accumulated_batches_equal_one_large_batch(tmp_path, clip_norm):
     config = TrainConfig(max_steps=1, optimizer=SgdConfig(learning_rate=1.0), clip_norm=clip_norm)
     many = Bench(tmp_path / "many", replace(config, accumulate=5))
     one = Bench(tmp_path / "one", config, batches=Batches(sizes=(15,)))
@@ -31,12 +31,12 @@ def test_accumulated_batches_make_the_step_of_one_large_batch(tmp_path, clip_nor
         torch.testing.assert_close(ours, theirs)
 
 
-def test_rest_of_an_epoch_makes_a_smaller_step(tmp_path):
+def test_last_step_of_an_epoch_may_have_fewer_batches(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, max_epochs=1, accumulate=2))
     assert bench.run().progress.step == 3
 
 
-def test_step_equals_torch_with_its_own_clipping(tmp_path):
+def test_step_equals_torch_with_clip_grad_norm(tmp_path):
     config = TrainConfig(max_steps=1, optimizer=SgdConfig(learning_rate=1.0), clip_norm=0.1)
     bench, reference = Bench(tmp_path, config), build_model()
     bench.run()
@@ -48,7 +48,7 @@ def test_step_equals_torch_with_its_own_clipping(tmp_path):
         torch.testing.assert_close(ours, theirs)
 
 
-def test_clipping_bounds_the_length_of_a_step(tmp_path):
+def test_clipping_limits_the_norm_of_an_update(tmp_path):
     config = TrainConfig(max_steps=1, optimizer=SgdConfig(learning_rate=1.0), clip_norm=0.01)
     bench, before = Bench(tmp_path, config), build_model()
     bench.run()
@@ -57,7 +57,7 @@ def test_clipping_bounds_the_length_of_a_step(tmp_path):
     assert length == pytest.approx(0.01, rel=1e-3)
 
 
-def test_journal_holds_means_per_token(tmp_path):
+def test_training_log_has_means_per_token(tmp_path):
     config = replace(SHORT, max_epochs=1, log_every=5, optimizer=SgdConfig(learning_rate=0.0))
     bench = Bench(tmp_path, config)
     bench.run()
@@ -68,7 +68,7 @@ def test_journal_holds_means_per_token(tmp_path):
     assert bench.rows("train")[0]["loss"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_schedule_moves_the_learning_rate_of_all_groups(tmp_path):
+def test_schedule_changes_the_learning_rate_of_all_groups(tmp_path):
     config = replace(SHORT, log_every=5, schedule=InverseTimeConfig())
     bench = Bench(tmp_path, config)
     bench.run()
@@ -76,7 +76,7 @@ def test_schedule_moves_the_learning_rate_of_all_groups(tmp_path):
     assert {group["lr"] for group in bench.trainer._optimizer.param_groups} == {0.01}
 
 
-def test_epochs_are_counted_from_one_in_the_journal(tmp_path):
+def test_epochs_are_counted_from_one_in_the_training_log(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, log_every=5))
     bench.run()
     assert [row["epoch"] for row in bench.rows("train")] == [1, 2]
@@ -107,7 +107,7 @@ def test_patience_of_zero_never_ends_training(tmp_path):
     assert Bench(tmp_path, config, values=(4, 3, 2, 1)).run().stopped == "epochs"
 
 
-def test_batches_built_ahead_change_nothing(tmp_path, monkeypatch):
+def test_prefetching_does_not_change_training(tmp_path, monkeypatch):
     def train(name):
         bench = Bench(tmp_path / name, CAREFUL, model=build_model(dropout=0.5))
         bench.run()
@@ -123,7 +123,7 @@ def test_batches_built_ahead_change_nothing(tmp_path, monkeypatch):
     assert ahead.trainer.progress.position == plain.trainer.progress.position
 
 
-def test_journal_tells_how_long_training_waited_for_data(tmp_path):
+def test_training_log_has_the_share_of_time_waiting_for_data(tmp_path):
     class SlowBatches(Batches):
         def epoch(self, number, skip=0):
             for batch in super().epoch(number, skip):
@@ -134,11 +134,11 @@ def test_journal_tells_how_long_training_waited_for_data(tmp_path):
     quick.run()
     slow.run()
     assert all(0 <= row["waiting"] <= 1 for row in quick.rows("train") + slow.rows("train"))
-    # Whatever else a busy machine is slow at, a good part of it was this.
+    # A low threshold, as a busy machine may be slow elsewhere.
     assert max(row["waiting"] for row in slow.rows("train")) > 0.1
 
 
-def test_batch_that_cannot_be_built_ends_training_with_its_own_words(tmp_path):
+def test_error_while_building_a_batch_is_raised_unchanged(tmp_path):
     class BadBatches(Batches):
         def epoch(self, number, skip=0):
             yield from [*super().epoch(number, skip)][:2]
@@ -148,12 +148,12 @@ def test_batch_that_cannot_be_built_ends_training_with_its_own_words(tmp_path):
         Bench(tmp_path, SHORT, batches=BadBatches()).run()
 
 
-def test_end_is_written_to_the_journal(tmp_path):
+def test_end_is_written_to_the_training_log(tmp_path):
     bench = Bench(tmp_path, SHORT)
     bench.run()
     assert [row["reason"] for row in bench.rows("stop")] == ["epochs"]
 
 
 def test_data_without_a_batch_is_refused(tmp_path):
-    with pytest.raises(DataError, match="The training data has no batch. Is the file empty"):
+    with pytest.raises(DataError, match="has no batches. Is the file empty"):
         Bench(tmp_path, SHORT, batches=Batches(sizes=()))

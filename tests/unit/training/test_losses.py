@@ -6,8 +6,8 @@ from torch.distributions import Normal
 from regard.training.losses import (
     box_distance,
     cross_entropy,
-    gaussian,
-    generalised_iou,
+    gaussian_nll,
+    generalized_iou,
     log_probs_of,
     sum_term,
 )
@@ -18,7 +18,7 @@ MASK = torch.tensor([[True, True, False]])
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_total_equals_torch_over_the_positions_that_count(smoothing):
+def test_total_equals_torch_over_unmasked_positions(smoothing):
     loss = cross_entropy(LOGITS, LABELS, MASK, smoothing=smoothing)
     expected = F.cross_entropy(
         LOGITS[MASK], LABELS[MASK], reduction="sum", label_smoothing=smoothing
@@ -26,19 +26,19 @@ def test_total_equals_torch_over_the_positions_that_count(smoothing):
     torch.testing.assert_close(loss.total, expected)
 
 
-def test_nll_is_free_of_smoothing():
+def test_nll_is_without_label_smoothing():
     smooth = cross_entropy(LOGITS, LABELS, MASK, smoothing=0.3)
     plain = cross_entropy(LOGITS, LABELS, MASK)
     assert torch.equal(smooth.nll, plain.total)
 
 
-def test_nll_carries_no_gradient():
+def test_nll_has_no_gradient():
     loss = cross_entropy(LOGITS.clone().requires_grad_(), LABELS, MASK)
     assert loss.total.requires_grad
     assert not loss.nll.requires_grad
 
 
-def test_count_is_the_number_of_positions_that_count():
+def test_count_is_the_number_of_unmasked_positions():
     assert cross_entropy(LOGITS, LABELS, MASK).count == 2
 
 
@@ -54,7 +54,7 @@ def test_half_precision_logits_are_computed_in_32_bits():
     assert torch.equal(loss.total, cross_entropy(half.float(), LABELS, MASK).total)
 
 
-def test_sums_over_two_batches_equal_the_sum_over_both():
+def test_sums_of_two_batches_equal_the_sum_of_both():
     both = cross_entropy(LOGITS, LABELS, torch.ones(1, 3, dtype=torch.bool))
     parts = [
         cross_entropy(LOGITS[:, :1], LABELS[:, :1], MASK[:, :1]),
@@ -69,12 +69,12 @@ def test_wrong_axes_are_named():
 
 
 def test_log_probabilities_of_the_true_tokens_sum_to_the_nll():
-    told = log_probs_of(LOGITS, LABELS)
-    assert told.shape == (1, 3)
-    torch.testing.assert_close(-told[MASK].sum(), cross_entropy(LOGITS, LABELS, MASK).nll)
+    log_probs = log_probs_of(LOGITS, LABELS)
+    assert log_probs.shape == (1, 3)
+    torch.testing.assert_close(-log_probs[MASK].sum(), cross_entropy(LOGITS, LABELS, MASK).nll)
 
 
-def test_terms_of_every_kind_are_sums_over_tokens():
+def test_terms_of_any_shape_become_sums_over_tokens():
     mask = torch.tensor([[True, True, False], [True, False, False]])
     assert sum_term(torch.tensor(2.0), mask) == 6
     assert sum_term(torch.tensor([0.5, 4.0]), mask) == 4.5
@@ -84,62 +84,62 @@ def test_terms_of_every_kind_are_sums_over_tokens():
 UNIT = torch.tensor([0.0, 0.0, 1.0, 1.0])
 
 
-def test_box_shares_all_with_itself():
-    assert generalised_iou(UNIT, UNIT).item() == pytest.approx(1)
+def test_iou_of_a_box_with_itself_is_1():
+    assert generalized_iou(UNIT, UNIT).item() == pytest.approx(1)
 
 
-def test_boxes_apart_share_less_the_farther_they_are():
+def test_generalized_iou_decreases_with_distance():
     away = [UNIT + torch.tensor([far, 0, far, 0]) for far in (1.0, 2.0, 9.0)]
-    found = [generalised_iou(UNIT, box).item() for box in away]
-    # In the box around both, 3 x 1 and 10 x 1, all but 2 is empty.
+    found = [generalized_iou(UNIT, box).item() for box in away]
+    # The enclosing boxes are 3 x 1 and 10 x 1; all but an area of 2 is empty.
     assert found == pytest.approx([0, -1 / 3, -8 / 10])
 
 
-def test_share_by_hand():
+def test_generalized_iou_equals_a_value_by_hand():
     one, other = torch.tensor([0.0, 0, 2, 2]), torch.tensor([1.0, 1, 3, 3])
-    assert generalised_iou(one, other).item() == pytest.approx(1 / 7 - 2 / 9)
+    assert generalized_iou(one, other).item() == pytest.approx(1 / 7 - 2 / 9)
 
 
-def test_pairs_of_boxes_are_taken_one_by_one_in_either_order():
+def test_generalized_iou_is_batched_and_symmetric():
     torch.manual_seed(0)
     low, size = torch.rand(2, 20, 2), torch.rand(2, 20, 2)
     one, other = torch.cat([low, low + size], -1)
-    found = generalised_iou(one, other)
+    found = generalized_iou(one, other)
     assert found.shape == (20,)
-    assert torch.allclose(found, generalised_iou(other, one))
-    assert found[7] == generalised_iou(one[7], other[7])
+    assert torch.allclose(found, generalized_iou(other, one))
+    assert found[7] == generalized_iou(one[7], other[7])
     assert (found >= -1).all() and (found <= 1).all()
 
 
-def test_boxes_apart_are_drawn_together():
+def test_gradient_moves_disjoint_boxes_together():
     box = (UNIT + 3).requires_grad_()
-    generalised_iou(box, UNIT).backward()
-    # To share more, all edges move back.
+    generalized_iou(box, UNIT).backward()
+    # Moving all edges back increases the IoU.
     assert (box.grad[:2] < 0).all()
 
 
-def test_box_without_any_area_costs_a_finite_number():
-    assert generalised_iou(torch.zeros(4), torch.zeros(4)).isfinite()
+def test_generalized_iou_of_empty_boxes_is_finite():
+    assert generalized_iou(torch.zeros(4), torch.zeros(4)).isfinite()
 
 
-def test_distance_is_that_of_middle_and_size():
+def test_box_distance_is_that_of_centre_and_size():
     moved = UNIT + torch.tensor([0.1, 0.2, 0.1, 0.2])
     grown = torch.tensor([-0.1, 0, 1.1, 1])
     found = box_distance(torch.stack([moved, grown]), UNIT.expand(2, 4))
     assert found.tolist() == pytest.approx([0.3, 0.2])
 
 
-@pytest.mark.parametrize("deviation", [1.0, 0.1])
-def test_cost_is_the_negative_log_density_of_a_normal_distribution(deviation):
-    drawn, right = torch.rand(2, 4, 3, 5, 6, requires_grad=True).unbind(0)
-    found = gaussian(drawn, right, deviation=deviation)
-    expected = -Normal(drawn, deviation).log_prob(right).sum()
+@pytest.mark.parametrize("std", [1.0, 0.1])
+def test_gaussian_nll_equals_torch_normal(std):
+    means, images = torch.rand(2, 4, 3, 5, 6, requires_grad=True).unbind(0)
+    found = gaussian_nll(means, images, std=std)
+    expected = -Normal(means, std).log_prob(images).sum()
     torch.testing.assert_close(found.total, expected)
     torch.testing.assert_close(found.nll, expected.detach())
     assert not found.nll.requires_grad
     assert float(found.count) == 4 * 3 * 5 * 6
 
 
-def test_other_axes_are_refused():
+def test_gaussian_nll_checks_its_axes():
     with pytest.raises(ValueError, match="`means` must have the axes"):
-        gaussian(torch.rand(3, 4), torch.rand(3, 4), deviation=1.0)
+        gaussian_nll(torch.rand(3, 4), torch.rand(3, 4), std=1.0)

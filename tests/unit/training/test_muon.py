@@ -1,4 +1,4 @@
-"""Muon beside torch's own, and what it does to matrices."""
+"""Muon compared with torch.optim.Muon, and properties of orthogonalisation."""
 
 import copy
 from pathlib import Path
@@ -8,12 +8,12 @@ import torch
 from torch import nn
 
 from regard.training.checkpoint import load_training, save_training
-from regard.training.muon import Muon, orthogonalise
+from regard.training.muon import Muon, orthogonalize
 from regard.training.optimizers import MuonConfig, build_optimizer, split_hidden
 
 
 class Small(nn.Module):
-    """Something with an embedding, hidden matrices, a convolution, vectors and an output layer."""
+    """Model with an embedding, hidden matrices, a convolution, vectors and an output layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -23,7 +23,7 @@ class Small(nn.Module):
         self.output = nn.Linear(9, 7)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens (B, T) → logits (B, T, V)."""
+        """Map tokens (B, T) to logits (B, T, V)."""
         grid = self.hidden(self.embedding(tokens)).tanh().mT
         logits: torch.Tensor = self.output(self.kernel(grid).mT)
         return logits
@@ -33,32 +33,32 @@ def _loss(model: nn.Module, tokens: torch.Tensor) -> torch.Tensor:
     return nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flip(1).flatten())
 
 
-def test_singular_values_come_near_one() -> None:
+def test_singular_values_are_near_one() -> None:
     torch.manual_seed(0)
     for shape in ((1, 8, 5), (1, 3, 16), (2, 12, 12)):
-        values = torch.linalg.svdvals(orthogonalise(torch.randn(shape)))
+        values = torch.linalg.svdvals(orthogonalize(torch.randn(shape)))
         assert values.min() > 0.5
         assert values.max() < 1.3
 
 
-def test_directions_stay() -> None:
+def test_singular_vectors_are_unchanged() -> None:
     torch.manual_seed(0)
     matrix = torch.randn(6, 10)
     left, values, right = torch.linalg.svd(matrix, full_matrices=False)
-    (found,) = orthogonalise(matrix[None])
-    # The same singular vectors: seen through them, only a diagonal is left.
-    seen = left.mT @ found @ right.mT
-    torch.testing.assert_close(seen, seen.diagonal().diag(), atol=1e-5, rtol=0)
+    (found,) = orthogonalize(matrix[None])
+    # With the same singular vectors, the product is diagonal.
+    product = left.mT @ found @ right.mT
+    torch.testing.assert_close(product, product.diagonal().diag(), atol=1e-5, rtol=0)
 
 
-def test_a_gradient_of_zeros_is_no_step() -> None:
-    assert not orthogonalise(torch.zeros(1, 3, 4)).any()
+def test_zero_gradient_gives_a_zero_update() -> None:
+    assert not orthogonalize(torch.zeros(1, 3, 4)).any()
 
 
-def test_matrices_apart_from_what_speaks_to_the_world() -> None:
+def test_hidden_matrices_exclude_embeddings_and_output_layers() -> None:
     model = Small()
-    whole = [{"params": list(model.parameters()), "weight_decay": 0.1, "scale": 1.0}]
-    inside, outside = split_hidden(whole, model)
+    groups = [{"params": list(model.parameters()), "weight_decay": 0.1, "scale": 1.0}]
+    inside, outside = split_hidden(groups, model)
     assert inside["is_hidden"]
     assert not outside["is_hidden"]
     assert {id(p) for p in inside["params"]} == {id(model.hidden.weight), id(model.kernel.weight)}
@@ -66,12 +66,12 @@ def test_matrices_apart_from_what_speaks_to_the_world() -> None:
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_steps_are_those_of_torch(weight_decay: float) -> None:
+def test_updates_equal_those_of_torch(weight_decay: float) -> None:
     torch.manual_seed(0)
     model = Small()
     other = copy.deepcopy(model)
     config = MuonConfig(learning_rate=0.02, weight_decay=weight_decay)
-    # Torch's own takes plain matrices only, so that the kernel is left as it is.
+    # torch.optim.Muon supports matrices only, so the kernel is frozen.
     model.kernel.weight.requires_grad_(False)
     other.kernel.weight.requires_grad_(False)
     ours = build_optimizer(config, model)
@@ -98,19 +98,19 @@ def test_steps_are_those_of_torch(weight_decay: float) -> None:
         ),
     ]
     for _ in range(5):
-        # Given, since what is rounded differently would soon have gradients of its own.
+        # Fixed gradients: computed ones would diverge by rounding.
         for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
             mine.grad = torch.randn_like(mine)
             yours.grad = mine.grad.clone()
         for optimizer in (ours, *theirs):
             optimizer.step()
     for (name, mine), yours in zip(model.named_parameters(), other.parameters(), strict=True):
-        # Torch rounds to bf16 on the way to orthogonal matrices.
+        # torch.optim.Muon orthogonalises in bf16.
         tolerance = 5e-3 if name == "hidden.weight" else 1e-5
         torch.testing.assert_close(mine, yours, atol=tolerance, rtol=0, msg=name)
 
 
-def test_a_kernel_moves_as_its_matrix_does() -> None:
+def test_kernel_is_updated_like_its_flattened_matrix() -> None:
     torch.manual_seed(0)
     kernel = nn.Parameter(torch.randn(4, 3, 2))
     matrix = nn.Parameter(kernel.detach().flatten(1).clone())
@@ -122,7 +122,7 @@ def test_a_kernel_moves_as_its_matrix_does() -> None:
     torch.testing.assert_close(kernel.flatten(1), matrix)
 
 
-def test_matrices_of_one_shape_do_not_mix() -> None:
+def test_matrices_of_one_shape_are_updated_independently() -> None:
     torch.manual_seed(0)
     together = [nn.Parameter(torch.randn(3, 5)) for _ in range(3)]
     alone = [nn.Parameter(parameter.detach().clone()) for parameter in together]
@@ -130,10 +130,10 @@ def test_matrices_of_one_shape_do_not_mix() -> None:
         one.grad = torch.randn(3, 5)
         other.grad = one.grad.clone()
     options = {"lr": 0.1, "momentum": 0.9, "betas": (0.9, 0.99), "eps": 1e-8}
-    whole = {"params": together, "weight_decay": 0.0, "is_hidden": True}
-    Muon([whole], **options).step()
+    group = {"params": together, "weight_decay": 0.0, "is_hidden": True}
+    Muon([group], **options).step()
     for parameter in alone:
-        Muon([{**whole, "params": [parameter]}], **options).step()
+        Muon([{**group, "params": [parameter]}], **options).step()
     for one, other in zip(together, alone, strict=True):
         torch.testing.assert_close(one, other)
 
@@ -149,14 +149,16 @@ def _train(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> No
 @pytest.mark.parametrize(
     ("dtype", "steps"), [(torch.float32, 2), (torch.bfloat16, 258)], ids=["fp32", "bf16"]
 )
-def test_goes_on_from_a_saved_state(tmp_path: Path, dtype: torch.dtype, steps: int) -> None:
+def test_resuming_from_a_saved_state_changes_nothing(
+    tmp_path: Path, dtype: torch.dtype, steps: int
+) -> None:
     torch.manual_seed(0)
     model = Small().to(dtype)
     model.output.weight.requires_grad_(False)
     other = copy.deepcopy(model)
     config = MuonConfig(learning_rate=0.02)
-    whole = build_optimizer(config, model)
-    _train(model, whole, steps + 2)
+    uninterrupted = build_optimizer(config, model)
+    _train(model, uninterrupted, steps + 2)
     first = build_optimizer(config, other)
     _train(other, first, steps)
     save_training(tmp_path, other, first, state={})
@@ -165,11 +167,11 @@ def test_goes_on_from_a_saved_state(tmp_path: Path, dtype: torch.dtype, steps: i
     _train(other, second, 2)
     for mine, yours in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(mine, yours)
-    # What bf16 cannot count: after 256 comes 256.
+    # In bf16, 256 + 1 = 256.
     assert second.state[other.hidden.bias]["step"] == steps + 2
 
 
-def test_each_block_has_its_own_rate_for_both_kinds_of_steps() -> None:
+def test_layer_decay_applies_to_both_kinds_of_updates() -> None:
     blocks = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
     model = nn.ModuleDict({"blocks": blocks, "output": nn.Linear(3, 2)})
     groups = build_optimizer(MuonConfig(), model, layer_decay=0.5).param_groups
@@ -181,7 +183,7 @@ def test_each_block_has_its_own_rate_for_both_kinds_of_steps() -> None:
     assert found[id(model["output"].weight)] == (1.0, False)
 
 
-def test_a_tied_output_layer_is_outside_once() -> None:
+def test_tied_output_layer_is_not_hidden_and_listed_once() -> None:
     model = nn.ModuleDict({"embedding": nn.Embedding(5, 4), "output": nn.Linear(4, 5)})
     model["output"].weight = model["embedding"].weight
     groups = build_optimizer(MuonConfig(), model).param_groups
@@ -189,7 +191,7 @@ def test_a_tied_output_layer_is_outside_once() -> None:
     assert sum(len(group["params"]) for group in groups) == 2
 
 
-def test_what_has_no_gradient_stays_and_has_no_state() -> None:
+def test_parameters_without_gradient_are_unchanged_and_have_no_state() -> None:
     model = Small()
     before = copy.deepcopy(model.state_dict())
     optimizer = build_optimizer(MuonConfig(weight_decay=0.1), model)
@@ -200,12 +202,12 @@ def test_what_has_no_gradient_stays_and_has_no_state() -> None:
     assert list(optimizer.state) == [model.kernel.weight]
 
 
-def test_a_step_of_a_single_row_is_as_long_as_one_of_adamw() -> None:
+def test_update_of_a_single_row_has_the_size_of_adamw() -> None:
     row = nn.Parameter(torch.zeros(1, 50))
     row.grad = torch.randn(1, 50)
     group = {"params": [row], "weight_decay": 0.0, "is_hidden": True}
     Muon([group], lr=1.0, momentum=0.9, betas=(0.9, 0.99), eps=1e-8).step()
     assert 0.1 < row.square().mean().sqrt() < 0.3
-    # Downhill: only the length has changed.
+    # Only the length has changed, not the direction.
     direction = nn.functional.cosine_similarity(row, row.grad)
     torch.testing.assert_close(direction, torch.tensor([-1.0]))

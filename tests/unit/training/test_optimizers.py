@@ -38,7 +38,7 @@ PAIRS = [
 ]
 
 
-def walk(model, optimizer):
+def train(model, optimizer):
     for scale in (1.0, -0.5, 2.0):
         optimizer.zero_grad()
         (scale * model(torch.ones(2, 3)).square()).sum().backward()
@@ -47,20 +47,20 @@ def walk(model, optimizer):
 
 
 @pytest.mark.parametrize(("config", "build"), PAIRS, ids=lambda value: getattr(value, "kind", ""))
-def test_steps_equal_those_of_torch(config, build):
+def test_updates_equal_torch_optimizers(config, build):
     torch.manual_seed(0)
     ours, theirs = nn.Linear(3, 2, bias=False), nn.Linear(3, 2, bias=False)
     theirs.load_state_dict(ours.state_dict())
-    expected = walk(theirs, build(theirs.parameters()))
-    torch.testing.assert_close(walk(ours, build_optimizer(config, ours)), expected)
+    expected = train(theirs, build(theirs.parameters()))
+    torch.testing.assert_close(train(ours, build_optimizer(config, ours)), expected)
 
 
 def test_every_optimizer_is_compared_with_torch():
-    # Muon is in a file of its own: torch's rounds to bf16 on the way.
+    # Muon is tested in test_muon.py.
     assert {*(type(config) for config, _ in PAIRS), MuonConfig} == set(OPTIMIZERS)
 
 
-def test_matrices_decay_and_vectors_do_not():
+def test_weight_decay_applies_to_matrices_only():
     model = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
     decaying, free = build_optimizer(AdamwConfig(weight_decay=0.1), model).param_groups
     assert decaying["weight_decay"] == 0.1 and free["weight_decay"] == 0.0
@@ -68,14 +68,14 @@ def test_matrices_decay_and_vectors_do_not():
     assert {p.dim() for p in free["params"]} == {1}
 
 
-def test_frozen_parameters_are_left_out():
+def test_frozen_parameters_are_not_optimized():
     model = nn.Linear(3, 2)
     model.weight.requires_grad_(False)
     (group,) = build_optimizer(SgdConfig(), model).param_groups
     assert group["params"] == [model.bias]
 
 
-def test_fused_road_is_taken_on_the_processor():
+def test_fused_implementation_is_used_on_the_cpu():
     assert build_optimizer(AdamConfig(), nn.Linear(2, 2)).param_groups[0]["fused"]
 
 
@@ -93,13 +93,13 @@ def test_fused_road_is_taken_on_the_processor():
         (AdamwConfig, {"betas": [-0.1, 0.9]}, r"`betas\[0\]` must be at least 0 and below 1"),
     ],
 )
-def test_a_wrong_setting_is_named(cls, values, message):
+def test_error_names_the_invalid_setting(cls, values, message):
     with pytest.raises(ConfigError, match=message):
         from_dict(cls, values)
 
 
 class Stack(nn.Module):
-    """Embeddings, three blocks, a norm and a head, named as everywhere."""
+    """Embeddings, three blocks, a norm and a head, with the usual names."""
 
     def __init__(self):
         super().__init__()
@@ -110,7 +110,7 @@ class Stack(nn.Module):
         self.output = nn.Linear(4, 2)
 
 
-def test_rates_fall_from_the_head_to_the_embeddings():
+def test_learning_rates_decrease_from_the_head_to_the_embeddings():
     assert layer_scales(Stack(), 0.5) == {
         "encoder.embedding.weight": 0.125,
         "encoder.blocks.0.weight": 0.25,
@@ -126,7 +126,7 @@ def test_rates_fall_from_the_head_to_the_embeddings():
     }
 
 
-def test_every_weight_is_in_the_group_of_its_rate_once():
+def test_every_parameter_is_in_the_group_of_its_learning_rate():
     model = Stack()
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     scales = layer_scales(model, 0.9)
@@ -136,18 +136,18 @@ def test_every_weight_is_in_the_group_of_its_rate_once():
     assert sum(len(group["params"]) for group in groups) == len(scales)
 
 
-def test_without_layer_decay_the_groups_are_as_they_always_were():
+def test_without_layer_decay_there_are_two_groups():
     groups = build_optimizer(AdamConfig(), Stack()).param_groups
     assert [len(group["params"]) for group in groups] == [5, 6]
     assert {group["scale"] for group in groups} == {1.0}
 
 
-def test_layer_decay_without_blocks_is_said_to_have_no_effect(caplog):
+def test_layer_decay_without_blocks_is_warned_about(caplog):
     assert set(layer_scales(nn.Linear(2, 2), 0.5).values()) == {1.0}
     assert "`layer_decay` has no effect" in caplog.text
 
 
-def test_frozen_weights_have_no_gradient_and_no_optimizer():
+def test_frozen_parameters_need_no_gradient_and_are_in_no_group():
     model = Stack()
     freeze(model, ["encoder.blocks.1", "encoder.embedding"])
     frozen = {name for name, parameter in model.named_parameters() if not parameter.requires_grad}
@@ -160,7 +160,7 @@ def test_frozen_weights_have_no_gradient_and_no_optimizer():
     assert sum(len(group["params"]) for group in groups) == 11 - 3
 
 
-def test_prefix_ends_where_a_name_ends():
+def test_freeze_compares_whole_parts_of_names():
     model = nn.Module()
     model.blocks = nn.ModuleList(nn.Linear(1, 1) for _ in range(11))
     freeze(model, ["blocks.1"])
@@ -168,30 +168,30 @@ def test_prefix_ends_where_a_name_ends():
     assert not model.blocks[1].weight.requires_grad
 
 
-def test_unknown_prefix_is_refused_with_the_known_ones():
-    match = "'encodr' is none. Did you mean 'encoder'. There are: encoder, output."
+def test_unknown_prefix_is_refused_with_the_choices():
+    match = "'encodr' matches none. Did you mean 'encoder'. Choices: encoder, output."
     with pytest.raises(ConfigError, match=match):
         freeze(Stack(), ["encodr"])
 
 
 def test_freezing_everything_is_refused():
-    with pytest.raises(ConfigError, match="`freeze` must leave something to train"):
+    with pytest.raises(ConfigError, match="`freeze` must leave parameters to train"):
         freeze(Stack(), ["encoder", "output"])
 
 
 @pytest.mark.parametrize("decay", [0.0, 1.5])
-def test_layer_decay_must_be_a_share(decay):
+def test_layer_decay_must_be_between_0_and_1(decay):
     with pytest.raises(ConfigError, match="`layer_decay` must be above 0 and at most 1"):
         TrainConfig(layer_decay=decay)
 
 
-def test_frozen_batch_norms_count_no_more():
-    model = nn.ModuleDict({"eye": nn.BatchNorm1d(2), "head": nn.BatchNorm1d(2)})
-    freeze(model, ["eye"])
+def test_frozen_batch_norms_keep_their_statistics():
+    model = nn.ModuleDict({"image": nn.BatchNorm1d(2), "head": nn.BatchNorm1d(2)})
+    freeze(model, ["image"])
     set_training(model)
-    before = model["eye"].running_mean.clone()
+    before = model["image"].running_mean.clone()
     for norm in model.values():
         norm(torch.randn(8, 2) + 3)
-    assert torch.equal(model["eye"].running_mean, before)
+    assert torch.equal(model["image"].running_mean, before)
     assert not torch.equal(model["head"].running_mean, before)
     assert model.training and model["head"].training

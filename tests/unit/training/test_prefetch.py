@@ -18,11 +18,11 @@ def test_same_items_in_the_same_order(num, depth):
     assert count_threads() == 0
 
 
-def test_none_is_an_item_like_any_other():
+def test_none_is_a_valid_item():
     assert [*prefetch(iter([None, 0, None]))] == [None, 0, None]
 
 
-def test_so_many_are_built_while_the_first_is_used_and_no_more():
+def test_at_most_depth_items_are_built_in_advance():
     built = []
 
     def items():
@@ -40,7 +40,7 @@ def test_so_many_are_built_while_the_first_is_used_and_no_more():
     fetched.close()
 
 
-def test_what_goes_wrong_is_raised_in_its_place():
+def test_error_is_raised_when_its_item_is_due():
     def items():
         yield 1
         yield 2
@@ -53,7 +53,7 @@ def test_what_goes_wrong_is_raised_in_its_place():
     assert [*fetched] == [] and count_threads() == 0
 
 
-def test_thread_ends_when_nobody_asks_any_more():
+def test_thread_ends_when_the_iterator_is_closed():
     fetched = prefetch(iter(range(10)))
     assert next(fetched) == 0 and count_threads() == 1
     fetched.close()

@@ -22,8 +22,8 @@ from tests.training_bench import (
 )
 
 
-def careful_bench(run, before_loss=None):
-    """Everything that has a memory: dropout, Adam, a plateau after step 8, log lines, the best."""
+def stateful_bench(run, before_loss=None):
+    """Return a bench with all kinds of state: dropout, Adam, a plateau after step 8, log rows."""
     bench = Bench(run, CAREFUL, model=build_model(0.3), before_loss=before_loss)
     trainer = bench.trainer
     trainer._validation = lambda: Validation(-abs(trainer.progress.step - 8.0))
@@ -32,39 +32,42 @@ def careful_bench(run, before_loss=None):
 
 
 @pytest.mark.parametrize("stop_at", [1, 4, 7, 8, 12, 17])
-def test_stopped_and_resumed_equals_never_stopped(tmp_path, stop_at):
-    whole = careful_bench(tmp_path / "whole")
-    whole.run()
-    first = careful_bench(tmp_path / "parts", before_loss=interrupt_at(stop_at))
+def test_interrupted_and_resumed_equals_uninterrupted(tmp_path, stop_at):
+    uninterrupted = stateful_bench(tmp_path / "whole")
+    uninterrupted.run()
+    first = stateful_bench(tmp_path / "parts", before_loss=interrupt_at(stop_at))
     assert first.run().stopped == "interrupted"
-    second = careful_bench(tmp_path / "parts")
+    second = stateful_bench(tmp_path / "parts")
     second.trainer.resume()
     summary = second.run()
-    assert_same_weights(second.present_weights(), whole.present_weights())
-    assert_same_weights(second.model.state_dict(), whole.model.state_dict())
+    assert_same_weights(second.present_weights(), uninterrupted.present_weights())
+    assert_same_weights(second.model.state_dict(), uninterrupted.model.state_dict())
     for kind, names in (
         ("train", ("step", "loss", "gradient_norm", "learning_rate")),
         ("valid", ("step", "value", "is_best")),
     ):
         ours, theirs = (
-            [[row[name] for name in names] for row in bench.rows(kind)] for bench in (second, whole)
+            [[row[name] for name in names] for row in bench.rows(kind)]
+            for bench in (second, uninterrupted)
         )
         assert ours == theirs
-    assert replace(summary.progress, seconds=0) == replace(whole.trainer.progress, seconds=0)
+    assert replace(summary.progress, seconds=0) == replace(
+        uninterrupted.trainer.progress, seconds=0
+    )
 
 
 def test_interrupt_while_accumulating_repeats_the_whole_step(tmp_path):
     config = replace(SHORT, accumulate=2)
     torch.manual_seed(1)
-    whole = Bench(tmp_path / "whole", config, model=build_model(0.3))
-    whole.run()
+    uninterrupted = Bench(tmp_path / "whole", config, model=build_model(0.3))
+    uninterrupted.run()
     torch.manual_seed(1)
     parts = tmp_path / "parts"
     Bench(parts, config, model=build_model(0.3), before_loss=interrupt_at(4)).run()
     second = Bench(parts, config, model=build_model(0.3))
     second.trainer.resume()
     second.run()
-    assert_same_weights(second.present_weights(), whole.present_weights())
+    assert_same_weights(second.present_weights(), uninterrupted.present_weights())
 
 
 def build_normed_model():
@@ -73,10 +76,10 @@ def build_normed_model():
 
 
 @pytest.mark.parametrize("stop_at", [1, 4, 7])
-def test_interrupted_step_leaves_no_trace_in_running_statistics(tmp_path, stop_at):
+def test_interrupted_step_does_not_change_running_statistics(tmp_path, stop_at):
     config, batches = replace(SHORT, accumulate=2), Batches(sizes=(2, 5, 3, 4))
-    whole = Bench(tmp_path / "whole", config, model=build_normed_model(), batches=batches)
-    whole.run()
+    uninterrupted = Bench(tmp_path / "whole", config, model=build_normed_model(), batches=batches)
+    uninterrupted.run()
     parts = tmp_path / "parts"
     interrupt = interrupt_at(stop_at)
     Bench(parts, config, model=build_normed_model(), batches=batches, before_loss=interrupt).run()
@@ -84,10 +87,10 @@ def test_interrupted_step_leaves_no_trace_in_running_statistics(tmp_path, stop_a
     second.trainer.resume()
     second.run()
     assert "1.running_var" in second.present_weights()
-    assert_same_weights(second.present_weights(), whole.present_weights())
+    assert_same_weights(second.present_weights(), uninterrupted.present_weights())
 
 
-def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
+def test_interrupted_validation_is_repeated(tmp_path):
     def refuse():
         raise KeyboardInterrupt
 
@@ -100,7 +103,7 @@ def test_validation_that_was_interrupted_is_made_up_for(tmp_path):
     assert [row["step"] for row in second.rows("valid")] == [5, 10]
 
 
-def test_resume_skips_what_the_epoch_has_used(tmp_path):
+def test_resume_skips_batches_already_used(tmp_path):
     Bench(tmp_path, SHORT, before_loss=interrupt_at(9)).run()
     bench = Bench(tmp_path, SHORT)
     bench.trainer.resume()
@@ -108,14 +111,14 @@ def test_resume_skips_what_the_epoch_has_used(tmp_path):
     assert bench.batches.epochs == [(1, 3)]
 
 
-def test_finished_run_goes_on_with_more_epochs(tmp_path):
+def test_finished_run_can_be_resumed_with_more_epochs(tmp_path):
     Bench(tmp_path, SHORT).run()
     bench = Bench(tmp_path, replace(SHORT, max_epochs=3))
     bench.trainer.resume()
     assert bench.run().progress.step == 15
 
 
-def test_run_killed_after_its_last_save_leaves_no_doubled_rows(tmp_path):
+def test_resuming_a_killed_run_repeats_no_log_rows(tmp_path):
     def crash(step):
         if step == 8:
             raise RuntimeError("killed")
@@ -137,7 +140,7 @@ def test_interrupt_before_any_validation_leaves_usable_weights(tmp_path):
     assert_same_weights(model.state_dict(), bench.present_weights())
 
 
-def test_sigterm_stops_like_ctrl_c(tmp_path):
+def test_sigterm_stops_training_like_ctrl_c(tmp_path):
     def terminate(step):
         if step == 3:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -146,7 +149,7 @@ def test_sigterm_stops_like_ctrl_c(tmp_path):
     assert (summary.stopped, summary.progress.step) == ("interrupted", 2)
 
 
-def test_fresh_run_clears_what_an_earlier_one_left(tmp_path):
+def test_new_run_removes_the_state_of_an_earlier_one(tmp_path):
     Bench(tmp_path, replace(SHORT, average_last=3)).run()
     bench = Bench(tmp_path, replace(SHORT, max_steps=2), before_loss=interrupt_at(2))
     bench.run()
@@ -154,6 +157,6 @@ def test_fresh_run_clears_what_an_earlier_one_left(tmp_path):
     assert list((tmp_path / "averages").iterdir()) == []
 
 
-def test_resume_without_a_state_says_so(tmp_path):
+def test_resume_without_a_state_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="has no state to resume from"):
         Bench(tmp_path, SHORT).trainer.resume()

@@ -41,15 +41,15 @@ POINTS = [
 
 
 @pytest.mark.parametrize(("config", "step", "epoch", "factor"), POINTS)
-def test_factor_at_named_points(config, step, epoch, factor):
+def test_factor_equals_values_by_hand(config, step, epoch, factor):
     assert build_schedule(config, 110).factor(step, epoch) == pytest.approx(factor, abs=1e-12)
 
 
-def test_every_schedule_has_a_point():
+def test_every_schedule_is_tested():
     assert {type(point[0]) for point in POINTS} == set(SCHEDULES)
 
 
-def test_inverse_sqrt_is_the_formula_of_the_paper():
+def test_inverse_sqrt_equals_the_formula_of_the_paper():
     dim, warmup, step = 512, 4000, 9000
     base = 1 / math.sqrt(dim * warmup)
     ours = base * build_schedule(InverseSqrtConfig(warmup_steps=warmup), 0).factor(step, 0)
@@ -73,11 +73,11 @@ def plateau(*values):
         ((math.nan, math.nan), 0.1),
     ],
 )
-def test_plateau_drops_after_its_patience(values, factor):
+def test_plateau_reduces_the_rate_after_its_patience(values, factor):
     assert plateau(*values).factor(5, 0) == pytest.approx(factor)
 
 
-def test_plateau_goes_on_from_its_state_through_json():
+def test_plateau_state_survives_json():
     before, after = plateau(1.0, 0.9), plateau()
     after.restore(json.loads(json.dumps(before.state())))
     for schedule in (before, after):
@@ -85,7 +85,7 @@ def test_plateau_goes_on_from_its_state_through_json():
     assert after.factor(5, 0) == before.factor(5, 0) == pytest.approx(0.1)
 
 
-def test_plateau_starts_afresh_from_the_state_of_another_schedule():
+def test_plateau_ignores_the_state_of_another_schedule():
     schedule = plateau()
     schedule.restore(build_schedule(ConstantConfig(), 0).state())
     assert schedule.factor(5, 0) == 1.0
@@ -95,7 +95,7 @@ def test_nan_is_never_better():
     assert not is_better(math.nan, None)
 
 
-def test_anything_is_better_than_nothing():
+def test_first_value_is_better():
     assert is_better(-1e9, None)
 
 
@@ -103,12 +103,12 @@ def test_equal_is_not_better():
     assert not is_better(1.0, 1.0)
 
 
-def test_cosine_without_an_end_says_what_to_set():
-    with pytest.raises(ConfigError, match="must know the last step. Set `max_steps` or `max_ep"):
+def test_cosine_without_a_last_step_is_refused():
+    with pytest.raises(ConfigError, match="needs the number of the last step. Set `max_steps`"):
         build_schedule(CosineConfig(), 0)
 
 
-def test_cosine_shortens_a_warmup_that_would_not_end_and_says_so(caplog, monkeypatch):
+def test_cosine_shortens_a_too_long_warmup_with_a_warning(caplog, monkeypatch):
     monkeypatch.setattr(logger, "propagate", True)
     schedule = build_schedule(CosineConfig(warmup_steps=4000), 100)
     assert [schedule.factor(step, 0) for step in (5, 10, 100)] == [0.5, 1.0, 0.0]
@@ -129,6 +129,6 @@ def test_cosine_shortens_a_warmup_that_would_not_end_and_says_so(caplog, monkeyp
         (PlateauConfig, {"warmup_steps": -1}, "`warmup_steps` must be at least 0"),
     ],
 )
-def test_a_wrong_setting_is_named(cls, values, message):
+def test_error_names_the_invalid_setting(cls, values, message):
     with pytest.raises(ConfigError, match=message):
         cls(**values)

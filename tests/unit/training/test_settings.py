@@ -9,7 +9,7 @@ from regard.training.settings import TrainConfig
 from tests.training_bench import CAREFUL
 
 
-def test_settings_survive_the_round_trip():
+def test_settings_survive_a_round_trip():
     config = replace(CAREFUL, optimizer=SgdConfig(momentum=0.5))
     assert from_dict(TrainConfig, to_dict(config)) == config
 
@@ -31,6 +31,6 @@ def test_settings_survive_the_round_trip():
         ({"max_epochs": 0, "patience": 0}, "are all 0, so training would never end"),
     ],
 )
-def test_a_wrong_setting_is_named(values, message):
+def test_error_names_the_invalid_setting(values, message):
     with pytest.raises(ConfigError, match=message):
         TrainConfig(**values)

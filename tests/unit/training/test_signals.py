@@ -17,29 +17,29 @@ def test_signals_raise_keyboard_interrupt(number):
         send(number)
 
 
-def test_held_section_is_finished_before_the_interrupt():
+def test_deferred_section_completes_before_the_interrupt():
     done = []
-    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.held():
+    with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt), interrupts.deferred():
         send(signal.SIGINT)
         done.append("section")
     assert done == ["section"]
 
 
-def test_ignored_signals_stay_without_effect():
+def test_ignored_signals_have_no_effect():
     with Interrupts() as interrupts:
         interrupts.ignore()
         send(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_handlers_are_put_back():
+def test_handlers_are_restored():
     before = signal.getsignal(signal.SIGINT)
     with Interrupts():
         assert signal.getsignal(signal.SIGINT) != before
     assert signal.getsignal(signal.SIGINT) == before
 
 
-def test_other_threads_leave_signals_alone():
+def test_other_threads_do_not_change_handlers():
     seen = []
 
     def work():

@@ -11,24 +11,24 @@ def vectors():
     return np.random.default_rng(1).normal(size=(12, 5))
 
 
-def test_cosines_are_those_of_torch(vectors):
+def test_cosines_equal_torch(vectors):
     left, right = torch.tensor(vectors[:4]), torch.tensor(vectors[4:])
     expected = torch.cosine_similarity(left[:, None], right[None], dim=-1)
     np.testing.assert_allclose(cosines(vectors[:4], vectors[4:]), expected.numpy())
 
 
-def test_vector_of_zeros_is_like_nothing(vectors):
+def test_cosine_of_a_zero_vector_is_zero(vectors):
     vectors[0] = 0
     assert not cosines(vectors, vectors)[0].any()
 
 
-def test_nearest_come_first_and_ties_in_order():
+def test_nearest_are_sorted_with_ties_by_column():
     similarities = np.array([[0.1, 0.9, 0.5, 0.9]])
     assert nearest(similarities, 3).tolist() == [[1, 3, 2]]
 
 
 def slow_ranks(similarities, groups):
-    """The same by counting, one query at a time."""
+    """Return ranks by counting, one query at a time."""
     ranks = []
     for row, group in enumerate(groups):
         own = [c for c in range(len(groups)) if c != row and groups[c] == group]
@@ -50,7 +50,7 @@ def test_retrieval_equals_counting(vectors):
     assert (detail["queries"], detail["groups"], detail["candidates"]) == (9, 4, 11)
 
 
-def test_chance_is_what_random_orders_reach():
+def test_chance_equals_the_mean_of_random_rankings():
     groups = [0, 0, 0, 1, 1, 2, 3]
     generator = np.random.default_rng(0)
     values = [retrieve(generator.random((7, 7)), groups)["accuracy"].value for _ in range(2000)]
@@ -58,11 +58,11 @@ def test_chance_is_what_random_orders_reach():
     assert np.mean(values) == pytest.approx(chance, abs=1.0)
 
 
-def test_measure_that_knows_nothing_finds_nothing():
+def test_constant_similarity_scores_zero():
     assert retrieve(np.zeros((4, 4)), [0, 0, 1, 1])["accuracy"].value == 0
 
 
-def test_interval_holds_the_value_and_is_signed(vectors):
+def test_interval_contains_the_value_and_is_in_the_signature(vectors):
     groups = [number // 2 for number in range(12)]
     found = retrieve(cosines(vectors, vectors), groups, num_bootstrap=50)["mrr"]
     low, high = found.interval
@@ -70,15 +70,15 @@ def test_interval_holds_the_value_and_is_signed(vectors):
     assert "bs:50 groups" in found.signature
 
 
-def test_only_those_who_are_asked_ask(vectors):
+def test_queries_can_be_selected(vectors):
     groups = [number // 2 for number in range(12)]
     similar = cosines(vectors, vectors)
-    assert retrieve(similar, groups, asked=[3, 7])["mrr"].detail["queries"] == 2
+    assert retrieve(similar, groups, queries=[3, 7])["mrr"].detail["queries"] == 2
     every = retrieve(similar, groups)["mrr"].value
-    halves = [retrieve(similar, groups, asked=range(n, n + 6))["mrr"].value for n in (0, 6)]
+    halves = [retrieve(similar, groups, queries=range(n, n + 6))["mrr"].value for n in (0, 6)]
     assert np.mean(halves) == pytest.approx(every)
 
 
 def test_retrieval_without_a_group_of_two_is_refused(vectors):
-    with pytest.raises(DataError, match="none of the 12 items is one"):
+    with pytest.raises(DataError, match="none of the 12 items does"):
         retrieve(cosines(vectors, vectors), range(12))

@@ -47,14 +47,14 @@ def test_ter_equals_sacrebleu():
     ("measure", "metric"),
     [(bleu, sacrebleu.metrics.BLEU), (chrf, sacrebleu.metrics.CHRF), (ter, sacrebleu.metrics.TER)],
 )
-def test_interval_is_as_wide_as_sacrebleus(measure, metric, monkeypatch):
+def test_interval_equals_sacrebleu(measure, metric, monkeypatch):
     monkeypatch.setenv("SACREBLEU_SEED", str(SEED))
     wanted = metric().corpus_score(HYPOTHESES, STREAMS, n_bootstrap=200)._ci
     low, high = measure(HYPOTHESES, REFERENCES, num_bootstrap=200).interval
     assert (high - low) / 2 == pytest.approx(wanted, rel=1e-4)
 
 
-def test_interval_holds_the_value():
+def test_interval_contains_the_value():
     result = bleu(HYPOTHESES, REFERENCES, num_bootstrap=100)
     low, high = result.interval
     assert low < result.value < high
@@ -65,7 +65,7 @@ def test_same_seed_gives_the_same_interval():
     assert first == bleu(HYPOTHESES, REFERENCES, num_bootstrap=50, seed=3).interval
 
 
-def test_signature_tells_resampling_and_seed():
+def test_signature_has_resampling_and_seed():
     signature = bleu(HYPOTHESES, REFERENCES, num_bootstrap=50, seed=3).signature
     assert signature.startswith("nrefs:var|bs:50|seed:3|case:mixed|eff:no|tok:13a|smooth:exp")
 
@@ -74,7 +74,7 @@ def test_without_resampling_there_is_no_interval():
     assert bleu(HYPOTHESES, REFERENCES).interval is None
 
 
-def test_lower_casing_ignores_case():
+def test_is_lower_cased_ignores_case():
     assert bleu(["WE GO HOME TODAY"], [["we go home today"]], is_lower_cased=True).value > 99.9
 
 
@@ -82,11 +82,11 @@ def test_case_counts_by_default():
     assert bleu(["WE GO HOME TODAY"], [["we go home today"]]).value < 50
 
 
-def test_bleu_details_its_precisions():
+def test_bleu_detail_has_precisions():
     assert bleu(["a b c d"], [["a b c e"]]).detail["precision_1"] == pytest.approx(75)
 
 
-def test_unknown_tokenizer_is_named_with_its_neighbour():
+def test_unknown_tokenizer_gets_a_suggestion():
     with pytest.raises(ConfigError, match="`tokenize` must be one of '13a'.*but is '13'"):
         bleu(["a"], [["a"]], tokenize="13")
 
@@ -101,7 +101,7 @@ def test_negative_word_order_is_refused():
         chrf(["a"], [["a"]], word_order=-1)
 
 
-def test_bleu_over_characters_needs_no_blanks():
+def test_bleu_over_characters_needs_no_whitespace():
     result = bleu_char(["猫が好きです"], [["犬が好きです"]])
     wanted = sacrebleu.metrics.BLEU(tokenize="char").corpus_score(
         ["猫が好きです"], [["犬が好きです"]]
@@ -110,7 +110,7 @@ def test_bleu_over_characters_needs_no_blanks():
     assert "tok:char" in result.signature
 
 
-def test_japanese_is_measured_over_words_where_mecab_is_installed():
+def test_japanese_bleu_is_over_words_with_mecab():
     pytest.importorskip("MeCab", reason="MeCab is not installed")
     pytest.importorskip("ipadic", reason="the dictionary ipadic is not installed")
     result = bleu_ja(["猫が好きです。", ""], [["犬が好きです。"], ["はい"]], num_bootstrap=40)
@@ -119,7 +119,7 @@ def test_japanese_is_measured_over_words_where_mecab_is_installed():
 
 
 @pytest.mark.parametrize("fault", [RuntimeError, ImportError, AssertionError])
-def test_japanese_is_measured_over_characters_where_mecab_is_missing(monkeypatch, fault):
+def test_japanese_bleu_is_over_characters_without_mecab(monkeypatch, fault):
     def build(*, tokenize, **settings):
         if tokenize == "ja-mecab":
             raise fault

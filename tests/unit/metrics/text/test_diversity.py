@@ -13,29 +13,29 @@ def measure(measured, answers, **keywords):
     return measured(answers, [["x"]] * len(answers), **keywords)
 
 
-def test_share_of_different_words():
+def test_distinct_1_by_hand():
     assert measure(distinct1, ANSWERS).value == pytest.approx(100 * 5 / 11)
 
 
-def test_share_of_different_pairs():
+def test_distinct_2_by_hand():
     # "i do", "do not", "not know", "yes i" among eight.
     assert measure(distinct2, ANSWERS).value == pytest.approx(50)
 
 
-def test_names_and_counts():
+def test_result_has_name_and_counts():
     result = measure(distinct2, ANSWERS)
     assert (result.name, result.detail) == ("distinct-2", {"different": 4, "count": 8})
 
 
-def test_nothing_written_is_not_varied():
+def test_distinct_of_empty_texts_is_zero():
     assert measure(distinct2, ["a", ""], num_bootstrap=40).interval == (0, 0)
 
 
-def test_single_answer_has_an_interval_of_no_width():
+def test_single_hypothesis_has_an_interval_of_zero_width():
     assert measure(distinct1, ["a a b"], num_bootstrap=40).interval == pytest.approx((200 / 3,) * 2)
 
 
-def test_interval_draws_how_far_the_share_falls_without_each_sentence():
+def test_interval_resamples_jackknife_pseudo_values():
     generator = random.Random(2)
     answers = [" ".join(generator.choices("abcdefghij", k=1 + row % 4)) for row in range(25)]
     value = measure(distinct1, answers).value
@@ -50,7 +50,7 @@ def test_interval_draws_how_far_the_share_falls_without_each_sentence():
 
 
 @pytest.mark.parametrize("measured", [distinct1, distinct2])
-def test_interval_holds_what_fresh_texts_of_the_same_kind_reach(measured):
+def test_interval_contains_the_value_of_new_samples(measured):
     generator = random.Random(3)
     words = range(300)
     shares = [1 / (word + 1) for word in words]
@@ -62,7 +62,7 @@ def test_interval_holds_what_fresh_texts_of_the_same_kind_reach(measured):
     wanted = np.mean([result.value for result in found])
     held = np.mean([low <= wanted <= high for low, high in (r.interval for r in found)])
     assert held > 0.85
-    # Neither does it hold everything: it is no wider than the values are spread.
+    # The interval is no wider than the range of the values.
     spread = np.std([result.value for result in found])
     width = np.mean([high - low for low, high in (result.interval for result in found)])
     assert width == pytest.approx(2 * 1.96 * spread, rel=0.5)

@@ -8,7 +8,7 @@ from regard.metrics.text.error_rates import Edit, align, by_unit, cer, edit_dist
 
 @pytest.fixture(scope="module")
 def pronunciations():
-    """Hypotheses with mistakes and one to three references each."""
+    """Return hypotheses with errors and one to three references each."""
     generator = random.Random(6)
     phones = ["AA", "B", "K", "S", "T", "IH"]
 
@@ -20,24 +20,24 @@ def pronunciations():
     ]
 
 
-def test_what_is_taken_for_what():
+def test_edits_are_counted_by_kind():
     found = edits(["K AE T", "K AA T S", "K AA"], [["K AA T"]] * 3, unit="word")
     assert found == [Edit("", "S", 1), Edit("AA", "AE", 1), Edit("T", "", 1)]
 
 
-def test_most_frequent_comes_first():
+def test_most_frequent_edit_comes_first():
     found = edits(["cat", "cut", "bit"], [["cot"], ["cot"], ["bet"]], unit="character")
     assert found == [Edit("e", "i", 1), Edit("o", "a", 1), Edit("o", "u", 1)]
     found = edits(["cut", "cut", "bit"], [["cot"], ["cot"], ["bet"]], unit="character")
     assert found[0] == Edit("o", "u", 2)
 
 
-def test_right_answers_have_no_edits():
+def test_exact_matches_have_no_edits():
     assert edits(["a b"], [["c d", "a b"]], unit="word") == []
 
 
 @pytest.mark.parametrize(("unit", "measure"), [("word", per), ("character", cer)])
-def test_counts_add_up_to_the_edits_of_the_error_rate(unit, measure, pronunciations):
+def test_counts_sum_to_the_edits_of_the_error_rate(unit, measure, pronunciations):
     found = edits(*pronunciations, unit=unit)
     detail = measure(*pronunciations).detail
     assert sum(edit.count for edit in found) == detail["edits"]
@@ -48,7 +48,7 @@ def test_counts_add_up_to_the_edits_of_the_error_rate(unit, measure, pronunciati
     assert wrong == detail["edits"] - num_inserted
 
 
-def test_alignment_spells_both_sequences_with_the_fewest_edits():
+def test_alignment_has_the_fewest_edits():
     generator = random.Random(7)
     for _ in range(300):
         right, written = (generator.choices("abc", k=generator.randint(0, 8)) for _ in range(2))
@@ -58,23 +58,23 @@ def test_alignment_spells_both_sequences_with_the_fewest_edits():
         assert sum(unit != other for unit, other in pairs) == edit_distance(right, written)
 
 
-def test_same_alignment_is_chosen_among_equals():
+def test_ties_between_alignments_are_broken_consistently():
     assert align(list("aab"), list("ab")) == [("a", ""), ("a", "a"), ("b", "b")]
 
 
-def test_units_wrong_most_often_come_first():
+def test_units_with_most_errors_come_first():
     groups = by_unit(["b b a", "c"], [["a a a"], ["d"]], unit="word")
     assert [(group.name, group.count) for group in groups] == [("a", 3), ("d", 1)]
     assert groups[0].results["errors"].value == pytest.approx(200 / 3)
     assert groups[1].results["errors"].value == 100
 
 
-def test_of_equally_wrong_units_the_rarer_comes_first_then_the_alphabet():
+def test_ties_between_units_are_broken_by_rarity_and_alphabet():
     groups = by_unit(["x a x x"], [["a a c b"]], unit="word")
     assert [group.name for group in groups] == ["b", "c", "a"]
 
 
-def test_what_is_too_much_belongs_to_no_unit():
+def test_insertions_belong_to_no_unit():
     (group,) = by_unit(["a b"], [["a"]], unit="word")
     assert (group.name, group.results["errors"].value) == ("a", 0)
 

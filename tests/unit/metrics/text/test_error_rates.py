@@ -10,7 +10,7 @@ from regard.metrics.text.error_rates import cer, edit_distance, per, wer
     ("first", "second", "distance"),
     [("kitten", "sitting", 3), ("", "abc", 3), ("abc", "", 3), ("", "", 0), ("flaw", "lawn", 2)],
 )
-def test_edit_distance_of_known_pairs(first, second, distance):
+def test_edit_distance_equals_known_values(first, second, distance):
     assert edit_distance(first, second) == distance
 
 
@@ -18,12 +18,12 @@ def test_edit_distance_is_symmetric():
     assert edit_distance("saturday", "sunday") == edit_distance("sunday", "saturday") == 3
 
 
-def test_wer_counts_edits_per_reference_word_over_the_corpus():
+def test_wer_is_edits_per_reference_word_of_the_corpus():
     # One substitution in three words and one insertion in one word: 2 edits in 4 words.
     assert wer(["a x c", "d e"], [["a b c"], ["d"]]).value == pytest.approx(50.0)
 
 
-def test_cer_counts_blanks_between_words_once():
+def test_cer_collapses_whitespace():
     assert cer(["ab  cd"], [["ab ce"]]).value == pytest.approx(20.0)
 
 
@@ -31,7 +31,7 @@ def test_per_counts_phones():
     assert per(["K AE T"], [["K AA T"]]).value == pytest.approx(100 / 3)
 
 
-def test_per_goes_by_its_own_name():
+def test_per_has_its_own_name():
     assert per(["K"], [["K"]]).name == "PER"
 
 
@@ -39,11 +39,11 @@ def test_nearest_reference_counts():
     assert wer(["a b"], [["x y z", "a b"]]).value == 0.0
 
 
-def test_among_equally_near_references_the_longer_counts():
+def test_longer_of_equally_near_references_counts():
     assert wer(["a b"], [["a", "a b c"]]).detail == {"edits": 1, "length": 3}
 
 
-def test_empty_hypothesis_misses_everything():
+def test_empty_hypothesis_has_an_error_rate_of_100():
     assert wer([""], [["a b"]]).value == 100.0
 
 
@@ -53,7 +53,7 @@ def test_references_without_words_are_refused():
 
 
 @pytest.mark.parametrize(("measure", "name"), [(wer, "wer"), (cer, "cer")])
-def test_rates_of_random_sentences_equal_jiwers(measure, name):
+def test_rates_of_random_sentences_equal_jiwer(measure, name):
     jiwer = pytest.importorskip("jiwer", reason="jiwer is not installed")
     generator = random.Random(5)
 

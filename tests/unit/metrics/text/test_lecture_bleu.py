@@ -19,7 +19,7 @@ def test_value_of_the_lecture_example(k, value):
     assert lecture_bleu([PREDICTED], [[LABEL]], k=k).value == pytest.approx(value, abs=5e-4)
 
 
-def test_a_label_word_is_matched_only_once():
+def test_label_word_is_matched_once():
     assert ngram_precision(["a", "a", "a"], ["a", "b"], 1) == pytest.approx(1 / 3)
 
 
@@ -31,11 +31,11 @@ def test_prediction_shorter_than_k_ends_the_product_at_its_length():
     assert sentence_bleu(["yes"], ["yes"], 4) == 1.0
 
 
-def test_short_prediction_pays_for_brevity():
+def test_short_prediction_has_a_brevity_penalty():
     assert sentence_bleu(["a"], ["a", "b"], 1) == pytest.approx(math.exp(-1))
 
 
-def test_long_prediction_pays_no_brevity():
+def test_long_prediction_has_no_brevity_penalty():
     assert sentence_bleu(["a", "b"], ["a"], 1) == pytest.approx(0.5**0.5)
 
 

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.metrics.text.ngrams import longest_common, rouge1, rouge2, rouge_char, rouge_l
+from regard.metrics.text.ngrams import lcs_length, rouge1, rouge2, rouge_char, rouge_l
 
 KINDS = {"rouge1": rouge1, "rouge2": rouge2, "rougeL": rouge_l}
 
@@ -18,7 +18,7 @@ def scorer():
 
 
 def assert_equal(scorer, hypotheses, references):
-    """Each sentence and the mean of all are those of the package."""
+    """Assert that each score and the mean equal those of the package rouge-score."""
     pairs = list(zip(hypotheses, references, strict=True))
     theirs = [scorer.score_multi(texts, text) for text, texts in pairs]
     for name, measure in KINDS.items():
@@ -30,9 +30,9 @@ def assert_equal(scorer, hypotheses, references):
         assert 0 < mean < 100
 
 
-def test_random_texts_score_as_by_the_package(scorer):
+def test_rouge_of_random_texts_equals_rouge_score(scorer):
     generator = random.Random(0)
-    # Case, punctuation, digits, umlauts, other scripts, nothing at all.
+    # Case, punctuation, digits, umlauts, other scripts, empty texts.
     words = ["the", "The", "cat", "cat's", "mat.", "3.14", "42", "schöne", "猫", "—", "U.S.", "İ"]
 
     def text():
@@ -43,7 +43,7 @@ def test_random_texts_score_as_by_the_package(scorer):
     assert_equal(scorer, hypotheses, references)
 
 
-def test_real_summaries_score_as_by_the_package(scorer, data_folder):
+def test_rouge_of_real_summaries_equals_rouge_score(scorer, data_folder):
     path = data_folder / "scitldr" / "test.jsonl.gz"
     if not path.exists():
         pytest.skip("SciTLDR is absent")
@@ -54,20 +54,20 @@ def test_real_summaries_score_as_by_the_package(scorer, data_folder):
     assert_equal(scorer, hypotheses, [row["target"] for row in rows])
 
 
-def test_values_of_a_small_example():
+def test_rouge_equals_values_by_hand():
     hypotheses, references = ["the cat sat"], [["the sat cat slept"]]
-    # Three of three words in four; no pair; "the cat" or "the sat" in order.
+    # ROUGE-1: three of three words, of four; ROUGE-2: none; ROUGE-L: "the cat" or "the sat".
     assert rouge1(hypotheses, references).value == pytest.approx(100 * 6 / 7)
     assert rouge2(hypotheses, references).value == 0
     assert rouge_l(hypotheses, references).value == pytest.approx(100 * 4 / 7)
 
 
-def test_detail_tells_precision_and_recall():
+def test_detail_has_precision_and_recall():
     detail = rouge1(["the cat"], [["the cat sat down"]]).detail
     assert detail == {"precision": 100, "recall": 50}
 
 
-def test_longest_common_subsequence_is_that_of_the_table():
+def test_lcs_length_equals_dynamic_programming():
     generator = random.Random(1)
     for _ in range(200):
         first, second = (
@@ -80,15 +80,15 @@ def test_longest_common_subsequence_is_that_of_the_table():
                 same = above[column] + 1 if unit == other else 0
                 row.append(max(same, above[column + 1], row[column]))
             above = row
-        assert longest_common(first, second) == above[-1]
+        assert lcs_length(first, second) == above[-1]
 
 
-def test_signature_tells_tokens_case_stemming_and_references():
+def test_signature_has_tokenizer_case_stemming_and_references():
     signature = rouge_l(["a"], [["a"]]).signature
     assert signature == "score:f1|average:sentences|refs:best|case:lc|tok:latin|stem:no"
 
 
-def test_other_scripts_are_measured_by_whitespace_or_characters():
+def test_other_scripts_need_whitespace_or_character_tokens():
     hypotheses, references = ["猫 が いる"], [["犬 が いる"]]
     by_whitespace = rouge1(hypotheses, references, tokenize="whitespace")
     assert by_whitespace.value == pytest.approx(200 / 3)
@@ -98,10 +98,10 @@ def test_other_scripts_are_measured_by_whitespace_or_characters():
     assert "tok:char" in by_characters.signature
 
 
-def test_text_without_any_word_is_warned_about(caplog):
+def test_references_without_words_are_warned_about(caplog):
     with caplog.at_level(logging.WARNING, logger="regard"):
         assert rouge_l(["猫"], [["猫"]]).value == 0
-    assert "no reference holds a word as `tokenize` 'latin' cuts them" in caplog.text
+    assert "`tokenize` 'latin', no reference has a word" in caplog.text
     assert "`rouge_char`" in caplog.text
 
 

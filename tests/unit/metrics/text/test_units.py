@@ -2,17 +2,17 @@ from regard.metrics.text.error_rates import UNITS, characters
 from regard.metrics.text.ngrams import ngrams
 
 
-def test_blanks_between_words_are_one_character_and_none_at_the_ends():
+def test_whitespace_is_collapsed_and_stripped():
     assert characters("  ab   c ") == ["a", "b", " ", "c"]
 
 
-def test_words_stand_between_blanks():
+def test_words_are_separated_by_whitespace():
     assert UNITS["word"](" K  AE1 T ") == ["K", "AE1", "T"]
 
 
-def test_runs_are_counted_in_their_order():
+def test_ngrams_are_counted_in_order():
     assert ngrams("a b a b".split(), 2) == {("a", "b"): 2, ("b", "a"): 1}
 
 
-def test_no_run_is_longer_than_its_text():
+def test_ngrams_longer_than_the_text_are_empty():
     assert not ngrams(["a"], 2)

@@ -23,12 +23,12 @@ def test_last_words_of_dependent_clauses_are_verbs(sentence, verbs):
     assert clause_verbs(sentence) == verbs
 
 
-def test_clause_that_another_interrupts_is_left_out():
+def test_interrupted_clause_is_not_counted():
     assert clause_verbs("Er kommt, obwohl ein Kind, das sie kennt, dort arbeitet.") == ["kennt"]
 
 
 @pytest.mark.parametrize(
-    ("output", "place"),
+    ("output", "category"),
     [
         (REFERENCE, "in_place"),
         ("Ich glaube, dass sie ein Buch liest.", "in_place"),
@@ -37,12 +37,12 @@ def test_clause_that_another_interrupts_is_left_out():
         ("", "missing"),
     ],
 )
-def test_verb_is_in_place_misplaced_or_missing(output, place):
+def test_verb_is_in_place_misplaced_or_missing(output, category):
     detail = misplaced_verbs([output], [REFERENCE]).detail
-    assert {name for name, count in detail.items() if count} == {"verbs", place}
+    assert {name for name, count in detail.items() if count} == {"verbs", category}
 
 
-def test_same_word_elsewhere_in_the_reference_is_not_the_verb_of_the_clause():
+def test_same_word_elsewhere_in_the_reference_is_not_counted():
     reference = "Er hat geglaubt, dass sie geschlafen hat."
     detail = misplaced_verbs(["Er hat geglaubt, dass sie schläft."], [reference]).detail
     assert (detail["misplaced"], detail["missing"]) == (0, 1)
@@ -53,7 +53,7 @@ def test_value_is_the_share_of_misplaced_verbs():
     assert misplaced_verbs(outputs, [REFERENCE] * 4).value == 25.0
 
 
-def test_right_answers_of_the_phrasebook_have_every_verb_in_place():
+def test_references_of_the_phrasebook_have_every_verb_in_place():
     targets = [
         example.target
         for example in generate(300)
@@ -63,6 +63,6 @@ def test_right_answers_of_the_phrasebook_have_every_verb_in_place():
     assert detail["in_place"] == detail["verbs"] > len(targets)
 
 
-def test_references_without_such_a_clause_are_refused():
+def test_references_without_a_dependent_clause_are_refused():
     with pytest.raises(DataError, match="`references` must hold a dependent clause"):
         misplaced_verbs(["Er liest."], ["Er liest."])

@@ -9,9 +9,9 @@ from regard.metrics.vision.captions import bleu1, bleu2, bleu3, bleu4, caption_w
 MEASURES = {1: bleu1, 2: bleu2, 3: bleu3, 4: bleu4}
 
 
-def draw_captions(seed):
+def sample_captions(seed):
     generator = random.Random(seed)
-    words = "a the dog dogs runs on grass man in red".split()
+    words = "a the dog dogs ngrams_of on grass man in red".split()
 
     def caption(least):
         return " ".join(generator.choices(words, k=generator.randint(least, 9)))
@@ -26,7 +26,7 @@ def counts(words, n):
 
 
 def bleu_by_the_formula(hypotheses, references, order):
-    """Papineni et al. 2002, sections 2.1 to 2.3, with words that blanks part."""
+    """Compute BLEU as in Papineni et al. 2002, sections 2.1 to 2.3, on words between whitespace."""
     precisions = []
     for n in range(1, order + 1):
         hits = total = 0
@@ -48,19 +48,19 @@ def bleu_by_the_formula(hypotheses, references, order):
 
 
 @pytest.mark.parametrize("order", MEASURES)
-def test_bleu_is_that_of_the_formula(order):
-    hypotheses, references = draw_captions(order)
+def test_bleu_equals_the_formula(order):
+    hypotheses, references = sample_captions(order)
     wanted = bleu_by_the_formula(hypotheses, references, order)
     assert 5 < wanted < 100
     assert MEASURES[order](hypotheses, references).value == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("order", MEASURES)
-def test_bleu_is_that_of_coco(order):
+def test_bleu_equals_coco_evaluation(order):
     package = pytest.importorskip(
         "pycocoevalcap.bleu.bleu_scorer", reason="pycocoevalcap is missing"
     )
-    hypotheses, references = draw_captions(order)
+    hypotheses, references = sample_captions(order)
     scorer = package.BleuScorer(n=4)
     for hypothesis, texts in zip(hypotheses, references, strict=True):
         scorer += (hypothesis, texts)
@@ -69,18 +69,18 @@ def test_bleu_is_that_of_coco(order):
     assert found == pytest.approx(100 * wanted[order - 1], rel=1e-6)
 
 
-def test_without_a_match_of_some_order_bleu_is_zero():
-    hypotheses, references = ["a dog runs on"], [["a dog on runs"]]
+def test_bleu_is_zero_without_a_match_of_some_order():
+    hypotheses, references = ["a dog ngrams_of on"], [["a dog on ngrams_of"]]
     assert bleu2(hypotheses, references).value > 0
     assert bleu3(hypotheses, references).value == 0
 
 
-def test_case_and_punctuation_do_not_count():
-    result = bleu4(["A man's dog runs."], [["a man 's dog runs"]])
+def test_case_and_punctuation_are_ignored():
+    result = bleu4(["A man's dog ngrams_of."], [["a man 's dog ngrams_of"]])
     assert result.value == pytest.approx(100)
 
 
-def test_signature_tells_words_case_and_smoothing():
+def test_signature_has_tokenizer_case_and_smoothing():
     result = bleu3(["a b c"], [["a b c", "a b"]], num_bootstrap=10)
     assert result.name == "BLEU-3"
     start = "nrefs:2|bs:10|seed:12345|case:lc|eff:no|tok:ptb-nopunct|smooth:none|version:"
@@ -99,5 +99,5 @@ def test_signature_tells_words_case_and_smoothing():
         (" ., ", ""),
     ],
 )
-def test_words_of_a_caption(caption, words):
+def test_captions_are_split_into_words(caption, words):
     assert caption_words(caption) == words.split()

@@ -1,4 +1,4 @@
-"""Pictures against pictures, by formulas written out pixel by pixel."""
+"""Image metrics compared with formulas evaluated pixel by pixel."""
 
 import math
 
@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.metrics.vision import images as pictures
-from regard.metrics.vision.images import decibels, mse, psnr, similarities, squared_errors, ssim
+from regard.metrics.vision import images
+from regard.metrics.vision.images import image_mse, image_psnr, image_ssim, mse, psnr, ssim
 
 
 @pytest.fixture
 def pair():
     generator = np.random.default_rng(3)
-    right = generator.integers(0, 256, (3, 2, 13, 12), dtype=np.uint8)
-    noise = generator.integers(-40, 41, right.shape)
-    return np.clip(right + noise, 0, 255).astype(np.uint8), right
+    targets = generator.integers(0, 256, (3, 2, 13, 12), dtype=np.uint8)
+    noise = generator.integers(-40, 41, targets.shape)
+    return np.clip(targets + noise, 0, 255).astype(np.uint8), targets
 
 
 def slow_ssim(one, other, size=11):
-    """Wang et al. 2004, eq. 13, window by window, with weights of two dimensions."""
+    """Compute SSIM by Wang et al. 2004, eq. 13, window by window, with two-dimensional weights."""
     half = size // 2
     weights = np.array(
         [
@@ -42,46 +42,46 @@ def slow_ssim(one, other, size=11):
     return np.mean(values)
 
 
-def test_similarity_is_that_of_the_formula(pair):
-    found = similarities(*pair)
+def test_ssim_equals_the_formula(pair):
+    found = image_ssim(*pair)
     assert found == pytest.approx([slow_ssim(*both) for both in zip(*pair, strict=True)])
 
 
-def test_decibels_are_those_of_the_formula(pair):
-    for value, drawn, right in zip(decibels(*pair), *pair, strict=True):
+def test_psnr_equals_the_formula(pair):
+    for value, predicted, targets in zip(image_psnr(*pair), *pair, strict=True):
         error = np.mean(
-            [(int(a) - int(b)) ** 2 for a, b in zip(drawn.flat, right.flat, strict=True)]
+            [(int(a) - int(b)) ** 2 for a, b in zip(predicted.flat, targets.flat, strict=True)]
         )
         assert value == pytest.approx(20 * math.log10(255 / math.sqrt(error)))
 
 
-def test_equal_pictures_have_the_best_values(pair):
-    _, right = pair
-    assert squared_errors(right, right).tolist() == [0.0] * 3
-    assert decibels(right, right).tolist() == pytest.approx([100.0] * 3)
-    assert similarities(right, right).tolist() == pytest.approx([1.0] * 3)
+def test_equal_images_have_the_best_values(pair):
+    _, targets = pair
+    assert image_mse(targets, targets).tolist() == [0.0] * 3
+    assert image_psnr(targets, targets).tolist() == pytest.approx([100.0] * 3)
+    assert image_ssim(targets, targets).tolist() == pytest.approx([1.0] * 3)
 
 
-def test_one_level_everywhere_is_48_decibels():
+def test_error_of_one_level_is_48_decibels():
     black = np.zeros((1, 1, 4, 4), np.uint8)
-    assert decibels(black, black + 1)[0] == pytest.approx(48.1308, abs=1e-4)
+    assert image_psnr(black, black + 1)[0] == pytest.approx(48.1308, abs=1e-4)
 
 
-def test_small_pictures_have_a_small_window(pair):
-    drawn, right = (side[:, :, :8, :8] for side in pair)
-    expected = [slow_ssim(*both, size=7) for both in zip(drawn, right, strict=True)]
-    assert similarities(drawn, right) == pytest.approx(expected)
-    assert "window:7" in ssim(drawn, right).signature
+def test_small_images_have_a_small_window(pair):
+    predicted, targets = (side[:, :, :8, :8] for side in pair)
+    expected = [slow_ssim(*both, size=7) for both in zip(predicted, targets, strict=True)]
+    assert image_ssim(predicted, targets) == pytest.approx(expected)
+    assert "window:7" in ssim(predicted, targets).signature
 
 
-def test_chunks_are_as_all_at_once(pair, monkeypatch):
-    together = similarities(*pair)
-    monkeypatch.setattr(pictures, "CHUNK", 2)
-    assert similarities(*pair) == pytest.approx(together)
+def test_chunking_does_not_change_the_values(pair, monkeypatch):
+    together = image_ssim(*pair)
+    monkeypatch.setattr(images, "CHUNK", 2)
+    assert image_ssim(*pair) == pytest.approx(together)
 
 
 def test_results_are_means_with_an_interval(pair):
-    for measure, each in ((psnr, decibels), (ssim, similarities), (mse, squared_errors)):
+    for measure, each in ((psnr, image_psnr), (ssim, image_ssim), (mse, image_mse)):
         found = measure(*pair, num_bootstrap=50)
         assert found.value == pytest.approx(each(*pair).mean())
         low, high = found.interval
@@ -90,7 +90,7 @@ def test_results_are_means_with_an_interval(pair):
 
 
 @pytest.mark.parametrize(
-    ("drawn", "right", "message"),
+    ("predicted", "targets", "message"),
     [
         (np.zeros((1, 1, 4, 4)), np.zeros((1, 1, 4, 4), np.uint8), "`predicted` must.*float64"),
         (np.zeros((1, 4, 4), np.uint8), np.zeros((1, 1, 4, 4), np.uint8), r"shape \(1, 4, 4\)"),
@@ -101,6 +101,6 @@ def test_results_are_means_with_an_interval(pair):
         ),
     ],
 )
-def test_other_pictures_are_refused(drawn, right, message):
+def test_invalid_images_are_refused(predicted, targets, message):
     with pytest.raises(DataError, match=message):
-        psnr(drawn, right)
+        psnr(predicted, targets)

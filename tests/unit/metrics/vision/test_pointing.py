@@ -1,4 +1,4 @@
-"""Pointing: the cell with the most weight lies on the thing or it does not."""
+"""Pointing accuracy: whether the cell of largest weight overlaps the region."""
 
 import numpy as np
 import pytest
@@ -20,10 +20,10 @@ def region(top, left, low, right, size=16):
 
 
 THING = region(5, 9, 8, 12)
-"""Within row 1 and column 2 of a grid of 4 by 4."""
+"""Region inside row 1 and column 2 of a 4 x 4 grid."""
 
 
-def test_peak_on_the_thing_is_right_and_beside_it_is_wrong():
+def test_peak_inside_the_region_counts():
     weights = [[peak(1, 2), peak(1, 1), peak(0, 0)], [peak(1, 2)]]
     regions = [[THING, THING, None], [THING]]
     found = pointing_accuracy(weights, regions)
@@ -31,13 +31,13 @@ def test_peak_on_the_thing_is_right_and_beside_it_is_wrong():
     assert found.detail == {"right": 2, "count": 3, "chance": 100 / 16}
 
 
-def test_weights_all_alike_are_right_by_chance():
+def test_uniform_weights_score_as_chance():
     whole = region(0, 0, 8, 16)
     found = pointing_accuracy([[np.full((4, 4), 1 / 16)]], [[whole]])
     assert found.value == found.detail["chance"] == 50
 
 
-def test_cells_are_those_that_hold_a_pixel_of_the_region():
+def test_cells_are_those_with_a_pixel_of_the_region():
     generator = np.random.default_rng(0)
     pixels = generator.random((12, 20)) < 0.05
     for rows, columns in ((4, 5), (5, 3), (12, 20), (24, 40)):
@@ -51,13 +51,13 @@ def test_cells_are_those_that_hold_a_pixel_of_the_region():
         assert np.array_equal(to_cells(pixels, rows, columns), expected)
 
 
-def test_region_of_a_box_is_that_of_its_pixels():
+def test_region_of_a_box_equals_that_of_its_pixels():
     box = np.array([3, 5, 9, 16]) / 16
     assert np.array_equal(box_region(box, 4, 4), to_cells(region(5, 3, 16, 9), 4, 4))
     assert np.array_equal(box_region(box, 16, 16), region(5, 3, 16, 9))
 
 
-def test_interval_is_drawn_sentence_by_sentence():
+def test_interval_resamples_sentences():
     weights = [[peak(1, 2)] * 3, [peak(0, 0)], [peak(1, 2)]]
     found = pointing_accuracy(weights, [[THING] * 3, [THING], [THING]], num_bootstrap=300)
     assert found.value == 80
@@ -65,17 +65,17 @@ def test_interval_is_drawn_sentence_by_sentence():
     assert found.signature == ("unit:word|point:argmax|hit:cell-overlaps-region|bs:300|seed:12345")
 
 
-def test_sentence_with_words_missing_is_refused():
+def test_sentence_with_missing_regions_is_refused():
     with pytest.raises(DataError, match="Sentence 0 must have a region.* 2 words, but has 1"):
         pointing_accuracy([[peak(0, 0), peak(0, 0)]], [[THING]])
 
 
-def test_sentences_missing_are_refused():
+def test_missing_sentences_are_refused():
     with pytest.raises(DataError, match="equal length, but there are 1 and 0"):
         pointing_accuracy([[peak(0, 0)]], [])
 
 
-def test_nothing_to_point_at_is_refused():
+def test_regions_without_any_region_are_refused():
     with pytest.raises(DataError, match="at least one region"):
         pointing_accuracy([[peak(0, 0)]], [[None]])
 

@@ -1,4 +1,4 @@
-"""Boxes and labelled cells: by formula, by counting pixels, and by a confusion matrix."""
+"""Metrics of boxes and cells, compared with counts of pixels and confusion matrices."""
 
 import numpy as np
 import pytest
@@ -32,51 +32,53 @@ def to_mask(box, size=20):
     return mask
 
 
-def test_iou_of_boxes_is_that_of_their_pixels():
+def test_iou_of_boxes_equals_that_of_their_pixels():
     one, other = random_boxes(1), random_boxes(2)
     masks = [np.stack([to_mask(box) for box in boxes]) for boxes in (one, other)]
     assert box_iou(one, other) == pytest.approx(mask_iou(*masks))
     assert box_iou(one, other).max() > 0.2
 
 
-def test_iou_by_hand():
+def test_iou_equals_values_by_hand():
     assert box_iou([0, 0, 2, 2], [1, 1, 3, 3]) == pytest.approx(1 / 7)
     assert box_iou([0, 0, 1, 1], [2, 2, 3, 3]) == 0
     assert box_iou([0, 0, 0, 0], [0, 0, 0, 0]) == 0
 
 
-def test_best_of_several_right_boxes_counts():
+def test_best_of_several_references_counts():
     assert mean_box_iou(*BOXES).value == pytest.approx(100 * (1 / 7 + 1 / 2 + 1) / 3)
     found = box_accuracy(*BOXES)
     assert found.value == pytest.approx(200 / 3)
     assert found.detail == {"right": 2, "count": 3}
 
 
-def test_share_of_right_cells():
+def test_cell_accuracy_by_hand():
     assert cell_accuracy(*CELLS).value == pytest.approx(100 * 10 / 12)
 
 
-def test_mean_iou_is_that_of_the_confusion_matrix():
+def test_mean_iou_equals_that_of_the_confusion_matrix():
     generator = np.random.default_rng(0)
     letters = np.array(list("abcd"))
-    guesses, truths = letters[generator.integers(0, 4, (2, 5, 3, 6))]
+    predictions, truths = letters[generator.integers(0, 4, (2, 5, 3, 6))]
     table = np.zeros((4, 4))
-    for guess, truth in zip(guesses.ravel(), truths.ravel(), strict=True):
-        table["abcd".index(truth), "abcd".index(guess)] += 1
+    for predicted, truth in zip(predictions.ravel(), truths.ravel(), strict=True):
+        table["abcd".index(truth), "abcd".index(predicted)] += 1
     expected = np.diag(table) / (table.sum(0) + table.sum(1) - np.diag(table))
-    texts = [[" ".join("".join(row) for row in one) for one in side] for side in (guesses, truths)]
+    texts = [
+        [" ".join("".join(row) for row in one) for one in side] for side in (predictions, truths)
+    ]
     found = mean_iou(texts[0], [[text] for text in texts[1]])
     assert found.value == pytest.approx(100 * expected.mean())
     assert found.detail["IoU c"] == pytest.approx(100 * expected[2])
     assert found.signature == "unit:patch|average:label|labels:4"
 
 
-def test_label_that_is_only_predicted_has_nothing_right():
+def test_label_that_is_only_predicted_has_an_iou_of_zero():
     assert mean_iou(["ab"], [["aa"]]).detail == {"IoU a": 50, "IoU b": 0}
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_interval_holds_the_value_and_is_in_the_signature(measure):
+def test_interval_contains_the_value_and_is_in_the_signature(measure):
     values = BOXES if measure in (mean_box_iou, box_accuracy) else CELLS
     found = measure(*values, num_bootstrap=200)
     low, high = found.interval
@@ -86,25 +88,25 @@ def test_interval_holds_the_value_and_is_in_the_signature(measure):
     assert found == measure(*values, num_bootstrap=200)
 
 
-def test_sample_without_a_label_leaves_it_out_of_the_mean():
+def test_resample_without_a_label_omits_it_from_the_mean():
     found = mean_iou(["aa", "bb"], [["aa"], ["bb"]], num_bootstrap=50)
     assert found.interval == (100, 100)
 
 
 @pytest.mark.parametrize("text", ["1 2 3", "a b c d", ""])
-def test_text_that_is_no_box_is_refused(text):
+def test_invalid_box_is_refused(text):
     with pytest.raises(DataError, match=f"four numbers.*but is '{text}'"):
         parse_box(text)
 
 
-def test_box_with_its_edges_the_wrong_way_round_is_refused():
+def test_box_with_swapped_edges_is_refused():
     with pytest.raises(DataError, match="left edge first.*'3 0 1 2'"):
         parse_box("3 0 1 2")
 
 
 @pytest.mark.parametrize("text", ["ab a", ""])
 def test_ragged_cells_are_refused(text):
-    with pytest.raises(DataError, match="rows of equally many letters"):
+    with pytest.raises(DataError, match="rows of equal length"):
         parse_cells(text)
 
 

@@ -212,7 +212,7 @@ def test_best_validation_is_that_of_the_loaded_run(trained):
     assert found.value == pytest.approx(trained.summary.progress.best)
     right = [best[0].text for best in task.predict([example.source for example in examples])]
     share = sum(a == e.target for a, e in zip(right, examples, strict=True)) / 30
-    assert found.numbers["accuracy"] == pytest.approx(100 * share)
+    assert found.metrics["accuracy"] == pytest.approx(100 * share)
 
 
 def test_loss_can_decide_which_weights_are_best():
@@ -220,7 +220,7 @@ def test_loss_can_decide_which_weights_are_best():
     examples = [Example(text, "positive") for text in TEXTS]
     with torch.no_grad():
         found = task.validation(examples)()
-    assert found.value == -found.numbers["loss"]
+    assert found.value == -found.metrics["loss"]
 
 
 def test_opened_run_answers_as_the_one_that_was_trained(trained):

@@ -157,7 +157,7 @@ def test_maps_hold_the_recording_and_both_alignments(joint):
     assert first < second < third
     heard = spectrogram_of(found)
     assert heard.words == ("low", "high", "low")
-    assert list(heard.roads) == ["attention", CTC]
+    assert list(heard.weights) == ["attention", CTC]
     assert heard.seconds == pytest.approx(len(recording.frames) / 100)
     assert heard.step == pytest.approx(0.04)
 
@@ -171,7 +171,7 @@ def test_without_a_decoder_the_map_is_the_alignment(alone):
     (found, *_) = alone.attend(EXAMPLES)
     assert found.kind == CTC
     assert torch.equal(found.mean(), found.recording.aligned)
-    assert list(spectrogram_of(found).roads) == [CTC]
+    assert list(spectrogram_of(found).weights) == [CTC]
 
 
 def test_ctc_in_search_needs_a_head():

@@ -251,4 +251,4 @@ def test_validation_is_greedy_whatever_answers_are_chosen_by(predictor, monkeypa
     choosy = replace(choosy, search=SearchConfig(beams=4, consensus=4))
     monkeypatch.setattr(predictor, "recipe", choosy)
     examples = [Example("a b c", "c b a"), Example("e d", "d e")]
-    assert "bleu" in predictor.validation(examples)().numbers
+    assert "bleu" in predictor.validation(examples)().metrics

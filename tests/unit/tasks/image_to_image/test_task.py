@@ -10,7 +10,7 @@ from PIL import Image
 from regard.core.errors import ConfigError, DataError
 from regard.data.datasets.synthetic.scenes import render
 from regard.data.example import Example
-from regard.metrics.vision.images import decibels
+from regard.metrics.vision.images import image_psnr
 from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
@@ -102,8 +102,8 @@ def test_loss_is_the_negative_score_with_what_codes_cost(task, examples):
     scored = -sum(one.log_prob for one in task.score(examples))
     codes = sum(float(cost) for cost in task.generate(examples, has_noise=True).losses)
     num = len(examples) * math.prod(task.target.spec.shape)
-    assert found.numbers["loss"] == pytest.approx((scored + codes) / num, rel=1e-4)
-    assert found.value == found.numbers[task.recipe.validation.metric] * (
+    assert found.metrics["loss"] == pytest.approx((scored + codes) / num, rel=1e-4)
+    assert found.value == found.metrics[task.recipe.validation.metric] * (
         -1 if task.recipe.validation.metric == "loss" else 1
     )
 
@@ -115,7 +115,7 @@ def test_training_loss_is_that_of_validation_where_nothing_is_drawn(task, exampl
     with torch.no_grad():
         losses = [task.loss(batch) for batch in task.batches(examples)]
     mean = sum(one.total for one in losses) / sum(one.count for one in losses)
-    found = task.validation(examples)().numbers["loss"]
+    found = task.validation(examples)().metrics["loss"]
     assert float(mean) == pytest.approx(found, rel=1e-4)
 
 
@@ -123,7 +123,7 @@ def test_evaluation_measures_the_answers(task, examples):
     found = task.evaluate(examples, num_bootstrap=20)
     drawn = task.generate(examples, has_noise=True)
     assert found.results["psnr"].value == pytest.approx(drawn.psnr().mean())
-    watched = task.validation(examples)().numbers["psnr"]
+    watched = task.validation(examples)().metrics["psnr"]
     assert found.results["psnr"].value == pytest.approx(watched)
     for key in ("source_psnr", "source_mse"):
         assert (key in found.results) == bool(task.recipe.data.change)
@@ -149,7 +149,7 @@ def test_baseline_of_super_resolution_is_pillows_bicubic():
         )
         base = np.asarray(small.resize((12, 12), Image.Resampling.BICUBIC)).transpose(2, 0, 1)
         right = np.asarray(large).transpose(2, 0, 1)
-        values.append(decibels(base[None], right[None])[0])
+        values.append(image_psnr(base[None], right[None])[0])
     assert found.value == pytest.approx(np.mean(values), abs=0.05)
     assert found.name == "PSNR of the source (bicubic)"
     error = task.evaluate(EXAMPLES).results["source_mse"]
@@ -164,7 +164,7 @@ def test_baseline_of_the_next_frame_is_the_last_one():
     seen = [task.source.read_all([e.source])[0][0, -1] for e in VIDEOS]
     right = [task.source.read_last([e.source], task.target.config.frame)[0][0] for e in VIDEOS]
     found = task.evaluate(VIDEOS).results["source_psnr"]
-    assert found.value == pytest.approx(decibels(np.stack(seen), np.stack(right)).mean())
+    assert found.value == pytest.approx(image_psnr(np.stack(seen), np.stack(right)).mean())
 
 
 def test_what_is_asked_is_not_spoilt_but_what_is_measured_is():

@@ -140,8 +140,8 @@ def test_validation_measures_what_evaluation_does(task, examples):
     with torch.no_grad():
         found = task.validation(examples.test)()
     evaluation = task.evaluate(examples.test, num_bootstrap=20)
-    assert found.value == found.numbers["iou"] == evaluation.results["iou"].value
-    assert found.numbers["accuracy"] == evaluation.results["accuracy"].value
+    assert found.value == found.metrics["iou"] == evaluation.results["iou"].value
+    assert found.metrics["accuracy"] == evaluation.results["accuracy"].value
     assert 0 <= evaluation.results["pointing"].value <= 100
     assert evaluation.results["pointing"].detail["count"] == len(examples.test)
     assert evaluation.sources[0] == "\t".join(examples.test[0].source)

@@ -109,8 +109,8 @@ def test_validation_measures_what_evaluation_does(task, examples):
     with torch.no_grad():
         found = task.validation(examples.test)()
     evaluation = task.evaluate(examples.test)
-    assert found.value == found.numbers["iou"] == evaluation.results["iou"].value
-    assert found.numbers["accuracy"] == evaluation.results["accuracy"].value
+    assert found.value == found.metrics["iou"] == evaluation.results["iou"].value
+    assert found.metrics["accuracy"] == evaluation.results["accuracy"].value
     assert {"noisy", "plain"} & {group.name for group in evaluation.by_tag}
 
 
@@ -119,7 +119,7 @@ def test_loss_can_decide_which_weights_are_best(examples):
     task = SegmentationTask.prepare(recipe, examples.train, device=CPU)
     with torch.no_grad():
         found = task.validation(examples.valid)()
-    assert found.value == -found.numbers["loss"]
+    assert found.value == -found.metrics["loss"]
 
 
 def test_map_is_the_probability_of_each_label_over_the_image(task, examples):

@@ -1,4 +1,4 @@
-"""What is heard: the words of a string, and of a recording that is longer than any of them."""
+"""Transcription of strings of tones and of a long recording."""
 
 import wave
 
@@ -15,8 +15,8 @@ from regard.runs.train import train
 
 pytestmark = pytest.mark.learn
 
-# CTC alone learns tones in the fewest steps.
-BY_CTC = (
+# CTC alone needs the fewest steps.
+CTC_ONLY = (
     "data.batch.max_tokens=1600",
     "data.batch.max_length=400",
     "data.source.augmentation.time_masks=0",
@@ -29,11 +29,11 @@ BY_CTC = (
 
 
 @pytest.fixture(scope="module")
-def listener(tmp_path_factory):
+def transcriber(tmp_path_factory):
     request = Request(
         data=("tones:1500",),
         recipe="chan2016-laptop",
-        settings=BY_CTC,
+        settings=CTC_ONLY,
         out=tmp_path_factory.mktemp("learn") / "run",
         device="cpu",
     )
@@ -41,12 +41,12 @@ def listener(tmp_path_factory):
     return load(str(request.out), "cpu")
 
 
-def test_tones_are_told_apart(listener):
+def test_tones_are_transcribed(transcriber):
     test = find_data("tones:1500").test
-    assert listener.evaluate(test).results["wer"].value <= 5
+    assert transcriber.evaluate(test).results["wer"].value <= 5
 
 
-def test_a_long_recording_is_heard_as_its_strings_are_one_by_one(listener, tmp_path):
+def test_long_recording_is_transcribed_like_its_parts(transcriber, tmp_path):
     examples = find_data("tones:1500").test[:30]
     generator = np.random.default_rng(0)
     parts = []
@@ -59,9 +59,9 @@ def test_a_long_recording_is_heard_as_its_strings_are_one_by_one(listener, tmp_p
         file.setsampwidth(2)
         file.setframerate(8000)
         file.writeframes((np.concatenate(parts) * 2**15).round().astype("<i2").tobytes())
-    alone = [best[0].text for best in listener.predict([e.source for e in examples])]
-    together = join(transcribe(listener, str(path), seconds=4)).split()
-    one_by_one = " ".join(alone).split()
-    differences = sum(right != written for right, written in align(one_by_one, together))
-    assert len(one_by_one) > 100
-    assert differences <= 0.03 * len(one_by_one)
+    separate = [best[0].text for best in transcriber.predict([e.source for e in examples])]
+    together = join(transcribe(transcriber, str(path), seconds=4)).split()
+    expected = " ".join(separate).split()
+    differences = sum(one != other for one, other in align(expected, together))
+    assert len(expected) > 100
+    assert differences <= 0.03 * len(expected)

@@ -1,4 +1,4 @@
-"""An autoencoder of drawn shapes finds what is odd and packs what it knows."""
+"""An autoencoder of rendered shapes detects anomalies and compresses images."""
 
 import math
 
@@ -32,28 +32,30 @@ def subject(tmp_path_factory):
     return Subject(out, "cpu")
 
 
-def test_scenes_of_several_things_are_odd_to_one_that_knows_single_ones(subject):
+def test_scenes_are_anomalies_for_an_autoencoder_of_single_shapes(subject):
     found = detect(subject, "shapes:100", "scenes:100")
-    # Seen: 0.72, with 37 in a hundred found at 5 false alarms.
+    # One run had an AUC of 0.72, and 37 % found at 5 % false alarms.
     assert found.own.area.value >= 0.65
     assert found.own.found.value > 2 * found.own.false_alarms.value
 
 
-def test_learned_codes_keep_more_than_jpeg_in_as_many_bytes(subject, tmp_path):
+def test_compression_is_better_than_jpeg_at_the_same_size(subject, tmp_path):
     sources = subject.read("shapes:100")
     found = Compressor(subject).compress(sources, tmp_path / "codes")
-    # Seen: 22.4 dB at 0.22 bits a pixel, where JPEG has 20.9.
+    # One run had 22.4 dB at 0.22 bits per pixel, where JPEG has 20.9.
     assert found.quality.value >= 21
-    rival = quality_at(rates(subject.pixels(sources).numpy()), found.bits_per_pixel)
-    assert rival is None or found.quality.value > rival
+    jpeg = quality_at(rates(subject.pixels(sources).numpy()), found.bits_per_pixel)
+    assert jpeg is None or found.quality.value > jpeg
 
 
-def test_what_training_foretells_of_codes_makes_files_smaller(subject, tmp_path):
+def test_entropy_coding_makes_files_smaller(subject, tmp_path):
     sources = subject.read("shapes:100")
     compressor = Compressor(subject)
     found = compressor.compress(sources, tmp_path / "codes")
     codes = compressor.to_codes(subject.task.encode(sources))
-    foretold = sum(t.bits[row].sum() for t, row in zip(compressor.tables, codes.T, strict=True))
-    assert found.num_bytes == pytest.approx(HEAD_BYTES + foretold / 8, rel=0.001)
-    # Seven equally likely numbers would take this many bits.
-    assert foretold < 0.95 * codes.size * math.log2(7)
+    expected_bits = sum(
+        t.bits[row].sum() for t, row in zip(compressor.tables, codes.T, strict=True)
+    )
+    assert found.num_bytes == pytest.approx(HEAD_BYTES + expected_bits / 8, rel=0.001)
+    # Bits of a uniform distribution over seven levels.
+    assert expected_bits < 0.95 * codes.size * math.log2(7)

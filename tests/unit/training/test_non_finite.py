@@ -17,18 +17,18 @@ def broken_from(number, factor):
 
 
 @pytest.mark.parametrize(("factor", "name"), [(math.nan, "NaN"), (math.inf, "infinite")])
-def test_loss_that_explodes_is_reported_with_what_to_do(tmp_path, factor, name):
+def test_non_finite_loss_is_reported_with_advice(tmp_path, factor, name):
     bench = Bench(tmp_path, SHORT)
     bench.trainer._loss = lambda batch: broken_from(5, factor)(bench, batch)
     message = (
         rf"The loss became {name} between steps 4 and 5. Lower `train.optimizer.learning_rate` "
-        r"\(now 0.02\), .* or set `train.clip_norm` \(now 1\).* unharmed."
+        r"\(now 0.02\), .* or set `train.clip_norm` \(now 1\).* unchanged."
     )
     with pytest.raises(RegardError, match=message):
         bench.run()
 
 
-def test_gradient_that_explodes_is_reported_before_the_loss(tmp_path):
+def test_non_finite_gradient_is_reported_before_the_loss(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, log_every=1))
 
     def loss(batch):
@@ -42,7 +42,7 @@ def test_gradient_that_explodes_is_reported_before_the_loss(tmp_path):
         bench.run()
 
 
-def test_explosion_leaves_the_last_good_state(tmp_path):
+def test_non_finite_loss_keeps_the_last_good_state(tmp_path):
     bench = Bench(tmp_path, replace(SHORT, log_every=100))
     bench.trainer._loss = lambda batch: broken_from(8, math.nan)(bench, batch)
     with pytest.raises(RegardError, match="NaN"):

@@ -28,18 +28,18 @@ def layered_bench(run, max_steps, **settings):
     return Bench(run, config, model=Layered())
 
 
-def test_step_of_a_block_is_as_long_as_its_rate(tmp_path):
+def test_update_of_a_block_is_proportional_to_its_learning_rate(tmp_path):
     settings = {"optimizer": SgdConfig(learning_rate=0.5), "max_steps": 1, "clip_norm": 0}
-    even, graded = (
+    uniform, decayed = (
         Bench(tmp_path / f"{decay}", TrainConfig(layer_decay=decay, **settings), model=Layered())
         for decay in (1.0, 0.5)
     )
     start = {name: weight.clone() for name, weight in Layered().named_parameters()}
-    for bench in (even, graded):
+    for bench in (uniform, decayed):
         bench.run()
     moves = [
         {name: weight - start[name] for name, weight in bench.model.named_parameters()}
-        for bench in (even, graded)
+        for bench in (uniform, decayed)
     ]
     for name, share in (("first", 0.25), ("blocks.0", 0.5), ("blocks.1", 1.0), ("output", 1.0)):
         torch.testing.assert_close(
@@ -47,7 +47,7 @@ def test_step_of_a_block_is_as_long_as_its_rate(tmp_path):
         )
 
 
-def test_frozen_weights_stay_and_others_move(tmp_path):
+def test_only_unfrozen_weights_change(tmp_path):
     bench = layered_bench(tmp_path, 3, freeze=("first", "blocks.0"))
     bench.run()
     for name, weight in Layered().named_parameters():
@@ -55,12 +55,12 @@ def test_frozen_weights_stay_and_others_move(tmp_path):
         assert is_same == name.startswith(("first", "blocks.0"))
 
 
-def test_resumed_equals_never_stopped_with_layer_rates_and_frozen_weights(tmp_path):
+def test_resuming_changes_nothing_with_layer_decay_and_frozen_weights(tmp_path):
     settings = {"layer_decay": 0.7, "freeze": ("blocks.0.bias",)}
-    whole = layered_bench(tmp_path / "whole", 8, **settings)
-    whole.run()
+    uninterrupted = layered_bench(tmp_path / "whole", 8, **settings)
+    uninterrupted.run()
     layered_bench(tmp_path / "parts", 4, **settings).run()
     rest = layered_bench(tmp_path / "parts", 8, **settings)
     rest.trainer.resume()
     rest.run()
-    assert_same_weights(rest.present_weights(), whole.present_weights())
+    assert_same_weights(rest.present_weights(), uninterrupted.present_weights())
