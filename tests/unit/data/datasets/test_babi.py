@@ -94,7 +94,7 @@ def test_there_are_twenty_tasks(small, argument):
 
 
 def test_a_task_that_is_not_in_the_archive_is_named(small):
-    with pytest.raises(DataError, match=r"babi_en_1k\.zip must hold a file en/qa2_…_train\.txt"):
+    with pytest.raises(DataError, match=r"babi_en_1k\.zip must contain a file en/qa2_…_train\.txt"):
         find_data("babi")
 
 

@@ -52,7 +52,7 @@ def test_the_note_says_how_it_was_made():
 @pytest.mark.parametrize("argument", ["many", "0", "-3", "1.5", "5000,10", "3-", "5000;3-10"])
 def test_a_size_must_be_a_number(argument):
     message = (
-        rf"follows 'copy:' must be the number of training pairs, as in 'copy:10000', or "
+        rf"argument of 'copy:' must be the number of training pairs, as in 'copy:10000', or "
         rf"'copy:10000,LOW-HIGH' with the range of their tokens, but is '{argument}'\."
     )
     with pytest.raises(DataError, match=message):
@@ -148,5 +148,5 @@ def test_a_folder_is_an_error():
 
 @pytest.mark.parametrize("name", ["cmudict", "transliteration"])
 def test_a_data_set_without_a_size_refuses_one(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':5'"):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':5'"):
         find_data(f"{name}:5")

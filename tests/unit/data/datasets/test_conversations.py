@@ -7,7 +7,7 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets import conversations
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.conversations import load_chitchat, read_chitchat, replies
+from regard.data.datasets.conversations import load_chitchat, read_chitchat, reply_examples
 from regard.data.example import Example
 from regard.data.text.dialogue import write_context
 
@@ -60,7 +60,7 @@ def test_empty_messages_part_no_turn(package):
 
 
 def test_every_turn_but_the_first_is_a_reply():
-    assert replies(TURNS[:3]) == [
+    assert reply_examples(TURNS[:3]) == [
         Example("you: turn 0", "turn 1"),
         Example("me: turn 0 you: turn 1", "turn 2"),
     ]
@@ -68,7 +68,7 @@ def test_every_turn_but_the_first_is_a_reply():
 
 @pytest.mark.parametrize("num_turns", [1, 3, 5])
 def test_a_reply_is_written_from_the_turns_before_it(num_turns):
-    found = replies(TURNS, num_turns=num_turns)
+    found = reply_examples(TURNS, num_turns=num_turns)
     assert [example.target for example in found] == TURNS[1:]
     assert [example.source for example in found] == [
         write_context(TURNS[:place], most=num_turns) for place in range(1, 6)
@@ -77,7 +77,7 @@ def test_a_reply_is_written_from_the_turns_before_it(num_turns):
 
 @pytest.mark.parametrize("turns", [[], ["alone"]])
 def test_who_speaks_alone_gets_no_reply(turns):
-    assert replies(turns) == []
+    assert reply_examples(turns) == []
 
 
 def test_a_conversation_is_on_one_side(many):
@@ -98,7 +98,7 @@ def test_the_side_hangs_on_the_seed_and_the_conversation_alone(many):
 
 def test_held_out_replies_are_limited_and_go_to_no_other_side(many, monkeypatch):
     whole = load_chitchat("", 0)
-    monkeypatch.setattr(conversations, "MOST_HELD_OUT", 7)
+    monkeypatch.setattr(conversations, "MAX_HELD_OUT", 7)
     limited = load_chitchat("", 0)
     assert (limited.valid, limited.test) == (whole.valid[:7], whole.test[:7])
     assert limited.train == whole.train
@@ -130,7 +130,9 @@ def test_a_number_that_changes_nothing_is_said(many, caplog):
     ["0", "-1", "many", "3,4", "3,", ",reversed", "3reversed", "reversed,3", "³", "1000"],
 )
 def test_other_arguments_are_refused(argument):
-    expected = rf"What follows 'chitchat:' must be the number of turns.*but is '{argument}'\."
+    expected = (
+        rf"The argument of 'chitchat:' must be the number of context turns.*but is '{argument}'\."
+    )
     with pytest.raises(DataError, match=expected):
         find_data(f"chitchat:{argument}")
 

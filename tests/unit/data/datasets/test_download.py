@@ -102,7 +102,9 @@ def test_a_deleted_file_is_downloaded_again(server, tmp_path):
 
 
 def test_a_missing_page_names_the_answer(server, tmp_path):
-    message = r"/missing\.gz could not be downloaded: the server answers 404 Not Found\. Check"
+    message = (
+        r"/missing\.gz could not be downloaded: the server responded with 404 Not Found\. Check"
+    )
     with pytest.raises(DataError, match=message):
         fetch(f"{server}/missing.gz", cache=tmp_path)
 

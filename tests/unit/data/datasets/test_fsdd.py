@@ -9,7 +9,7 @@ from regard.core.errors import DataError
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.download import local_folder
-from regard.data.datasets.fsdd import PARTS, WORDS, _sample, play_digits
+from regard.data.datasets.fsdd import PARTS, WORDS, _sample, read_digits
 
 SPEAKERS = ("ann", "bob", "eve")
 
@@ -91,13 +91,13 @@ def test_single_digits_are_labelled(fsdd):
     found = find_data("fsdd:digits")
     assert [len(side) for side in (found.train, found.valid, found.test)] == [60, 150, 150]
     assert found.test[0].source == "fsdd/0_ann_0" and found.test[0].target == "zero"
-    assert len(play_digits("0_ann_0").samples) == 40
+    assert len(read_digits("0_ann_0").samples) == 40
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("fsdd:x", "What follows 'fsdd:' must be 'digits', a number .* but is 'x'"),
+        ("fsdd:x", "The argument of 'fsdd:' must be 'digits', a number .* but is 'x'"),
         (
             "fsdd:speaker=bobb",
             "must be one of 'ann', 'bob', 'eve', but is 'bobb'. Did you mean 'bob'",
@@ -110,10 +110,10 @@ def test_what_follows_the_name_is_checked(fsdd, name, message):
 
 
 def test_wrong_references_are_told(fsdd):
-    with pytest.raises(DataError, match="must look like 'fsdd/7_jackson_32' or"):
-        play_digits("0/all/3")
+    with pytest.raises(DataError, match="must have the form 'fsdd/7_jackson_32' or"):
+        read_digits("0/all/3")
     with pytest.raises(DataError, match="7_zoe_0.wav does not exist"):
-        play_digits("7_zoe_0")
+        read_digits("7_zoe_0")
 
 
 def test_an_absent_archive_is_told(tmp_path, monkeypatch):

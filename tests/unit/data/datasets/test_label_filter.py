@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets.catalog import find_data, split_choice
+from regard.data.datasets.catalog import find_data, split_label_filter
 
 NAME = "shapes:200"
 
@@ -21,7 +21,7 @@ def labels(splits):
     ],
 )
 def test_choice_stands_after_what_the_data_set_is_asked_for(argument, parts):
-    assert split_choice(argument) == parts
+    assert split_label_filter(argument) == parts
 
 
 def test_only_and_without_are_two_halves_of_one_data_set():
@@ -36,11 +36,11 @@ def test_only_and_without_are_two_halves_of_one_data_set():
 
 
 def test_label_that_is_none_is_named():
-    with pytest.raises(DataError, match=r"one is 'cirle'\. Did you mean 'circle'\?"):
+    with pytest.raises(DataError, match=r"one of them is 'cirle'\. Did you mean 'circle'\?"):
         find_data(f"{NAME},only=cirle")
 
 
 def test_choice_of_nothing_is_an_error():
     names = ",".join(sorted(labels(find_data(NAME))[0]))
-    with pytest.raises(DataError, match="leaves nothing on the train side"):
+    with pytest.raises(DataError, match="leaves no examples in the train split"):
         find_data(f"{NAME},without={names}")

@@ -7,7 +7,7 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets import labelled
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.labelled import opinions, read_imdb, read_labelled, split_source
+from regard.data.datasets.labelled import generate_opinions, read_imdb, read_labelled, split_source
 from regard.data.example import Example
 from regard.data.splits import drop_overlap
 from regard.data.text.readers import write_examples
@@ -98,7 +98,7 @@ def test_held_out_pair_is_dropped_and_its_first_text_alone_is_not():
 
 class TestOpinions:
     def test_not_turns_an_opinion_and_but_decides(self):
-        for example in opinions(300, seed=1):
+        for example in generate_opinions(300, seed=1):
             last = example.source.split(", but ")[-1]
             is_good = any(word in last.split() for word in labelled._GOOD)
             assert (is_good != ("not" in last.split())) == (example.target == "positive")
@@ -113,7 +113,7 @@ class TestOpinions:
 
 @pytest.mark.parametrize("name", ["sick", "imdb", "opinions"])
 def test_what_takes_no_argument_says_so(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':5'"):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':5'"):
         find_data(f"{name}:5")
 
 

@@ -6,13 +6,13 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets import catalog
 from regard.data.datasets.loading import (
+    assign_part,
+    build_splits,
     fill_parts,
     find_package,
     parse_argument,
     parse_number,
-    part_of,
     split_off,
-    with_sizes,
 )
 from regard.data.example import Example
 
@@ -22,7 +22,7 @@ def examples(*numbers):
 
 
 def test_the_part_of_a_text_has_about_the_share_that_is_asked_for():
-    counts = Counter(part_of(str(number), valid=10, test=20) for number in range(5_000))
+    counts = Counter(assign_part(str(number), valid=10, test=20) for number in range(5_000))
     assert 0.08 < counts[1] / 5_000 < 0.12
     assert 0.18 < counts[2] / 5_000 < 0.22
 
@@ -49,7 +49,7 @@ def test_an_argument_is_a_kind_and_a_number(argument, found):
 
 @pytest.mark.parametrize("argument", ["b", "b,7", ",7", "a,", "0", "a7"])
 def test_other_arguments_are_refused(argument):
-    with pytest.raises(DataError, match=rf"follows 'set:' must be one of 'a'.*'{argument}'\."):
+    with pytest.raises(DataError, match=rf"argument of 'set:' must be one of 'a'.*'{argument}'\."):
         parse_argument(argument, "set", ("", "a"))
 
 
@@ -64,9 +64,9 @@ def test_an_absent_package_is_named():
 
 
 def test_a_note_has_the_sizes():
-    splits = with_sizes((examples(1, 2), examples(3), []), "somewhere", "; and more")
+    splits = build_splits((examples(1, 2), examples(3), []), "somewhere", "; and more")
     assert splits.note == "somewhere: 2 train, 1 valid, 0 test; and more"
 
 
 def test_every_data_set_of_the_file_has_a_loader():
-    assert list(catalog._TEXTS) == list(catalog.LOADERS)
+    assert list(catalog._DESCRIPTIONS) == list(catalog.LOADERS)

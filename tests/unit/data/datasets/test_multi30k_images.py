@@ -61,13 +61,13 @@ def test_the_twin_without_photos_has_the_same_pairs(folder):
 @pytest.mark.parametrize("line", ["train\t99\tx.jpg", "dev\t0\tx.jpg", "train\tx\tx.jpg", "train"])
 def test_a_line_that_names_no_sentence_is_an_error(folder, line):
     (folder / "flickr8k" / "multi30k_overlap.tsv").write_text(line + "\n")
-    with pytest.raises(DataError, match=r"multi30k_overlap.tsv, line 1, must have a part of Multi"):
+    with pytest.raises(DataError, match=r"multi30k_overlap.tsv, line 1, must have a split of Mult"):
         find_data("multi30k:images")
 
 
 def test_an_unknown_argument_is_an_error():
     with pytest.raises(
-        DataError, match=r"What follows 'multi30k:' must be one of 'images', .* is 'image'"
+        DataError, match=r"The argument of 'multi30k:' must be one of 'images', .* is 'image'"
     ):
         find_data("multi30k:image")
 

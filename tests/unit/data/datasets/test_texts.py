@@ -33,8 +33,8 @@ def test_packed_text_and_a_mark_at_its_start_are_read(file):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"", "is empty: there is no text in it"),
-        (b" \n \n", "is empty: there is no text in it"),
+        (b"", "is empty: it contains no text"),
+        (b" \n \n", "is empty: it contains no text"),
         (b"caf\xe9\n", "is not UTF-8 \\(byte 0xe9 at position 4\\)"),
         (b"a\0b", "holds a NUL byte"),
     ],
@@ -72,13 +72,15 @@ def test_text_of_few_lines_is_not_split():
 @pytest.mark.parametrize("name", ["shakespeare", "wikitext2"])
 def test_absent_data_set_says_where_it_belongs(monkeypatch, tmp_path, name):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=f"'{name}' is not downloaded by itself. Set REGARD_DATA"):
+    with pytest.raises(
+        DataError, match=f"'{name}' is not downloaded automatically. Set REGARD_DATA"
+    ):
         find_data(name)
 
 
 @pytest.mark.parametrize("name", ["shakespeare", "wikitext2"])
 def test_data_set_takes_no_argument(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name"):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument"):
         find_data(f"{name}:5")
 
 

@@ -36,7 +36,7 @@ def test_questions_keep_their_official_test_side(package):
     first = splits.test[0]
     image = str(package / "data" / "test" / "images" / "0.png")
     assert (first.source, first.target) == (("what is the blue shape?", image), "circle")
-    assert "100.0 % guessed right by the question alone" in splits.note
+    assert "100.0 % accuracy from the question alone" in splits.note
 
 
 def test_validation_is_held_out_by_image(package):
@@ -64,5 +64,5 @@ def test_an_absent_package_is_named(monkeypatch):
 
 
 def test_nothing_may_follow_the_name(package):
-    with pytest.raises(DataError, match="takes nothing after its name"):
+    with pytest.raises(DataError, match="takes no argument"):
         find_data("easy-vqa:5")

@@ -10,12 +10,12 @@ from regard.data.datasets.synthetic.moving import (
     EVENTS,
     SPEEDS,
     find_motion,
-    motion,
     render_motion,
+    sample_motion,
 )
-from regard.data.datasets.synthetic.scenes.things import COLOURS
+from regard.data.datasets.synthetic.scenes.objects import COLOURS
 
-MOTIONS = [motion(2, number) for number in range(300)]
+MOTIONS = [sample_motion(2, number) for number in range(300)]
 TIMES = np.linspace(0, 1, 11).tolist()
 
 
@@ -26,18 +26,18 @@ def of_event(event):
 def way(found, first, last):
     """How far the mover comes along its direction between two times."""
     across, down = DIRECTIONS[found.direction]
-    begin, end = (found.at(time).things[0] for time in (first, last))
+    begin, end = (found.at(time).objects[0] for time in (first, last))
     return across * (end.x - begin.x) + down * (end.y - begin.y)
 
 
 def gap(found, time):
-    one, other = found.at(time).things
+    one, other = found.at(time).objects
     return max(abs(one.x - other.x), abs(one.y - other.y)) - one.radius - other.radius
 
 
 def test_a_motion_hangs_on_seed_and_number():
-    assert motion(2, 7) == motion(2, 7) == find_motion("moving/2/7")
-    assert motion(2, 7) != motion(3, 7)
+    assert sample_motion(2, 7) == sample_motion(2, 7) == find_motion("moving/2/7")
+    assert sample_motion(2, 7) != sample_motion(3, 7)
 
 
 def test_everything_happens():
@@ -47,9 +47,9 @@ def test_everything_happens():
 
 def test_things_stay_on_the_canvas():
     for found in MOTIONS:
-        for thing in (thing for time in TIMES for thing in found.at(time).things):
-            assert min(thing.x, thing.y) - thing.radius > -1e-9
-            assert max(thing.x, thing.y) + thing.radius < 1 + 1e-9
+        for obj in (obj for time in TIMES for obj in found.at(time).objects):
+            assert min(obj.x, obj.y) - obj.radius > -1e-9
+            assert max(obj.x, obj.y) + obj.radius < 1 + 1e-9
 
 
 def test_the_first_move_is_in_the_direction_that_is_told():
@@ -60,16 +60,16 @@ def test_the_first_move_is_in_the_direction_that_is_told():
 def test_what_bounces_comes_back_from_the_edge():
     for found in of_event("bounce"):
         assert way(found, found.turn, 1.0) == pytest.approx((found.turn - 1) * found.distance)
-        thing = found.at(found.turn).things[0]
-        edges = (thing.x, 1 - thing.x, thing.y, 1 - thing.y)
-        assert min(abs(edge - thing.radius) for edge in edges) < 1e-9
+        obj = found.at(found.turn).objects[0]
+        edges = (obj.x, 1 - obj.x, obj.y, 1 - obj.y)
+        assert min(abs(edge - obj.radius) for edge in edges) < 1e-9
 
 
 def test_what_is_hit_moves_on():
     for found in of_event("hit"):
         assert gap(found, 0.0) > 0.05
         assert gap(found, found.turn) == pytest.approx(0.0, abs=1e-9)
-        before, after = found.at(found.turn).things[1], found.at(1.0).things[1]
+        before, after = found.at(found.turn).objects[1], found.at(1.0).objects[1]
         moved = abs(after.x - before.x) + abs(after.y - before.y)
         assert moved == pytest.approx((1 - found.turn) * found.distance)
         assert way(found, found.turn, 1.0) == 0.0
@@ -78,7 +78,7 @@ def test_what_is_hit_moves_on():
 def test_what_is_passed_is_never_touched():
     for found in of_event("pass"):
         assert min(gap(found, time) for time in TIMES) > 0
-        assert len({found.at(time).things[1] for time in TIMES}) == 1
+        assert len({found.at(time).objects[1] for time in TIMES}) == 1
 
 
 def test_captions_tell_what_happens():
@@ -103,11 +103,11 @@ def test_frames_show_the_mover_where_it_is():
     frames = render_motion(found, num_frames=5, size=64)
     assert frames.shape == (5, 64, 64, 3)
     for frame, time in zip(frames, np.linspace(0, 1, 5).tolist(), strict=True):
-        thing = found.at(time).things[0]
-        colour = np.array(COLOURS[thing.colour])
+        obj = found.at(time).objects[0]
+        colour = np.array(COLOURS[obj.colour])
         rows, columns = np.nonzero(abs(frame - colour.astype(int)).sum(-1) < 10)
-        assert columns.mean() == pytest.approx(64 * thing.x, abs=2)
-        assert rows.mean() == pytest.approx(64 * thing.y, abs=2)
+        assert columns.mean() == pytest.approx(64 * obj.x, abs=2)
+        assert rows.mean() == pytest.approx(64 * obj.y, abs=2)
 
 
 def test_parts_share_no_caption():
@@ -126,15 +126,15 @@ def test_directions_are_labels():
 
 @pytest.mark.parametrize("reference", ["moving/0", "moving/0/x", "moved/0/1", "moving/-1/2"])
 def test_other_references_are_refused(reference):
-    with pytest.raises(DataError, match="must look like 'moving/SEED/NUMBER'"):
+    with pytest.raises(DataError, match="must have the form 'moving/SEED/NUMBER'"):
         find_motion(reference)
 
 
 def test_a_negative_number_is_refused():
     with pytest.raises(ConfigError, match="`number`"):
-        motion(0, -1)
+        sample_motion(0, -1)
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(DataError, match="What follows 'moving:' must be one of 'directions'"):
+    with pytest.raises(DataError, match="The argument of 'moving:' must be one of 'directions'"):
         find_data("moving:speeds")

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from regard.data.datasets.synthetic.toys import MAX_DIGITS, SCALES, SMALL, TENS, spell
+from regard.data.datasets.synthetic.toys import MAX_DIGITS, SCALES, SMALL, TENS, spell_number
 
 
 def value(words):
@@ -44,18 +44,18 @@ def value(words):
     ],
 )
 def test_numbers_are_written_as_people_say_them(number, words):
-    assert spell(number) == words
+    assert spell_number(number) == words
 
 
 def test_no_two_numbers_are_written_alike():
-    assert len({spell(number) for number in range(20_000)}) == 20_000
+    assert len({spell_number(number) for number in range(20_000)}) == 20_000
 
 
 def test_small_numbers_are_read_back():
-    assert all(value(spell(number)) == number for number in range(20_000))
+    assert all(value(spell_number(number)) == number for number in range(20_000))
 
 
 def test_large_numbers_are_read_back():
     draw = random.Random(0)
     drawn = [draw.randrange(10 ** draw.randint(1, MAX_DIGITS)) for _ in range(500)]
-    assert all(value(spell(number)) == number for number in [*drawn, 10**MAX_DIGITS - 1])
+    assert all(value(spell_number(number)) == number for number in [*drawn, 10**MAX_DIGITS - 1])

@@ -7,29 +7,29 @@ import pytest
 
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.scenes import find_scene
-from regard.data.datasets.synthetic.scenes.questions import (
-    KINDS,
-    Look,
-    guess_by_question,
-    questions,
-)
-from regard.data.datasets.synthetic.scenes.things import (
+from regard.data.datasets.synthetic.scenes.objects import (
     COLOURS,
     SHAPES,
     Background,
     Scene,
-    Thing,
+    SceneObject,
     relation,
-    scene,
+    sample_scene,
+)
+from regard.data.datasets.synthetic.scenes.questions import (
+    KINDS,
+    Attributes,
+    question_only_accuracy,
+    sample_questions,
 )
 from regard.data.example import Example
 
-SCENES = [scene(5, number) for number in range(400)]
-ASKED = [(found, question) for found in SCENES for question in questions(found)]
+SCENES = [sample_scene(5, number) for number in range(400)]
+ASKED = [(found, question) for found in SCENES for question in sample_questions(found)]
 
-RED_CIRCLE = Thing("circle", "red", "large", 0.2, 0.5, 0.17)
-BLUE_STAR = Thing("star", "blue", "small", 0.5, 0.5, 0.1)
-RED_CROSS = Thing("cross", "red", "small", 0.8, 0.5, 0.1)
+RED_CIRCLE = SceneObject("circle", "red", "large", 0.2, 0.5, 0.17)
+BLUE_STAR = SceneObject("star", "blue", "small", 0.5, 0.5, 0.1)
+RED_CROSS = SceneObject("cross", "red", "small", 0.8, 0.5, 0.1)
 SCENE = Scene(0, 0, ((RED_CIRCLE,), (BLUE_STAR,), (RED_CROSS,)), Background(40, 0))
 
 SIZE, HUE, NOUN = "(small |large )?", f"((?:{'|'.join(COLOURS)}) )?", "([a-z]+)"
@@ -38,13 +38,13 @@ SIDE = "(left of|right of|above|below)"
 
 
 def look_of(size, colour, noun):
-    """Read again what things are called."""
+    """Read again what objects are called."""
     noun = re.sub(r"(?<=s)es$|(?<!s)s$", "", noun)
-    return Look((size or "").strip(), (colour or "").strip(), "" if noun == "shape" else noun)
+    return Attributes((size or "").strip(), (colour or "").strip(), "" if noun == "shape" else noun)
 
 
-def fitting(things, *words):
-    return [thing for thing in things if look_of(*words).fits(thing)]
+def fitting(objects, *words):
+    return [obj for obj in objects if look_of(*words).matches(obj)]
 
 
 def asked(found, kind):
@@ -56,8 +56,8 @@ def of_kind(kind):
 
 
 def test_they_hang_on_the_scene_alone():
-    assert [questions(found) for found in SCENES[:20]] == [
-        questions(scene(5, number)) for number in range(20)
+    assert [sample_questions(found) for found in SCENES[:20]] == [
+        sample_questions(sample_scene(5, number)) for number in range(20)
     ]
 
 
@@ -70,55 +70,55 @@ def test_every_kind_is_asked_once_a_scene_at_most(kind):
 def test_counts_are_right():
     for found, question in of_kind("count"):
         words = re.fullmatch(f"how many {LOOK} are there", question.text).groups()
-        assert question.answer == str(len(fitting(found.things, *words)))
+        assert question.answer == str(len(fitting(found.objects, *words)))
 
 
 def test_what_exists_is_right():
     for found, question in of_kind("exists"):
         words = re.fullmatch(f"is there (?:a|an(?= o)) {LOOK}", question.text).groups()
         assert "a orange" not in question.text
-        assert question.answer == ("yes" if fitting(found.things, *words) else "no")
+        assert question.answer == ("yes" if fitting(found.objects, *words) else "no")
 
 
 def test_comparisons_are_right():
     for found, question in of_kind("compare"):
         words = re.fullmatch(f"are there more {LOOK} than {LOOK}", question.text).groups()
-        first, second = (len(fitting(found.things, *part)) for part in (words[:3], words[3:]))
+        first, second = (len(fitting(found.objects, *part)) for part in (words[:3], words[3:]))
         assert question.answer == ("yes" if first > second else "no")
 
 
 def test_equal_colours_are_right():
     for found, question in of_kind("same"):
         text = f"is there anything of the same colour as the {LOOK}"
-        (thing,) = fitting(found.things, *re.fullmatch(text, question.text).groups())
-        others = [other.colour for other in found.things if other is not thing]
-        assert question.answer == ("yes" if thing.colour in others else "no")
+        (obj,) = fitting(found.objects, *re.fullmatch(text, question.text).groups())
+        others = [other.colour for other in found.objects if other is not obj]
+        assert question.answer == ("yes" if obj.colour in others else "no")
 
 
 def test_places_are_right():
     for found, question in of_kind("place"):
         words = re.fullmatch(f"is the {LOOK} {SIDE} the {LOOK}", question.text).groups()
-        (one,), (other,) = (fitting(found.things, *part) for part in (words[:3], words[4:]))
+        (one,), (other,) = (fitting(found.objects, *part) for part in (words[:3], words[4:]))
         assert question.answer == ("yes" if relation((one,), (other,)) == words[3] else "no")
 
 
 def test_attributes_are_of_the_only_thing_that_is_called_so():
     for found, question in of_kind("attribute"):
         wanted, *words = re.fullmatch(f"what( colour)? is the {LOOK}", question.text).groups()
-        (thing,) = fitting(found.things, *words)
-        assert question.answer == (thing.colour if wanted else thing.shape)
+        (obj,) = fitting(found.objects, *words)
+        assert question.answer == (obj.colour if wanted else obj.shape)
 
 
 def test_relations_single_out_one_thing_of_several():
     text = f"what( colour)? is the {LOOK} {SIDE} the {LOOK}"
     for found, question in of_kind("relation"):
         wanted, *words = re.fullmatch(text, question.text).groups()
-        (other,) = fitting(found.things, *words[4:])
-        rest = [thing for thing in found.things if thing is not other]
+        (other,) = fitting(found.objects, *words[4:])
+        rest = [obj for obj in found.objects if obj is not other]
         candidates = fitting(rest, *words[:3])
-        (thing,) = [one for one in candidates if relation((one,), (other,)) == words[3]]
+        (obj,) = [one for one in candidates if relation((one,), (other,)) == words[3]]
         assert len(candidates) > 1
-        assert question.answer == (thing.colour if wanted else thing.shape)
+        assert question.answer == (obj.colour if wanted else obj.shape)
 
 
 def test_a_scene_by_hand():
@@ -151,18 +151,20 @@ def test_all_colours_and_shapes_are_answers():
 def test_a_guess_is_the_most_frequent_answer_of_the_question():
     train = [Example(("a", "1"), "yes"), Example(("a", "2"), "yes"), Example(("b", "1"), "no")]
     test = [Example(("a", "3"), "yes"), Example(("b", "3"), "yes"), Example(("c", "3"), "yes")]
-    assert guess_by_question(train, test) == pytest.approx(200 / 3)
+    assert question_only_accuracy(train, test) == pytest.approx(200 / 3)
 
 
 def test_the_data_set_tells_how_much_is_guessed():
     splits = find_data("scenes:questions,300")
-    guessed = float(re.search(r"([\d.]+) % guessed right by the question", splits.note)[1])
-    assert guessed == pytest.approx(guess_by_question(splits.train, splits.test), abs=0.05)
+    guessed = float(re.search(r"([\d.]+) % accuracy from the question", splits.note)[1])
+    assert guessed == pytest.approx(question_only_accuracy(splits.train, splits.test), abs=0.05)
     assert guessed < 50
     assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [300, 500, 500]
     scenes_of = [{e.source[1] for e in side} for side in (splits.train, splits.valid, splits.test)]
     assert not scenes_of[0] & (scenes_of[1] | scenes_of[2])
     example = splits.train[0]
-    right = {question.text: question for question in questions(find_scene(example.source[1]))}
+    right = {
+        question.text: question for question in sample_questions(find_scene(example.source[1]))
+    }
     assert example.target == right[example.source[0]].answer
     assert example.tags == (right[example.source[0]].kind,)

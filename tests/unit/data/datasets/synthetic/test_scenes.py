@@ -27,38 +27,38 @@ from regard.data.datasets.synthetic.scenes.captions import (
     phrases,
     tags,
 )
-from regard.data.datasets.synthetic.scenes.rendering import (
-    EMPTY,
-    LETTERS,
-    cell_labels,
-    cell_shares,
-    render_scene,
-    thing_masks,
-)
-from regard.data.datasets.synthetic.scenes.things import (
+from regard.data.datasets.synthetic.scenes.objects import (
     COLOURS,
     RADII,
     SHAPES,
     Background,
     Scene,
-    Thing,
+    SceneObject,
     relation,
-    scene,
-    shape_scene,
+    sample_scene,
+    sample_shape_scene,
+)
+from regard.data.datasets.synthetic.scenes.rendering import (
+    EMPTY,
+    LETTERS,
+    cell_labels,
+    cell_shares,
+    object_masks,
+    render_scene,
 )
 from regard.data.image.io import open_image
 
-SCENES = [scene(3, number) for number in range(200)]
+SCENES = [sample_scene(3, number) for number in range(200)]
 NUMBERS = {"a": 1, "two": 2, "three": 3}
 
 
 def alone(shape, *, radius=0.3, angle=0.0, noise=0):
-    thing = Thing(shape, "red", "large", 0.52, 0.47, radius, angle)
-    return Scene(0, 0, ((thing,),), Background(40, noise))
+    obj = SceneObject(shape, "red", "large", 0.52, 0.47, radius, angle)
+    return Scene(0, 0, ((obj,),), Background(40, noise))
 
 
 def at(x, y):
-    return (Thing("circle", "red", "small", x, y, 0.1),)
+    return (SceneObject("circle", "red", "small", x, y, 0.1),)
 
 
 def parse(text):
@@ -78,29 +78,31 @@ def parse(text):
 
 class TestThings:
     def test_same_seed_and_number_give_the_same_scene(self):
-        assert scene(3, 17) == SCENES[17]
-        assert scene(4, 17).things != SCENES[17].things
+        assert sample_scene(3, 17) == SCENES[17]
+        assert sample_scene(4, 17).objects != SCENES[17].objects
 
     def test_a_scene_of_long_ago_is_still_the_same(self):
-        assert caption(scene(0, 12)) == (
+        assert caption(sample_scene(0, 12)) == (
             "a large blue square is below a large orange square which is above a small red triangle"
         )
-        assert render_scene(scene(0, 12))[20, 33].tolist() == [247, 132, 28]
+        assert render_scene(sample_scene(0, 12))[20, 33].tolist() == [247, 132, 28]
 
     def test_nothing_overlaps_or_leaves_the_canvas(self):
         for one in SCENES:
-            boxes = [thing.box for thing in one.things]
+            boxes = [obj.box for obj in one.objects]
             assert all(min(box) > 0 and max(box) < 1 for box in boxes)
-            masks = thing_masks(one, size=128)
+            masks = object_masks(one, size=128)
             assert masks.sum(0).max() == 1
 
     def test_there_are_one_to_four_things_of_every_kind(self):
-        assert {len(one.things) for one in SCENES} == {1, 2, 3, 4}
-        kinds = {name for one in SCENES for t in one.things for name in (t.shape, t.colour, t.size)}
+        assert {len(one.objects) for one in SCENES} == {1, 2, 3, 4}
+        kinds = {
+            name for one in SCENES for t in one.objects for name in (t.shape, t.colour, t.size)
+        }
         assert kinds == {*SHAPES, *COLOURS, *RADII}
 
     def test_small_and_large_can_be_told_apart(self):
-        radii = {s: [t.radius for one in SCENES for t in one.things if t.size == s] for s in RADII}
+        radii = {s: [t.radius for one in SCENES for t in one.objects if t.size == s] for s in RADII}
         assert 1.4 * max(radii["small"]) < min(radii["large"])
 
     @pytest.mark.parametrize(
@@ -117,12 +119,12 @@ class TestThings:
         assert relation((*at(0.2, 0.5), *at(0.6, 0.5)), at(0.5, 0.5)) is None
 
     def test_turned_shape_has_the_box_of_its_corners(self):
-        (thing,) = alone("square", angle=math.pi / 4).things
-        assert thing.box == pytest.approx((0.22, 0.17, 0.82, 0.77))
+        (obj,) = alone("square", angle=math.pi / 4).objects
+        assert obj.box == pytest.approx((0.22, 0.17, 0.82, 0.77))
 
     def test_negative_seed_is_refused(self):
         with pytest.raises(ConfigError, match="`seed` must be at least 0"):
-            scene(-1, 0)
+            sample_scene(-1, 0)
 
 
 class TestDrawing:
@@ -130,10 +132,10 @@ class TestDrawing:
     @pytest.mark.parametrize("shape", SHAPES)
     def test_area_drawn_is_the_area_of_the_outline(self, shape, angle):
         one = alone(shape, angle=angle)
-        (thing,) = one.things
-        area = math.pi * thing.radius**2
-        if thing.outline:
-            closed = [*thing.outline, thing.outline[0]]
+        (obj,) = one.objects
+        area = math.pi * obj.radius**2
+        if obj.outline:
+            closed = [*obj.outline, obj.outline[0]]
             area = abs(sum(a * d - b * c for (a, b), (c, d) in pairwise(closed))) / 2
         red = render_scene(one)[..., 0].astype(float)
         shares = (red - 40) / (COLOURS["red"][0] - 40)
@@ -142,16 +144,16 @@ class TestDrawing:
 
     def test_box_is_that_of_the_pixels(self):
         for one in SCENES[:40]:
-            for thing, mask in zip(one.things, thing_masks(one, size=256), strict=True):
+            for obj, mask in zip(one.objects, object_masks(one, size=256), strict=True):
                 rows, columns = np.nonzero(mask)
                 seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-                assert np.array(seen) / 256 == pytest.approx(thing.box, abs=0.02)
+                assert np.array(seen) / 256 == pytest.approx(obj.box, abs=0.02)
 
     def test_pixels_of_a_mask_have_the_colour_of_the_thing(self):
-        one = next(one for one in SCENES if len(one.things) == 4)
+        one = next(one for one in SCENES if len(one.objects) == 4)
         pixels = render_scene(one).astype(int)
-        for thing, mask in zip(one.things, thing_masks(one), strict=True):
-            away = np.abs(pixels[mask] - COLOURS[thing.colour]).max(-1)
+        for obj, mask in zip(one.objects, object_masks(one), strict=True):
+            away = np.abs(pixels[mask] - COLOURS[obj.colour]).max(-1)
             assert np.median(away) == 0
 
     def test_edges_are_smooth(self):
@@ -176,15 +178,15 @@ class TestDrawing:
             assert np.array_equal(np.asarray(open_image(name)), np.asarray(render(name)))
 
     def test_labels_of_a_grid_are_read_off_the_masks(self):
-        one = next(one for one in SCENES if len(one.things) == 4)
+        one = next(one for one in SCENES if len(one.objects) == 4)
         rows = cell_labels(one, grid=16).split()
-        masks = thing_masks(one)
+        masks = object_masks(one)
         for row in range(16):
             for column in range(16):
                 cell = masks[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4].mean((1, 2))
                 expected = EMPTY
                 if cell.sum() >= 0.5:
-                    expected = LETTERS[one.things[cell.argmax()].shape]
+                    expected = LETTERS[one.objects[cell.argmax()].shape]
                 assert rows[row][column] == expected
 
     def test_every_shape_has_a_letter_of_its_own(self):
@@ -208,21 +210,21 @@ class TestCaptions:
     def test_words_name_the_things_they_describe(self):
         one = next(one for one in SCENES if len(one.groups) == 3)
         for word in caption_words(one):
-            for thing in (one.things[place] for place in word.things):
-                looks = {thing.size, thing.colour, thing.shape, f"{thing.shape}s", "crosses"}
+            for obj in (one.objects[place] for place in word.object_indices):
+                looks = {obj.size, obj.colour, obj.shape, f"{obj.shape}s", "crosses"}
                 assert word.text in looks
-        named = {place for word in caption_words(one) for place in word.things}
-        assert named == set(range(len(one.things)))
+        named = {place for word in caption_words(one) for place in word.object_indices}
+        assert named == set(range(len(one.objects)))
 
     def test_regions_of_words_are_the_masks_of_their_things(self):
         one = find_scene("scenes/0/13")
         assert caption(one).startswith("a large green star is right of a small red circle")
         regions = word_regions("scenes/0/13", size=64)
-        masks = thing_masks(one)
+        masks = object_masks(one)
         assert len(regions) == len(caption(one).split())
         assert regions[0] is None and regions[4] is None
-        for word, thing in ((1, 0), (2, 0), (3, 0), (8, 1), (10, 1)):
-            assert np.array_equal(regions[word], masks[thing])
+        for word, obj in ((1, 0), (2, 0), (3, 0), (8, 1), (10, 1)):
+            assert np.array_equal(regions[word], masks[obj])
 
     def test_phrases_single_out_one_thing(self):
         kinds = set()
@@ -230,23 +232,23 @@ class TestCaptions:
             found = phrases(one)
             assert len({phrase.text for phrase in found}) == len(found)
             for phrase in found:
-                thing = one.things[phrase.thing]
+                obj = one.objects[phrase.object_index]
                 *place, size, colour, shape = phrase.text.split()
-                assert (size, colour, shape) == (thing.size, thing.colour, thing.shape)
-                alike = [t for t in one.things if (t.shape, t.colour) == (shape, colour)]
+                assert (size, colour, shape) == (obj.size, obj.colour, obj.shape)
+                alike = [t for t in one.objects if (t.shape, t.colour) == (shape, colour)]
                 first = {"left": "x", "right": "x", "upper": "y", "lower": "y"}
                 if place:
                     axis = first[place[0]]
                     choose = min if place[0] in ("left", "upper") else max
-                    assert choose(alike, key=lambda t, axis=axis: getattr(t, axis)) == thing
+                    assert choose(alike, key=lambda t, axis=axis: getattr(t, axis)) == obj
                 else:
-                    assert alike == [thing]
+                    assert alike == [obj]
                 kinds.add(phrase.kind)
         assert kinds == {"looks", "place"}
 
     def test_tags_tell_number_relations_and_background(self):
-        assert tags(scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
-        assert tags(scene(0, 11)) == ("1 object", "no relation", "noisy")
+        assert tags(sample_scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
+        assert tags(sample_scene(0, 11)) == ("1 object", "no relation", "noisy")
 
 
 @pytest.fixture
@@ -283,20 +285,20 @@ class TestLoading:
             one = find_scene(reference)
             (phrase,) = (phrase for phrase in phrases(one) if phrase.text == text)
             edges = [float(edge) for edge in example.target.split()]
-            assert edges == pytest.approx(one.things[phrase.thing].box, abs=6e-4)
+            assert edges == pytest.approx(one.objects[phrase.object_index].box, abs=6e-4)
 
     def test_shapes_have_their_shape_or_also_their_colour_as_label(self):
         plain, coloured = load_shapes("300", 0), load_shapes("colours,300", 0)
         assert {e.target for e in plain.train} == set(SHAPES)
         for one, other in zip(plain.train[:50], coloured.train, strict=False):
-            (thing,) = find_scene(one.source).things
-            assert (one.target, other.target) == (thing.shape, f"{thing.colour} {thing.shape}")
+            (obj,) = find_scene(one.source).objects
+            assert (one.target, other.target) == (obj.shape, f"{obj.colour} {obj.shape}")
         assert {e.source for e in plain.train}.isdisjoint({e.source for e in plain.test})
 
     def test_shape_keeps_within_the_canvas_however_it_is_turned(self):
         for number in range(100):
-            (thing,) = shape_scene(2, number).things
-            assert min(thing.box) > 0 and max(thing.box) < 1
+            (obj,) = sample_shape_scene(2, number).objects
+            assert min(obj.box) > 0 and max(obj.box) < 1
 
     def test_data_sets_are_found_by_name(self):
         assert find_data("shapes:50").train == load_shapes("50", 0).train
@@ -309,7 +311,9 @@ class TestLoading:
 
     @pytest.mark.parametrize("reference", ["scenes/1", "other/1/2", "scenes/1/-2", "scenes/1/2/3"])
     def test_other_reference_is_refused(self, reference):
-        with pytest.raises(DataError, match=f"must look like 'scenes/SEED/NUMBER'.*'{reference}'"):
+        with pytest.raises(
+            DataError, match=f"must have the form 'scenes/SEED/NUMBER'.*'{reference}'"
+        ):
             find_scene(reference)
 
 
@@ -337,7 +341,7 @@ def test_german_names_the_colours_that_english_leaves_open():
     ],
 )
 def test_german_is_declined(number, expected):
-    assert german_caption(scene(0, number)) == expected
+    assert german_caption(sample_scene(0, number)) == expected
 
 
 def test_translations_with_and_without_picture_are_the_same_sentences():

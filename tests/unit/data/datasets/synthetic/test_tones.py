@@ -4,13 +4,13 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.synthetic.tones import RATE, TONES, play_tones
+from regard.data.datasets.synthetic.tones import RATE, TONES, synthesize_tones
 
 
 def test_a_recording_hangs_on_seed_and_number_alone():
-    first, again = play_tones("0/5"), play_tones("0/5")
+    first, again = synthesize_tones("0/5"), synthesize_tones("0/5")
     assert np.array_equal(first.samples, again.samples) and first.rate == RATE
-    assert not np.array_equal(first.samples[:100], play_tones("1/5").samples[:100])
+    assert not np.array_equal(first.samples[:100], synthesize_tones("1/5").samples[:100])
     assert np.abs(first.samples).max() < 1
 
 
@@ -52,10 +52,12 @@ def test_tones_are_where_their_names_say():
 
 @pytest.mark.parametrize("argument", ["x", ",5", "single,", "0", "5,single"])
 def test_what_follows_the_name_is_checked(argument):
-    with pytest.raises(DataError, match=f"What follows 'tones:' must be .*but is '{argument}'"):
+    with pytest.raises(DataError, match=f"The argument of 'tones:' must be .*but is '{argument}'"):
         find_data(f"tones:{argument}")
 
 
 def test_a_wrong_reference_is_told():
-    with pytest.raises(DataError, match="must look like 'tones/SEED/NUMBER', but is 'tones/x/3'"):
+    with pytest.raises(
+        DataError, match="must have the form 'tones/SEED/NUMBER', but is 'tones/x/3'"
+    ):
         open_sound("tones/x/3", max_seconds=1)

@@ -4,42 +4,42 @@ import pytest
 
 from regard.core.errors import ConfigError
 from regard.data.datasets.synthetic.toys import (
-    SYNTHETIC,
+    TOYS,
     add,
     copy,
     dates,
-    longer,
+    generate_by_length,
     numbers,
     reverse,
     sort,
 )
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_a_seed_gives_always_the_same_examples(name):
-    assert SYNTHETIC[name](50, seed=3) == SYNTHETIC[name](50, seed=3)
+    assert TOYS[name](50, seed=3) == TOYS[name](50, seed=3)
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_another_seed_gives_other_examples(name):
-    assert SYNTHETIC[name](50, seed=3) != SYNTHETIC[name](50, seed=4)
+    assert TOYS[name](50, seed=3) != TOYS[name](50, seed=4)
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_no_source_comes_twice(name):
-    examples = SYNTHETIC[name](300, seed=0)
+    examples = TOYS[name](300, seed=0)
     assert len({example.source for example in examples}) == 300
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_fewer_than_no_examples_are_refused(name):
     with pytest.raises(ConfigError, match="`num` must be at least 0, but is -1."):
-        SYNTHETIC[name](-1)
+        TOYS[name](-1)
 
 
 @pytest.mark.parametrize("name", ["copy", "reverse", "sort"])
 def test_lengths_stay_within_their_limits(name):
-    lengths = {len(e.source.split()) for e in SYNTHETIC[name](300, limits=(2, 4))}
+    lengths = {len(e.source.split()) for e in TOYS[name](300, limits=(2, 4))}
     assert lengths == {2, 3, 4}
 
 
@@ -171,9 +171,9 @@ def test_years_have_four_digits():
         dates(1, limits=(999, 2049))
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_without_limits_a_task_keeps_its_own(name):
-    task = SYNTHETIC[name]
+    task = TOYS[name]
     assert task(50, seed=2, limits=task.limits) == task(50, seed=2)
 
 
@@ -188,7 +188,7 @@ LENGTHS = {
 
 @pytest.mark.parametrize("name", LENGTHS)
 def test_longer_sources_have_exactly_the_length_asked_for(name):
-    found = longer(name, lengths=[6, 15], num=30, seed=0)
+    found = generate_by_length(name, lengths=[6, 15], num=30, seed=0)
     assert {length: {LENGTHS[name](e.source) for e in part} for length, part in found.items()} == {
         6: {6},
         15: {15},
@@ -197,25 +197,25 @@ def test_longer_sources_have_exactly_the_length_asked_for(name):
 
 
 def test_the_length_of_a_date_is_its_decade():
-    found = longer("dates", lengths=[2050, 2065], num=200, seed=0)
+    found = generate_by_length("dates", lengths=[2050, 2065], num=200, seed=0)
     years = {year: {int(e.target[:4]) for e in part} for year, part in found.items()}
     assert years == {2050: set(range(2050, 2060)), 2065: set(range(2065, 2075))}
 
 
 def test_longer_sources_do_not_begin_with_shorter_ones():
-    found = longer("copy", lengths=[10, 11], num=50, seed=0)
+    found = generate_by_length("copy", lengths=[10, 11], num=50, seed=0)
     short = {example.source for example in found[10]}
     assert not any(example.source[:19] in short for example in found[11])
 
 
-@pytest.mark.parametrize("name", SYNTHETIC)
+@pytest.mark.parametrize("name", TOYS)
 def test_longer_sources_hang_on_the_seed(name):
     lengths = [2100] if name == "dates" else [9]
-    one, again = (longer(name, lengths=lengths, num=20, seed=1) for _ in range(2))
+    one, again = (generate_by_length(name, lengths=lengths, num=20, seed=1) for _ in range(2))
     assert one == again
-    assert one != longer(name, lengths=lengths, num=20, seed=2)
+    assert one != generate_by_length(name, lengths=lengths, num=20, seed=2)
 
 
 def test_a_task_that_is_none_is_put_right():
     with pytest.raises(ConfigError, match=r"`name` must be one of .* Did you mean 'reverse'\?"):
-        longer("revers", lengths=[3], num=1, seed=0)
+        generate_by_length("revers", lengths=[3], num=1, seed=0)

@@ -41,7 +41,7 @@ def test_kein_is_linked_to_not_and_to_the_article():
 
 
 def test_a_contraction_is_linked_to_both_its_words():
-    go = clause("I", "gehen", place=to("station", "the"))
+    go = clause("I", "gehen", location=to("station", "the"))
     assert links(write_example(Text((Statement(go),)))) >= {("to", "zum"), ("the", "zum")}
 
 

@@ -3,7 +3,7 @@ from random import Random
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.datasets.loading import part_of
+from regard.data.datasets.loading import assign_part
 from regard.data.datasets.synthetic.phrasebook import (
     MAX_WORDS,
     TAGS,
@@ -122,7 +122,7 @@ def test_the_test_part_does_not_depend_on_the_others():
 
 
 def test_a_sentence_belongs_to_one_part_for_good():
-    assert part_of("I would like to learn German.", valid=3, test=6) == 0
+    assert assign_part("I would like to learn German.", valid=3, test=6) == 0
 
 
 def test_parts_of_no_size_are_empty():

@@ -43,7 +43,7 @@ def test_time_first_turns_subject_and_verb_around():
 
 def test_a_clause_first_turns_subject_and_verb_around():
     sentence = Statement(
-        clause("I", "bleiben", place=PHRASES["at home"]),
+        clause("I", "bleiben", location=PHRASES["at home"]),
         before=when("if", clause("it", "regnen")),
     )
     assert say(sentence) == (
@@ -54,7 +54,7 @@ def test_a_clause_first_turns_subject_and_verb_around():
 
 def test_so_turns_subject_and_verb_around():
     first = clause("it", "regnen")
-    second = clause("he", "gehen", place=PHRASES["home"])
+    second = clause("he", "gehen", location=PHRASES["home"])
     assert say(first, second, by=["so"]) == (
         "It rains, so he goes home.",
         "Es regnet, deshalb geht er nach Hause.",
@@ -72,7 +72,7 @@ def test_the_past_is_the_perfect():
 
 
 def test_verbs_of_motion_have_sein_in_the_perfect():
-    went = clause("we", "gehen", is_past=True, place=to("cinema", "the"))
+    went = clause("we", "gehen", is_past=True, location=to("cinema", "the"))
     assert say(went) == ("We went to the cinema.", "Wir sind ins Kino gegangen.")
 
 
@@ -93,7 +93,7 @@ def test_negation_follows_a_known_object():
 
 
 def test_negation_comes_before_a_place():
-    live = clause("she", "wohnen", is_negated=True, place=at("Berlin"))
+    live = clause("she", "wohnen", is_negated=True, location=at("Berlin"))
     assert say(live) == ("She does not live in Berlin.", "Sie wohnt nicht in Berlin.")
 
 
@@ -142,7 +142,7 @@ def test_a_relative_pronoun_has_gender_and_case():
 
 
 def test_a_relative_clause_of_an_object_waits_for_the_verb():
-    lives = Clause(VERBS["wohnen"], "he", place=at("Berlin"))
+    lives = Clause(VERBS["wohnen"], "he", location=at("Berlin"))
     woman = noun("the", "woman", relative=lives)
     met = clause("I", "treffen", is_past=True, object=woman)
     assert say(met) == (
@@ -165,7 +165,7 @@ def test_time_manner_and_place_turn_around():
     travel = clause(
         "I",
         "fahren",
-        place=to("Berlin"),
+        location=to("Berlin"),
         manner=PHRASES["by train"],
         time=PHRASES["tomorrow"],
     )
@@ -176,19 +176,19 @@ def test_time_manner_and_place_turn_around():
 
 
 def test_an_unknown_object_comes_after_the_place():
-    buy = clause("he", "kaufen", object=noun("a", "book"), place=at("city", "the"))
+    buy = clause("he", "kaufen", object=noun("a", "book"), location=at("city", "the"))
     assert say(buy) == ("He buys a book in the city.", "Er kauft in der Stadt ein Buch.")
 
 
 def test_a_two_way_preposition_has_the_accusative_for_a_goal():
     table = PrepositionalPhrase(LEXICON.surfaces[0], noun("the", "table"), is_goal=True)
-    put = clause("I", "legen", object=noun("the", "book"), place=table)
+    put = clause("I", "legen", object=noun("the", "book"), location=table)
     assert say(put) == ("I put the book on the table.", "Ich lege das Buch auf den Tisch.")
 
 
 def test_a_two_way_preposition_has_the_dative_for_a_place():
     table = PrepositionalPhrase(LEXICON.surfaces[0], noun("the", "table"))
-    assert say(clause(noun("the", "book"), "liegen", place=table)) == (
+    assert say(clause(noun("the", "book"), "liegen", location=table)) == (
         "The book lies on the table.",
         "Das Buch liegt auf dem Tisch.",
     )
@@ -225,7 +225,7 @@ def test_two_nouns_make_a_plural_subject():
 
 def test_in_order_to_is_um_zu():
     sentence = Statement(
-        clause("I", "fahren", place=to("Berlin")),
+        clause("I", "fahren", location=to("Berlin")),
         after=when("in_order_to", clause(None, "lernen", object=noun(None, "German"))),
     )
     assert say(sentence) == (
