@@ -45,7 +45,7 @@ def load_digits(argument: str, seed: int) -> Splits:
 
 
 def load_flickr8k(argument: str, seed: int) -> Splits:
-    """Load Flickr8k: one example per caption for training, one per photo with all captions else."""
+    """Load Flickr8k: one training example per caption, one held-out example per photo."""
     folder = find_folder("flickr8k", "captions.tsv.gz")
     find_folder("flickr8k", "images_96.zip")
     splits: dict[str, list[Example]] = {"train": [], "dev": [], "test": [], "extra": []}

@@ -98,7 +98,7 @@ def load_sst2(argument: str, seed: int) -> Splits:
     """Load the official split of SST-2; with `phrases`, train on phrases as well."""
     if argument not in ("", "phrases"):
         raise DataError(
-            f"The argument of 'sst2:' must be 'phrases' or nothing, but is '{argument}'. "
+            f"The argument of 'sst2:' must be 'phrases' or empty, but is '{argument}'. "
             "'sst2' trains on sentences, 'sst2:phrases' also on their phrases."
         )
     folder = find_folder("sst2", "sentence_train.tsv.gz")

@@ -98,7 +98,7 @@ def _with_photos(parts: Parts, *, has_images: bool) -> Splits:
     """
     train, valid, test = _find_photos(parts)
     official = f"{len(valid):,} and {len(test):,} of them official"
-    # An arbitrary order that depends on the photo alone.
+    # An arbitrary order that depends on the photo only.
     train.sort(key=lambda pair: zlib.crc32(pair[0].encode()))
     num_test, num_valid = max(0, NUM_TEST - len(test)), max(0, NUM_VALID - len(valid))
     test += train[:num_test]

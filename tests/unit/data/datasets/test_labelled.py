@@ -120,7 +120,7 @@ def test_argument_raises(name):
 
 
 def test_invalid_argument_of_sst2_raises():
-    with pytest.raises(DataError, match="'sst2:' must be 'phrases' or nothing, but is 'words'"):
+    with pytest.raises(DataError, match="'sst2:' must be 'phrases' or empty, but is 'words'"):
         find_data("sst2:words")
 
 
