@@ -71,15 +71,13 @@ def read_stories(text: str, *, tag: str) -> Iterator[Story]:
             sentences, story = {}, []
         question, *answer = (part.strip() for part in content.split("\t"))
         if answer:
-            story.append(_build_example(question, answer, sentences, tag=tag))
+            story.append(_example(question, answer, sentences, tag=tag))
         else:
             sentences[int(number)] = question
     yield story
 
 
-def _build_example(
-    question: str, answer: list[str], sentences: dict[int, str], *, tag: str
-) -> Example:
+def _example(question: str, answer: list[str], sentences: dict[int, str], *, tag: str) -> Example:
     # Lists have no spaces ('apple,milk') and would be tokenised as one word.
     target = answer[0].replace(",", ", ")
     order = {number: position for position, number in enumerate(sentences)}

@@ -21,9 +21,8 @@ def load_g2p(argument: str, seed: int) -> Splits:
     if argument == "deu":
         name = "deu_latn_broad_filtered.tsv.gz"
         path = find_folder("g2p", name) / name
-        return split_dictionary(
-            read_examples(path), seed=seed, origin=str(path), limits=(4_500,) * 2
-        )
+        words = read_examples(path)
+        return split_dictionary(words, seed=seed, origin=str(path), limits=(4_500, 4_500))
     folder = find_folder("g2p", "eng_us_train.tsv.gz")
     return _official(folder, [f"eng_us_{split}" for split in ("train", "dev", "test")])
 

@@ -112,11 +112,10 @@ def sample_motion(seed: int, number: int) -> Motion:
     radii = [random.uniform(*RADII) for _ in range(2)]
     turn = random.uniform(0.4, 0.6) if event in ("bounce", "hit") else 1.0
     starts = _start_positions(random, event, moved=(distance, turn), radii=radii)
+    appearances = random.sample(APPEARANCES, 2)
     objects = [
         _build_object(appearance, radius, start=start, direction=direction)
-        for appearance, radius, start in zip(
-            random.sample(APPEARANCES, 2), radii, starts, strict=False
-        )
+        for appearance, radius, start in zip(appearances, radii, starts, strict=False)
     ]
     level = random.choice((random.randint(20, 60), random.randint(205, 245)))
     return Motion(

@@ -17,7 +17,7 @@ from PIL import Image
 
 from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.datasets.synthetic.scenes import captions, rendering
-from regard.data.datasets.synthetic.scenes.objects import Scene, sample_scene, sample_shape_scene
+from regard.data.datasets.synthetic.scenes.objects import Scene, sample_scene, sample_shape
 from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy, sample_questions
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -28,10 +28,7 @@ NUM_CAPTIONED = 48_000
 GRID = 16
 """Number of rows and of columns of the grid of labels of `scenes:regions`."""
 
-KINDS: dict[str, Callable[[int, int], Scene]] = {
-    "scenes": sample_scene,
-    "shapes": sample_shape_scene,
-}
+KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": sample_scene, "shapes": sample_shape}
 """Samplers of scenes by the first part of a reference."""
 
 
@@ -108,7 +105,7 @@ def load_shapes(argument: str, seed: int) -> Splits:
         return [Example(reference(scene), name, tags=(obj.size, background))]
 
     reference = partial(_reference, kind="shapes")
-    samples = (sample_shape_scene(seed, number) for number in count())
+    samples = (sample_shape(seed, number) for number in count())
     wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
     parts = fill_parts(samples, label, wanted, key=reference)
     return build_splits(parts, f"shapes of seed {seed}, no image is shared")

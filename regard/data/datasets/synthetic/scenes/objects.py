@@ -135,7 +135,7 @@ def sample_scene(seed: int, number: int) -> Scene:
                 return Scene(seed, number, groups, _background(random))
 
 
-def sample_shape_scene(seed: int, number: int) -> Scene:
+def sample_shape(seed: int, number: int) -> Scene:
     """Return a scene of a single shape of random size, rotation and position."""
     at_least("seed", seed, 0)
     at_least("number", number, 0)

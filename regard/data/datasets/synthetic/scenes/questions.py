@@ -130,14 +130,15 @@ def _count(scene: Scene) -> QuestionAnswers:
 
 
 def _compare(scene: Scene) -> QuestionAnswers:
-    shapes = [Attributes(shape=name) for name in SHAPES]
-    colours = [Attributes(colour=name) for name in COLOURS]
-    for attributes in (shapes, colours):
-        for pair in permutations(attributes, 2):
-            first, second = (sum(map(item.matches, scene.objects)) for item in pair)
-            if first + second:
-                names = " than ".join(item.name(is_plural=True) for item in pair)
-                yield f"are there more {names}", "yes" if first > second else "no"
+    groups = (
+        [Attributes(shape=name) for name in SHAPES],
+        [Attributes(colour=name) for name in COLOURS],
+    )
+    for pair in (pair for group in groups for pair in permutations(group, 2)):
+        first, second = (sum(map(item.matches, scene.objects)) for item in pair)
+        if first + second:
+            names = " than ".join(item.name(is_plural=True) for item in pair)
+            yield f"are there more {names}", "yes" if first > second else "no"
 
 
 def _same(scene: Scene) -> QuestionAnswers:

@@ -36,7 +36,7 @@ from regard.data.datasets.synthetic.scenes.objects import (
     SceneObject,
     relation,
     sample_scene,
-    sample_shape_scene,
+    sample_shape,
 )
 from regard.data.datasets.synthetic.scenes.rendering import (
     EMPTY,
@@ -302,7 +302,7 @@ class TestLoading:
 
     def test_rotated_shapes_stay_inside_the_image(self):
         for number in range(100):
-            (obj,) = sample_shape_scene(2, number).objects
+            (obj,) = sample_shape(2, number).objects
             assert min(obj.box) > 0 and max(obj.box) < 1
 
     def test_data_sets_are_loaded_by_name(self):
