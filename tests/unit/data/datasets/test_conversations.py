@@ -36,7 +36,7 @@ def package(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def many(package):
+def four_hundred(package):
     package(
         {
             f"conversation {number}": [
@@ -80,7 +80,7 @@ def test_conversation_of_one_turn_has_no_examples(turns):
     assert reply_examples(turns) == []
 
 
-def test_each_conversation_is_in_one_split(many):
+def test_each_conversation_is_in_one_split(four_hundred):
     splits = find_data("chitchat")
     parts = [
         {example.target.split()[-1] for example in part}
@@ -90,13 +90,13 @@ def test_each_conversation_is_in_one_split(many):
     assert len(set.union(*parts)) == sum(map(len, parts)) == 400
 
 
-def test_split_depends_on_seed_and_conversation_only(many):
+def test_split_depends_on_seed_and_conversation_only(four_hundred):
     first, again, other = (find_data("chitchat", seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert {example.source for example in first.test} != {example.source for example in other.test}
 
 
-def test_held_out_replies_beyond_the_limit_are_dropped(many, monkeypatch):
+def test_held_out_replies_beyond_the_limit_are_dropped(four_hundred, monkeypatch):
     unlimited = load_chitchat("", 0)
     monkeypatch.setattr(conversations, "MAX_HELD_OUT", 7)
     limited = load_chitchat("", 0)
@@ -112,7 +112,7 @@ def test_note_has_number_of_conversations_and_sizes(package):
     )
 
 
-def test_reversed_predicts_the_turn_before_a_reply(many):
+def test_reversed_predicts_the_turn_before_a_reply(four_hundred):
     forward, backward = find_data("chitchat:1"), find_data("chitchat:reversed")
     for part in ("train", "valid", "test"):
         examples = getattr(forward, part)
@@ -120,7 +120,7 @@ def test_reversed_predicts_the_turn_before_a_reply(many):
         assert getattr(backward, part) == expected
 
 
-def test_number_with_reversed_logs_a_warning(many, caplog):
+def test_number_with_reversed_logs_a_warning(four_hundred, caplog):
     with caplog.at_level("WARNING"):
         assert find_data("chitchat:5,reversed") == find_data("chitchat:reversed")
     assert "'chitchat:5,reversed' is 'chitchat:reversed'" in caplog.text

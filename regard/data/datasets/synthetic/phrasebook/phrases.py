@@ -13,8 +13,8 @@ from regard.data.datasets.synthetic.phrasebook.lexicon import (
 from regard.data.datasets.synthetic.phrasebook.trees import head_of
 
 ANYONE = ("person", "acquaintance", "profession", "relative", "name", "pronoun")
-BARE = {"name", "town", "language", "game"}
-NOBODYS = {"person", "site", "sight", "transport"}
+WITHOUT_DETERMINER = {"name", "town", "language", "game"}
+WITHOUT_POSSESSIVE = {"person", "site", "sight", "transport"}
 COLOURED = {"clothing", "vehicle", "thing"}
 
 PRONOUNS = ("I", "I", "I", "you", "you", "he", "she", "we", "they")
@@ -128,7 +128,7 @@ class Phrases:
         return trees.PronounPhrase(self.lexicon.pronouns[name])
 
     def _noun_phrase(self, noun: Noun, determiners: str) -> trees.NounPhrase:
-        if noun.kind in BARE:
+        if noun.kind in WITHOUT_DETERMINER:
             return trees.NounPhrase(noun)
         is_plural = noun.english_plural != "" and self.chance(0.25)
         determiner = self._determiner(noun, is_plural, determiners)
@@ -142,7 +142,7 @@ class Phrases:
     def _determiner(self, noun: Noun, is_plural: bool, determiners: str) -> Determiner | None:
         table = self.lexicon.determiners
         roll = self.random.random()
-        if noun.kind == "relative" or (roll < 0.16 and noun.kind not in NOBODYS):
+        if noun.kind == "relative" or (roll < 0.16 and noun.kind not in WITHOUT_POSSESSIVE):
             return table[self.random.choice(POSSESSIVES)]
         if roll < 0.5 or determiners == "known":
             return table["this" if roll > 0.44 and noun.english_plural else "the"]
@@ -155,7 +155,7 @@ class Phrases:
         return table["many" if roll < 0.78 else self.random.choice(NUMBERS)]
 
     def _location_phrase(self, noun: Noun) -> trees.NounPhrase:
-        if noun.kind in BARE:
+        if noun.kind in WITHOUT_DETERMINER:
             return trees.NounPhrase(noun)
         determiner = self.lexicon.determiners[self.random.choice(LOCATION_DETERMINERS)]
         adjectives = (self._adjective(noun.kind),) if self.chance(0.25) else ()

@@ -295,9 +295,10 @@ class TestLoading:
     def test_labels_of_shapes_are_shape_or_colour_and_shape(self):
         plain, coloured = load_shapes("300", 0), load_shapes("colours,300", 0)
         assert {e.target for e in plain.train} == set(SHAPES)
-        for scene, other in zip(plain.train[:50], coloured.train, strict=False):
-            (obj,) = find_scene(scene.source).objects
-            assert (scene.target, other.target) == (obj.shape, f"{obj.colour} {obj.shape}")
+        for shape, colour_and_shape in zip(plain.train[:50], coloured.train, strict=False):
+            (obj,) = find_scene(shape.source).objects
+            assert shape.target == obj.shape
+            assert colour_and_shape.target == f"{obj.colour} {obj.shape}"
         assert {e.source for e in plain.train}.isdisjoint({e.source for e in plain.test})
 
     def test_rotated_shapes_stay_inside_the_image(self):
@@ -358,8 +359,8 @@ def test_translations_with_and_without_images_have_the_same_sentences():
     )
     for part in ("train", "valid", "test"):
         pairs = zip(getattr(with_images, part), getattr(text_only, part), strict=True)
-        for scene, other in pairs:
-            assert (scene.source[0], scene.target) == (other.source, other.target)
-            assert english_caption(find_scene(scene.source[1])) == other.source
+        for multimodal, text in pairs:
+            assert (multimodal.source[0], multimodal.target) == (text.source, text.target)
+            assert english_caption(find_scene(multimodal.source[1])) == text.source
     held_out = {example.source for example in (*text_only.valid, *text_only.test)}
     assert not held_out & {example.source for example in text_only.train}

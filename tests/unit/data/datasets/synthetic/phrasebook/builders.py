@@ -64,7 +64,7 @@ def translate(statement, *more, connectives=()):
     return example.source, example.target
 
 
-def translate_question(asked, word="", after=None):
+def translate_question(clause, word="", after=None):
     """Return a question in English and its German translation."""
-    example = write_example(Question(asked, word, after))
+    example = write_example(Question(clause, word, after))
     return example.source, example.target

@@ -67,8 +67,8 @@ def test_prepositions_take_their_case(trees):
         *(("zu", article) for article in ("dem", "der", "das", "die", "einen")),
         ("in", "dem"),
     }
-    found = set()
+    bigrams = set()
     for tree in trees:
         words = [word.text for word in GermanWriter().write(tree)]
-        found |= set(zip(words, words[1:], strict=False))
-    assert not found & wrong
+        bigrams |= set(zip(words, words[1:], strict=False))
+    assert not bigrams & wrong
