@@ -36,7 +36,7 @@ class Phrase:
     object_index: int
     """Index of the object in the scene."""
     kind: str
-    """Property that distinguishes the object: its appearance, or its position among equal objects."""
+    """Property that distinguishes the object: appearance, or position among equal objects."""
 
 
 def caption(scene: Scene) -> str:
