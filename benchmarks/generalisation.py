@@ -17,7 +17,7 @@ from side_by_side import Run, train_all
 from regard.attention.positions import POSITIONS
 from regard.core.files import read_json, write_json
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.synthetic.toys import longer
+from regard.data.datasets.synthetic.toys import generate_by_length
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.readers import write_examples
@@ -177,7 +177,7 @@ def write_data(folder: Path, name: str) -> None:
     asked = [
         Example(example.source, example.target, tags=(str(length),))
         for length in problem.tested
-        for example in longer(
+        for example in generate_by_length(
             name,
             lengths=(length,),
             num=problem.fewer.get(length, NUM_TESTED),

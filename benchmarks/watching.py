@@ -21,7 +21,7 @@ from side_by_side import Run
 from regard.core.files import read_json
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.moving import DIRECTIONS
-from regard.data.datasets.synthetic.scenes.questions import guess_by_question
+from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy
 from regard.data.example import Example
 from regard.data.text.columns import as_source
 from regard.data.text.readers import read_json_lines
@@ -131,7 +131,7 @@ def _of_questions(run: Finished) -> dict[str, Any]:
     other = [found[0].text for found in run.task.predict(asked)]
     return {
         "another picture": _share(other, run.right),
-        "question alone": guess_by_question(find_data(run.data).train, run.test),
+        "question alone": question_only_accuracy(find_data(run.data).train, run.test),
         "maps": [_look(run.task, run.test[row], run.answers[row]) for row in _first(run.test)],
     }
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.data.datasets.labelled import opinions
+from regard.data.datasets.labelled import generate_opinions
 
 SMALL = (
     "model.encoder.dim=16",
@@ -19,7 +19,7 @@ SMALL = (
 def folder(tmp_path_factory):
     """Labelled texts and pairs of texts as TSV."""
     folder = tmp_path_factory.mktemp("labelled")
-    texts = opinions(120, seed=2)
+    texts = generate_opinions(120, seed=2)
     single = "".join(f"{example.source}\t{example.target}\n" for example in texts)
     pairs = "".join(
         f"{one.source}\t{other.source}\t{'same' if one.target == other.target else 'other'}\n"

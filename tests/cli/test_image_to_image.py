@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.datasets.synthetic.moving import motion, render_motion
+from regard.data.datasets.synthetic.moving import render_motion, sample_motion
 from regard.data.datasets.synthetic.scenes import render
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -140,7 +140,7 @@ def test_bad_images_are_told(refused, folder, tmp_path, pairs):
 
 def test_next_frame_of_an_animation_is_drawn(regard, tmp_path):
     for number in range(12):
-        drawn = render_motion(motion(0, number), num_frames=4, size=16)
+        drawn = render_motion(sample_motion(0, number), num_frames=4, size=16)
         frames = [Image.fromarray(frame) for frame in drawn]
         frames[0].save(tmp_path / f"{number}.gif", save_all=True, append_images=frames[1:])
     words = ("--recipe", "next-frame-laptop", "--out", tmp_path / "run", *SMALL)

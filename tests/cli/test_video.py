@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from regard.data.datasets.synthetic.moving import motion, render_motion
+from regard.data.datasets.synthetic.moving import render_motion, sample_motion
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -25,7 +25,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("videos")
     lines = []
     for number in range(12):
-        found = motion(0, number)
+        found = sample_motion(0, number)
         frames = [Image.fromarray(f) for f in render_motion(found, num_frames=4, size=24)]
         frames[0].save(folder / f"{number}.gif", save_all=True, append_images=frames[1:])
         lines.append(f"{number}.gif\t{found.caption}\n")

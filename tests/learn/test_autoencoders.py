@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from regard.data.datasets.labelled import opinions
+from regard.data.datasets.labelled import generate_opinions
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.tasks.latents import sample_latents
@@ -51,5 +51,5 @@ def test_variational_autoencoder_uses_its_latent_and_samples_sentences(learn_opi
     assert sum(well_formed) >= 180
     # The samples are diverse and not memorised.
     assert len({*sentences}) >= 100
-    known = {example.source for example in opinions(5_000)}
+    known = {example.source for example in generate_opinions(5_000)}
     assert sum(sentence in known for sentence in sentences) <= 60

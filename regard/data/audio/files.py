@@ -17,9 +17,9 @@ def _has_signature(path: Path) -> bool:
 
 
 RECORDINGS: dict[str, Callable[[str], Sound]] = {
-    "fsdd": on_demand("regard.data.datasets.fsdd:play_digits"),
-    "tones": on_demand("regard.data.datasets.synthetic.tones:play_tones"),
-    "tone": on_demand("regard.data.datasets.synthetic.tones:play_tone"),
+    "fsdd": on_demand("regard.data.datasets.fsdd:read_digits"),
+    "tones": on_demand("regard.data.datasets.synthetic.tones:synthesize_tones"),
+    "tone": on_demand("regard.data.datasets.synthetic.tones:synthesize_tone"),
 }
 """Where numbered recordings come from, by the name that their references begin with."""
 

@@ -1,4 +1,4 @@
-"""Built-in data sets by name: the literal table of their loaders, and `find_data`."""
+"""Built-in data sets by name: the table of their loaders, and `find_data`."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.core.config import read_toml
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of, resolve
+from regard.core.tables import near, resolve
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
@@ -15,7 +15,7 @@ from regard.data.text.readers import read_examples
 
 Reader = Callable[[str, str | None], list[Example]]
 
-_CHOICE = re.compile(r"(?:(?P<before>.*),)?(?P<how>only|without)=(?P<labels>.*)")
+_LABEL_FILTER = re.compile(r"(?:(?P<before>.*),)?(?P<mode>only|without)=(?P<labels>.*)")
 
 
 @dataclass(frozen=True)
@@ -23,18 +23,18 @@ class Dataset:
     """A row of the table of data sets."""
 
     description: str
-    """What it is, in one line."""
+    """One-line description."""
     origin: str
-    """Where it comes from and under which licence."""
+    """Source and licence."""
     loader: tuple[str, ...]
-    """A row of `LOADERS`."""
+    """Row of `LOADERS`."""
 
     def load(self, argument: str, seed: int) -> Splits:
         """Return the splits.
 
         Args:
-            argument: What follows the name and a colon; may be empty.
-            seed: For what is generated and how it is split.
+            argument: Text after the name and colon; may be empty.
+            seed: Seed of generated data and of the split.
         """
         dotted, *arguments = self.loader
         splits: Splits = resolve(f"{__package__}.{dotted}")(*arguments, argument, seed)
@@ -44,26 +44,26 @@ class Dataset:
 def find_data(
     data: str, second: str | None = None, *, seed: int = 0, read: Reader = read_examples
 ) -> Splits | list[Example]:
-    """Return a data set by its name, or the examples of a file.
+    """Load a built-in data set by its name, or read the examples of a file.
 
     Args:
         data: A file, `-` for standard input, or a name such as `phrasebook` or `phrasebook:5000`;
-            `shapes:only=circle` and `shapes:without=circle` take some labels alone. A file wins
-            over a data set of the same name.
-        second: The file with the target side, where `data` holds the source side only.
-        seed: For what is generated and how it is split.
-        read: How files are read: `(path, second)` → examples.
+            `shapes:only=circle` and `shapes:without=circle` filter by label. A file takes
+            precedence over a data set of the same name.
+        second: File with the targets if `data` contains sources only.
+        seed: Seed of generated data and of the split.
+        read: Function that reads files: `(path, second)` → examples.
 
     Returns:
-        Splits for a data set; for files, a list that is still to be split.
+        Splits for a data set; an unsplit list of examples for files.
     """
     if second is not None or data == STANDARD_INPUT or Path(data).is_file():
         return read(data, second)
     name, _, argument = data.partition(":")
     if name in DATASETS:
-        argument, choice = split_choice(argument)
+        argument, label_filter = split_label_filter(argument)
         splits = DATASETS[name].load(argument, seed)
-        return choose_labels(splits, choice, name=name) if choice else splits
+        return filter_labels(splits, label_filter, name=name) if label_filter else splits
     if Path(data).exists():
         return read(data, None)
     raise DataError(
@@ -72,48 +72,48 @@ def find_data(
     )
 
 
-def split_choice(argument: str) -> tuple[str, str]:
-    """Return what a data set itself is asked for, and which labels of it are wanted.
+def split_label_filter(argument: str) -> tuple[str, str]:
+    """Split the argument of a data set into the loader's argument and a label filter.
 
     Args:
-        argument: What stands after the colon, such as `1000,only=bag,coat`.
+        argument: Text after the colon, such as `1000,only=bag,coat`.
 
     Returns:
-        As in `("1000", "only=bag,coat")`; either may be empty.
+        For example `("1000", "only=bag,coat")`; either may be empty.
     """
-    found = _CHOICE.fullmatch(argument)
-    if found is None:
+    match = _LABEL_FILTER.fullmatch(argument)
+    if match is None:
         return argument, ""
-    return found["before"] or "", f"{found['how']}={found['labels']}"
+    return match["before"] or "", f"{match['mode']}={match['labels']}"
 
 
-def choose_labels(splits: Splits, choice: str, *, name: str) -> Splits:
-    """Keep the examples whose label is wanted, on every side.
+def filter_labels(splits: Splits, label_filter: str, *, name: str) -> Splits:
+    """Keep the examples of every split whose label passes the filter.
 
     Args:
         splits: Examples whose targets are labels.
-        choice: What `split_choice` found.
-        name: What the data set is called.
+        label_filter: Filter as returned by `split_label_filter`.
+        name: Name of the data set, for messages.
     """
-    how, _, labels = choice.partition("=")
+    mode, _, labels = label_filter.partition("=")
     named = [label.strip() for label in labels.split(",")]
-    sides = (splits.train, splits.valid, splits.test)
-    known = dict.fromkeys(sorted({example.target for side in sides for example in side}))
+    parts = (splits.train, splits.valid, splits.test)
+    known = dict.fromkeys(sorted({example.target for part in parts for example in part}))
     if unknown := [label for label in named if label not in known]:
         shown = list(known)[:20]
         more = f" and {len(known) - len(shown):,} more" if len(known) > len(shown) else ""
         raise DataError(
-            f"What follows '{name}:{how}=' must be labels of it, joined by commas, but one is "
-            f"'{unknown[0]}'.{near(unknown[0], known)} Known are {one_of(shown)}{more}."
+            f"'{name}:{mode}=' must be followed by labels joined by commas, but one of them is "
+            f"'{unknown[0]}'.{near(unknown[0], known)} Labels: {', '.join(shown)}{more}."
         )
     kept = [
-        [example for example in side if (example.target in named) == (how == "only")]
-        for side in sides
+        [example for example in part if (example.target in named) == (mode == "only")]
+        for part in parts
     ]
-    for part, examples in zip(("train", "valid", "test"), kept, strict=True):
+    for split, examples in zip(("train", "valid", "test"), kept, strict=True):
         if not examples:
-            raise DataError(f"'{name}:{choice}' leaves nothing on the {part} side.")
-    note = f"{splits.note}; {how} {', '.join(named)}: {', '.join(f'{len(k):,}' for k in kept)}"
+            raise DataError(f"'{name}:{label_filter}' leaves no examples in the {split} split.")
+    note = f"{splits.note}; {mode} {', '.join(named)}: {', '.join(f'{len(k):,}' for k in kept)}"
     return replace(splits, train=kept[0], valid=kept[1], test=kept[2], note=note)
 
 
@@ -153,10 +153,10 @@ LOADERS: dict[str, tuple[str, ...]] = {
     "flickr8k": ("images:load_flickr8k",),
     "fsdd": ("fsdd:load_fsdd",),
 }
-"""By name the loader, imported on first use, and its first arguments."""
+"""Loader, imported on first use, and its first arguments, by name of the data set."""
 
-_TEXTS = read_toml(Path(__file__).with_name("catalog.toml"))
+_DESCRIPTIONS = read_toml(Path(__file__).with_name("catalog.toml"))
 
 DATASETS: dict[str, Dataset] = {
-    name: Dataset(**_TEXTS[name], loader=loader) for name, loader in LOADERS.items()
+    name: Dataset(**_DESCRIPTIONS[name], loader=loader) for name, loader in LOADERS.items()
 }

@@ -1,4 +1,4 @@
-"""Conversations: what was said → what was replied."""
+"""Conversations: context turns → reply."""
 
 import json
 import re
@@ -9,47 +9,47 @@ from typing import Any
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.datasets.loading import Parts, find_package, with_sizes
+from regard.data.datasets.loading import Parts, build_splits, find_package
 from regard.data.example import Example
 from regard.data.splits import Splits, hash_text
 from regard.data.text.dialogue import TURNS, clean_turn, write_context
 
 HELD_OUT = 0.03
-"""Share of the conversations that is held out for the test, and as many to validate."""
+"""Share of the conversations held out for validation, and for the test."""
 
-MOST_HELD_OUT = 2_000
-"""Replies held out at most, for each of both."""
+MAX_HELD_OUT = 2_000
+"""Maximum number of validation examples, and of test examples."""
 
 REVERSED = "reversed"
 
 
 def load_chitchat(argument: str, seed: int) -> Splits:
-    """Return the replies of the Chit-Chat Challenge (Myers et al. 2020), split by conversation.
+    """Load the replies of the Chit-Chat Challenge (Myers et al. 2020), split by conversation.
 
     Args:
-        argument: How many turns a reply is written from; `reversed` to tell the turn before a
-            reply from the reply.
-        seed: Another seed is another split.
+        argument: Number of context turns; or `reversed` to predict the turn before a reply from
+            the reply.
+        seed: Seed of the split.
     """
-    pair = _choose_pairs(argument)
+    build_examples = _parse_argument(argument)
     parts: Parts = ([], [], [])
     num_conversations = 0
     for name, turns in read_chitchat().items():
-        examples = pair(turns)
-        parts[_side(name, seed)].extend(examples)
+        examples = build_examples(turns)
+        parts[_assign_part(name, seed)].extend(examples)
         num_conversations += bool(examples)
     for held_out in parts[1:]:
-        # What is beyond goes to no side: training would know the rest of its conversation.
-        del held_out[MOST_HELD_OUT:]
-    return with_sizes(
+        # The rest is dropped: moved to training, it would share conversations with held-out data.
+        del held_out[MAX_HELD_OUT:]
+    return build_splits(
         parts,
         f"{num_conversations:,} conversations of the `chitchat-dataset` package, seed {seed}, "
         "split by conversation",
     )
 
 
-def replies(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
-    """Return an example of every turn but the first: the last turns before it → this turn."""
+def reply_examples(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
+    """Return an example per turn except the first: the last turns before it → the turn."""
     return [
         Example(write_context(turns[max(0, number - num_turns) : number], most=num_turns), reply)
         for number, reply in enumerate(turns)
@@ -57,15 +57,15 @@ def replies(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
     ]
 
 
-def questions(turns: list[str]) -> list[Example]:
-    """Return an example of every turn but the last: the reply to it → this turn."""
+def reversed_examples(turns: list[str]) -> list[Example]:
+    """Return an example per turn except the last: the reply to it → the turn."""
     return [Example(reply, turn) for turn, reply in pairwise(turns)]
 
 
 def read_chitchat() -> dict[str, list[str]]:
-    """Read the turns of each conversation of the `chitchat-dataset` package, by its name.
+    """Read the turns of each conversation of the `chitchat-dataset` package, by name.
 
-    Whatever one speaker says until the other speaks is one turn.
+    Consecutive messages of one speaker are one turn.
     """
     path = find_package("chitchat", "chitchat_dataset") / "dataset.json"
     conversations = json.loads(path.read_text(encoding="utf-8"))
@@ -73,35 +73,35 @@ def read_chitchat() -> dict[str, list[str]]:
 
 
 def _turns(blocks: list[list[dict[str, Any]]]) -> list[str]:
-    said = [
+    messages = [
         (message["sender"], text)
         for block in blocks
         for message in block
         if (text := clean_turn(message["text"]))
     ]
-    turns = groupby(said, key=lambda pair: pair[0])
+    turns = groupby(messages, key=lambda message: message[0])
     return [" ".join(text for _, text in turn) for _, turn in turns]
 
 
-def _side(name: str, seed: int) -> int:
-    """Return where a conversation goes: 0 = training, 1 = validation, 2 = test."""
-    draw = int.from_bytes(hash_text(name, seed)) / 2**64
-    return 2 if draw < HELD_OUT else 1 if draw < 2 * HELD_OUT else 0
+def _assign_part(name: str, seed: int) -> int:
+    """Assign a conversation to a split: 0 = training, 1 = validation, 2 = test."""
+    fraction = int.from_bytes(hash_text(name, seed)) / 2**64
+    return 2 if fraction < HELD_OUT else 1 if fraction < 2 * HELD_OUT else 0
 
 
-def _choose_pairs(argument: str) -> Callable[[list[str]], list[Example]]:
-    """Return what makes pairs of a conversation's turns."""
-    found = re.fullmatch(rf"([1-9]\d{{0,2}})?,?({REVERSED})?", argument, re.ASCII)
-    if not found or argument != ",".join(filter(None, found.groups())):
+def _parse_argument(argument: str) -> Callable[[list[str]], list[Example]]:
+    """Return the function that builds examples from the turns of a conversation."""
+    match = re.fullmatch(rf"([1-9]\d{{0,2}})?,?({REVERSED})?", argument, re.ASCII)
+    if not match or argument != ",".join(filter(None, match.groups())):
         raise DataError(
-            "What follows 'chitchat:' must be the number of turns that a reply is written from, "
+            "The argument of 'chitchat:' must be the number of context turns, "
             f"'{REVERSED}', or both as in '5,{REVERSED}', but is '{argument}'."
         )
-    if not found[2]:
-        return partial(replies, num_turns=int(found[1] or TURNS))
-    if found[1]:
+    if not match[2]:
+        return partial(reply_examples, num_turns=int(match[1] or TURNS))
+    if match[1]:
         logger.warning(
-            f"'chitchat:{argument}' is 'chitchat:{REVERSED}': a reply tells one turn, whatever it "
-            "is written from."
+            f"'chitchat:{argument}' is 'chitchat:{REVERSED}': the number of context turns is not "
+            "used when a turn is predicted from its reply."
         )
-    return questions
+    return reversed_examples

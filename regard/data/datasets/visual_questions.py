@@ -5,48 +5,48 @@ import random
 from pathlib import Path
 
 from regard.core.errors import DataError
-from regard.data.datasets.loading import check_argument, find_package, with_sizes
-from regard.data.datasets.synthetic.scenes.questions import guess_by_question
+from regard.data.datasets.loading import build_splits, check_argument, find_package
+from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.lines import read_bytes
 
 NUM_VALID_IMAGES = 400
-"""Training images whose questions are held out to validate."""
+"""Training images whose questions are held out for validation."""
 
 COLOURS = frozenset(("black", "blue", "brown", "gray", "green", "red", "teal", "yellow"))
 SHAPES = frozenset(("circle", "rectangle", "triangle"))
 
 
 def load_easy_vqa(argument: str, seed: int) -> Splits:
-    """Return the questions in their official split; a source is a question and an image.
+    """Load the questions in their official split; a source is a question and an image.
 
-    Some training images with all their questions are held out to validate. A question is tagged
-    with what it asks for, and with `negated` where it asks what is not there.
+    Some training images with all their questions are held out for validation. A question is
+    tagged with the attribute it asks for, and with `negated` if it contains a negation.
     """
     check_argument(argument, "easy-vqa")
     folder = find_package("easy-vqa", "easy_vqa") / "data"
-    learned, test = (_read_side(folder, side) for side in ("train", "test"))
-    images = list(dict.fromkeys(example.source[1] for example in learned))
+    official_train, test = (_read_split(folder, split) for split in ("train", "test"))
+    images = list(dict.fromkeys(example.source[1] for example in official_train))
     random.Random(seed).shuffle(images)
     held_out = set(images[:NUM_VALID_IMAGES])
-    train = [example for example in learned if example.source[1] not in held_out]
-    valid = [example for example in learned if example.source[1] in held_out]
-    guessed = guess_by_question(train, test)
-    return with_sizes(
+    train = [example for example in official_train if example.source[1] not in held_out]
+    valid = [example for example in official_train if example.source[1] in held_out]
+    accuracy = question_only_accuracy(train, test)
+    return build_splits(
         (train, valid, test),
         f"easy-VQA, official test set, validation held out by image with seed {seed}, "
-        f"{guessed:.1f} % guessed right by the question alone",
+        f"{accuracy:.1f} % accuracy from the question alone",
     )
 
 
-def _read_side(folder: Path, side: str) -> list[Example]:
-    path = folder / side / "questions.json"
+def _read_split(folder: Path, split: str) -> list[Example]:
+    path = folder / split / "questions.json"
     try:
         rows = json.loads(read_bytes(path))
         return [
             Example(
-                (text, f"{folder / side}/images/{int(number)}.png"),
+                (text, f"{folder / split}/images/{int(number)}.png"),
                 answer,
                 tags=_tags(text, answer),
             )

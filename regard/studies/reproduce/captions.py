@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.synthetic.scenes.captions import TOGETHER
-from regard.data.datasets.synthetic.scenes.things import SHAPES
+from regard.data.datasets.synthetic.scenes.captions import IRREGULAR_PLURALS
+from regard.data.datasets.synthetic.scenes.objects import SHAPES
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.interpret.visualize import attention_tiles
@@ -27,7 +27,7 @@ NUM_SHOWN = 5
 
 SHOWN_WORDS = {
     *SHAPES,
-    *(TOGETHER.get(shape, f"{shape}s") for shape in SHAPES),
+    *(IRREGULAR_PLURALS.get(shape, f"{shape}s") for shape in SHAPES),
     *("left", "right", "above", "below"),
 }
 """Words whose looks are drawn: what is there, and how it stands to the next."""

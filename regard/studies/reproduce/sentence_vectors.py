@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.data.datasets.synthetic.phrasebook.meanings import Turned, sample_turned
+from regard.data.datasets.synthetic.phrasebook.meanings import RoleSwap, sample_role_swaps
 from regard.data.text.readers import write_examples
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import untrained_copy
@@ -46,7 +46,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
         seed: What the models start from; the sentences are always the same.
         folder: Where their runs go; those that it already holds for this seed are taken.
     """
-    drawn = sample_turned(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
+    drawn = sample_role_swaps(NUM_MEASURED + NUM_WATCHED + NUM_LEARNED)
     measured, learned = drawn[:NUM_MEASURED], drawn[NUM_MEASURED + NUM_WATCHED :]
     sides = {
         "train": learned,
@@ -77,7 +77,7 @@ def sentence_vectors(seed: int, folder: Path) -> Findings:
 
 
 def measure(vectors: Array) -> dict[str, float]:
-    """Measure vectors of sentences, the four of each `Turned` one after the other."""
+    """Measure vectors of sentences, the four of each `RoleSwap` one after the other."""
     similar = cosines(vectors, vectors)
     numbers = np.arange(len(vectors))
     meaning, words = numbers // 2, numbers // 4
@@ -124,7 +124,7 @@ def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
     )
 
 
-def _plot(vectors: dict[str, Array], turned: Sequence[Turned]) -> Plot:
+def _plot(vectors: dict[str, Array], turned: Sequence[RoleSwap]) -> Plot:
     """Plot the first sentences of each model on their first two principal components."""
     shown = [sentence for one in turned[:NUM_SHOWN] for sentence in one.sentences]
     panels = {}

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.data.datasets.labelled import opinions
+from regard.data.datasets.labelled import generate_opinions
 from regard.data.datasets.synthetic import scenes
 from regard.data.datasets.synthetic.scenes import load_scenes
 from regard.data.datasets.texts import to_lines
@@ -61,7 +61,7 @@ def language_task(kind):
 
 def classification_task():
     recipe = load_recipe("sst2-transformer", (*BLOCKS, "model.encoder.dropout=0.0"))
-    return ClassificationTask.prepare(recipe, opinions(20), device=CPU)
+    return ClassificationTask.prepare(recipe, generate_opinions(20), device=CPU)
 
 
 TASKS = {

@@ -1,1 +1,1 @@
-"""Data sets that are generated: phrasebook, scenes, moving shapes, toys, tones."""
+"""Generated data sets: phrasebook, scenes, moving shapes, toy tasks, tones."""

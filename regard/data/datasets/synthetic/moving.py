@@ -1,8 +1,8 @@
-"""Rendered videos of moving shapes, of which all is known.
+"""Rendered videos of moving shapes with captions.
 
-One coloured shape sets out to the left, the right, up or down, slowly or quickly. It may bounce off
-the edge, hit another shape, which then moves on in its place, or pass by another. A video depends
-on its seed and its number alone; its reference is `moving/SEED/NUMBER`.
+A coloured shape moves left, right, up or down, slowly or quickly. It may bounce off the edge, pass
+by another shape, or hit another, which then moves instead. A video depends on its seed and number
+only; its reference is `moving/SEED/NUMBER`.
 """
 
 from dataclasses import dataclass, replace
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from regard.core.config import at_least
 from regard.core.tables import with_article
-from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.datasets.synthetic.scenes import NUM_HELD_OUT, NUM_TRAIN
-from regard.data.datasets.synthetic.scenes.rendering import render_scene
-from regard.data.datasets.synthetic.scenes.things import (
-    GAP,
-    LOOKS,
+from regard.data.datasets.synthetic.scenes.objects import (
+    APPEARANCES,
+    MARGIN,
     Background,
     Scene,
-    Thing,
+    SceneObject,
 )
+from regard.data.datasets.synthetic.scenes.rendering import render_scene
 from regard.data.example import Example
 from regard.data.splits import Splits
 
@@ -33,39 +33,40 @@ DIRECTIONS: dict[str, tuple[int, int]] = {
     "up": (0, -1),
     "down": (0, 1),
 }
-"""How far across and how far down each leads."""
+"""Unit vectors (x, y) by direction; y points downwards."""
 SPEEDS: dict[str, tuple[float, float]] = {"slowly": (0.14, 0.2), "quickly": (0.32, 0.38)}
-"""The least and the greatest share of the canvas that a shape moves in the whole video."""
+"""Minimum and maximum distance that a shape moves, as a fraction of the frame, by speed."""
 EVENTS = ("alone", "bounce", "hit", "pass")
 RADII = (0.11, 0.135)
-"""As large as two of them in a line leave room to move; smaller ones look alike in small frames."""
+"""Minimum and maximum radius: two shapes in a line must have space to move, and shapes must be
+distinguishable in small frames."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """What happens in a video."""
+    """Content of a video."""
 
     seed: int
     number: int
-    mover: Thing
-    """What moves, where it begins."""
-    other: Thing | None
-    """What it hits or passes, where it begins."""
+    mover: SceneObject
+    """Moving object at its start position."""
+    other: SceneObject | None
+    """Object that it hits or passes, at its start position."""
     direction: str
-    """A name of `DIRECTIONS`."""
+    """Key of `DIRECTIONS`."""
     speed: str
-    """A name of `SPEEDS`."""
+    """Key of `SPEEDS`."""
     event: str
-    """A name of `EVENTS`."""
+    """Entry of `EVENTS`."""
     distance: float
-    """How far things move in all."""
+    """Total distance that objects move."""
     turn: float
-    """After which share of the time it bounces or hits; 1 = never."""
+    """Time of the bounce or hit as a fraction of the video; 1 = none."""
     background: Background
 
     @property
     def caption(self) -> str:
-        """What is said of it: `a red circle moves slowly left and hits a blue square`."""
+        """Caption such as `a red circle moves slowly left and hits a blue square`."""
         words = f"{_name(self.mover)} moves {self.speed} {self.direction}"
         if self.event == "bounce":
             return f"{words} and bounces off the edge"
@@ -76,32 +77,32 @@ class Motion:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """What is worth knowing of it where errors are looked at."""
+        """Tags for error analysis."""
         return self.event, self.speed, self.direction
 
     def at(self, time: float) -> Scene:
-        """Return what is to be seen at a time from 0 to 1."""
+        """Return the scene at a time from 0 to 1."""
         before, after = min(time, self.turn), max(0.0, time - self.turn)
-        is_back = self.event == "bounce"
-        things = [self._moved(self.mover, before - after if is_back else before)]
+        bounces = self.event == "bounce"
+        objects = [self._moved(self.mover, before - after if bounces else before)]
         if self.other is not None:
-            things.append(self._moved(self.other, after))
-        return Scene(self.seed, self.number, tuple((thing,) for thing in things), self.background)
+            objects.append(self._moved(self.other, after))
+        return Scene(self.seed, self.number, tuple((obj,) for obj in objects), self.background)
 
-    def _moved(self, thing: Thing, share: float) -> Thing:
+    def _moved(self, obj: SceneObject, share: float) -> SceneObject:
         across, down = DIRECTIONS[self.direction]
-        far = share * self.distance
-        return replace(thing, x=thing.x + across * far, y=thing.y + down * far)
+        distance = share * self.distance
+        return replace(obj, x=obj.x + across * distance, y=obj.y + down * distance)
 
 
 def find_motion(reference: str) -> Motion:
-    """Return what happens in the video of a reference such as `moving/0/17`."""
+    """Return the motion of a reference such as `moving/0/17`."""
     _, seed, number = parse_reference(reference, ("moving",), "A video of moving shapes")
-    return motion(seed, number)
+    return sample_motion(seed, number)
 
 
-def motion(seed: int, number: int) -> Motion:
-    """Return what happens in a video, which depends on its seed and its number alone."""
+def sample_motion(seed: int, number: int) -> Motion:
+    """Return a random motion, determined by its seed and number."""
     at_least("seed", seed, 0)
     at_least("number", number, 0)
     random = Random(f"moving {seed} {number}")
@@ -110,17 +111,18 @@ def motion(seed: int, number: int) -> Motion:
     distance = random.uniform(*SPEEDS[speed])
     radii = [random.uniform(*RADII) for _ in range(2)]
     turn = random.uniform(0.4, 0.6) if event in ("bounce", "hit") else 1.0
-    starts = _lay_out(random, event, moved=(distance, turn), radii=radii)
-    things = [
-        _put(look, radius, start=start, direction=direction)
-        for look, radius, start in zip(random.sample(LOOKS, 2), radii, starts, strict=False)
+    starts = _start_positions(random, event, moved=(distance, turn), radii=radii)
+    appearances = random.sample(APPEARANCES, 2)
+    objects = [
+        _build_object(appearance, radius, start=start, direction=direction)
+        for appearance, radius, start in zip(appearances, radii, starts, strict=False)
     ]
     level = random.choice((random.randint(20, 60), random.randint(205, 245)))
     return Motion(
         seed=seed,
         number=number,
-        mover=things[0],
-        other=things[1] if len(things) > 1 else None,
+        mover=objects[0],
+        other=objects[1] if len(objects) > 1 else None,
         direction=direction,
         speed=speed,
         event=event,
@@ -130,16 +132,16 @@ def motion(seed: int, number: int) -> Motion:
     )
 
 
-def render_motion(found: Motion, *, num_frames: int, size: int) -> NDArray[np.uint8]:
-    """Render a video, evenly from its beginning to its end: (F, Y, X, 3).
+def render_motion(motion: Motion, *, num_frames: int, size: int) -> NDArray[np.uint8]:
+    """Render a video with frames at equal intervals, (F, Y, X, 3).
 
     Args:
-        found: What happens.
-        num_frames: How many frames.
-        size: Width and height of each, in pixels.
+        motion: Content of the video.
+        num_frames: Number of frames.
+        size: Width and height of a frame, in pixels.
     """
     times = np.linspace(0.0, 1.0, num_frames).tolist()
-    return np.stack([render_scene(found.at(time), size=size) for time in times])
+    return np.stack([render_scene(motion.at(time), size=size) for time in times])
 
 
 def render_reference(reference: str, num_frames: int, size: int) -> NDArray[np.uint8]:
@@ -148,62 +150,63 @@ def render_reference(reference: str, num_frames: int, size: int) -> NDArray[np.u
 
 
 def load_moving(argument: str, seed: int) -> Splits:
-    """Return videos of moving shapes with captions, or with the direction in which they set out.
+    """Generate videos of moving shapes with captions, or with their first direction.
 
     Args:
-        argument: Nothing for captions, or `directions`; and a number of training examples, as in
+        argument: Empty for captions, or `directions`; and a number of training examples, as in
             `2000` or `directions,2000`.
-        seed: Other videos.
+        seed: Seed of the videos.
     """
     kind, num_train = parse_argument(argument, "moving", ("", "directions"))
 
-    def write(found: Motion) -> list[Example]:
-        target = found.direction if kind else found.caption
-        return [Example(f"moving/{found.seed}/{found.number}", target, tags=found.tags)]
+    def write(motion: Motion) -> list[Example]:
+        target = motion.direction if kind else motion.caption
+        return [Example(f"moving/{motion.seed}/{motion.number}", target, tags=motion.tags)]
 
-    samples = (motion(seed, number) for number in count())
+    samples = (sample_motion(seed, number) for number in count())
     wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
-    parts = fill_parts(samples, write, wanted, key=lambda found: found.caption)
-    return with_sizes(parts, f"moving shapes of seed {seed}, no caption is shared")
+    parts = fill_parts(samples, write, wanted, key=lambda motion: motion.caption)
+    return build_splits(parts, f"moving shapes of seed {seed}, no caption is shared")
 
 
-def _lay_out(
+def _start_positions(
     random: Random, event: str, *, moved: tuple[float, float], radii: list[float]
 ) -> list[tuple[float, float]]:
-    """Return where things begin: how far along the direction, and how far to the side of it."""
+    """Return the start positions: coordinate along the direction, and perpendicular to it."""
     distance, turn = moved
     first, second = radii
-    aside = random.uniform(first + GAP, 1 - first - GAP)
+    aside = random.uniform(first + MARGIN, 1 - first - MARGIN)
     if event == "bounce":
         return [(1 - first - turn * distance, aside)]
-    low, high = first + GAP, 1 - first - GAP
+    low, high = first + MARGIN, 1 - first - MARGIN
     if event == "alone":
         return [(random.uniform(low, high - distance), aside)]
     touch = first + second
     if event == "hit":
-        rest = 1 - second - GAP - distance - touch
-        begin = random.uniform(low, max(low, rest))
-        # Both are in a line, and so must fit into it.
-        aside = random.uniform(max(radii) + GAP, 1 - max(radii) - GAP)
+        limit = 1 - second - MARGIN - distance - touch
+        begin = random.uniform(low, max(low, limit))
+        # Both objects are in a line, so the larger one limits its position.
+        aside = random.uniform(max(radii) + MARGIN, 1 - max(radii) - MARGIN)
         return [(begin, aside), (begin + turn * distance + touch, aside)]
     begin = random.uniform(low, high - distance)
     along = begin + distance / 2
-    clear = touch + GAP
-    ways = [way for way in (-1, 1) if second + GAP <= aside + way * clear <= 1 - second - GAP]
-    return [(begin, aside), (along, aside + random.choice(ways) * clear)]
+    offset = touch + MARGIN
+    low, high = second + MARGIN, 1 - second - MARGIN
+    signs = [sign for sign in (-1, 1) if low <= aside + sign * offset <= high]
+    return [(begin, aside), (along, aside + random.choice(signs) * offset)]
 
 
-def _put(
-    look: tuple[str, str], radius: float, *, start: tuple[float, float], direction: str
-) -> Thing:
-    """Turn a position along a direction into one on the canvas."""
+def _build_object(
+    appearance: tuple[str, str], radius: float, *, start: tuple[float, float], direction: str
+) -> SceneObject:
+    """Return an object with its start position converted to image coordinates."""
     along, aside = start
     across, down = DIRECTIONS[direction]
     if across + down < 0:
         along = 1 - along
     x, y = (along, aside) if across else (aside, along)
-    return Thing(look[0], look[1], "small", x, y, radius)
+    return SceneObject(*appearance, "small", x, y, radius)
 
 
-def _name(thing: Thing) -> str:
-    return with_article(f"{thing.colour} {thing.shape}")
+def _name(obj: SceneObject) -> str:
+    return with_article(f"{obj.colour} {obj.shape}")

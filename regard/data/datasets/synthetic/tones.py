@@ -1,8 +1,8 @@
-"""Synthetic strings of tones: recordings that need no download.
+"""Synthetic recordings of tone sequences.
 
-A recording depends on its seed and its number alone; its reference is `tones/SEED/NUMBER`, and that
-of a single tone `tone/SEED/NUMBER`. It belongs to the training, the validation or the test part by
-its words, so that no seed and no size ever moves it; a single tone by its number.
+A recording depends on its seed and number only. Its reference is `tones/SEED/NUMBER`, or
+`tone/SEED/NUMBER` for a single tone. A sequence is assigned to the training, validation or test
+split by its words, and a single tone by its reference, independently of the number of examples.
 """
 
 from collections.abc import Callable
@@ -12,49 +12,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.audio.wav import Sound
-from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.example import Example
 from regard.data.splits import Splits
 
 Wave = NDArray[np.float64]
 
 RATE = 8_000
-"""Wave a second of what is made here."""
+"""Sampling rate in Hz."""
 
 NUM_TRAIN, NUM_HELD_OUT = 3_000, 300
 LENGTHS = 3, 7
-"""Tones of a string, at the least and at the most."""
+"""Minimum and maximum number of tones of a sequence."""
 
 NOISE = 0.003
-"""How loud the background is, against tones of 0.1 to 0.6."""
+"""Amplitude of background noise; tones have amplitudes of 0.1 to 0.6."""
 
 
-def play_tones(argument: str, *, kind: str = "tones") -> Sound:
-    """Play `SEED/NUMBER`, a string of tones or a single tone, a pause before and after each."""
+def synthesize_tones(argument: str, *, kind: str = "tones") -> Sound:
+    """Synthesise the recording `SEED/NUMBER`: tones with a pause before and after each."""
     generator, words = _words(kind, argument)
-    parts = [_pause(generator, most=0.6)]
+    parts = [_pause(generator, max_seconds=0.6)]
     for word in words:
-        num = int(RATE * generator.uniform(0.1, 0.2))
-        tone = TONES[word](np.arange(num) / RATE, generator)
-        fade = np.minimum(1, np.minimum(np.arange(num), np.arange(num)[::-1]) / (0.01 * RATE))
+        length = int(RATE * generator.uniform(0.1, 0.2))
+        tone = TONES[word](np.arange(length) / RATE, generator)
+        fade = np.minimum(1, np.minimum(np.arange(length), np.arange(length)[::-1]) / (0.01 * RATE))
         parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
-    samples = np.concatenate([*parts, _pause(generator, most=0.6)])
+    samples = np.concatenate([*parts, _pause(generator, max_seconds=0.6)])
     samples = samples + NOISE * generator.standard_normal(len(samples))
     return Sound(samples.astype(np.float32), RATE)
 
 
-def play_tone(argument: str) -> Sound:
-    """Play `SEED/NUMBER`, a single tone with a pause before and after it."""
-    return play_tones(argument, kind="tone")
+def synthesize_tone(argument: str) -> Sound:
+    """Synthesise the recording `SEED/NUMBER`: a single tone with a pause before and after it."""
+    return synthesize_tones(argument, kind="tone")
 
 
 def load_tones(argument: str, seed: int) -> Splits:
-    """Return strings of tones with their words, or single tones with their names.
+    """Generate sequences of tones with their words, or single tones with their names.
 
     Args:
-        argument: Nothing for strings, `single` for single tones; and a number of training examples,
-            as in `500` or `single,500`.
-        seed: Other tones.
+        argument: Empty for sequences, `single` for single tones; and a number of training
+            examples, as in `500` or `single,500`.
+        seed: Seed of the recordings.
     """
     single, num_train = parse_argument(argument, "tones", ("", "single"))
     kind, shared = ("tone", "recording") if single else ("tones", "string")
@@ -69,11 +69,11 @@ def load_tones(argument: str, seed: int) -> Splits:
 
     wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
     parts = fill_parts(references, write, wanted, key=key)
-    return with_sizes(parts, f"tones of seed {seed}, no {shared} is shared")
+    return build_splits(parts, f"tones of seed {seed}, no {shared} is shared")
 
 
 def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
-    """Return the words of a recording, and the generator that goes on to play them."""
+    """Return the words of a recording and the random generator to synthesise it with."""
     _, seed, number = parse_reference(f"{kind}/{argument}", (kind,), "A recording")
     generator = np.random.default_rng([seed, number, len(kind)])
     low, high = LENGTHS if kind == "tones" else (1, 1)
@@ -82,21 +82,21 @@ def _words(kind: str, argument: str) -> tuple[np.random.Generator, list[str]]:
     return generator, [names[row] for row in chosen]
 
 
-def _pause(generator: np.random.Generator, most: float = 0.12) -> Wave:
-    """Return silence, now and then a long one: who has heard none takes it for a tone."""
-    return np.zeros(int(RATE * (0.03 + (most - 0.03) * generator.uniform() ** 2)))
+def _pause(generator: np.random.Generator, max_seconds: float = 0.12) -> Wave:
+    """Return a pause, long in few cases: models trained without long pauses label them as tones."""
+    return np.zeros(int(RATE * (0.03 + (max_seconds - 0.03) * generator.uniform() ** 2)))
 
 
 def _glide(first: float, last: float) -> Callable[[Wave, np.random.Generator], Wave]:
-    """Return a tone that goes from about one frequency to another, evenly to the ear."""
+    """Return a tone whose frequency changes exponentially from about `first` to `last` Hz."""
 
-    def play(times: Wave, generator: np.random.Generator) -> Wave:
+    def synthesize(times: Wave, generator: np.random.Generator) -> Wave:
         shift = generator.uniform(0.9, 1.1)
-        share = times / times[-1]
-        frequencies = shift * first * (last / first) ** share
+        progress = times / times[-1]
+        frequencies = shift * first * (last / first) ** progress
         return _sine(frequencies, generator)
 
-    return play
+    return synthesize
 
 
 def _warble(times: Wave, generator: np.random.Generator) -> Wave:
@@ -107,7 +107,7 @@ def _warble(times: Wave, generator: np.random.Generator) -> Wave:
 
 
 def _buzz(times: Wave, generator: np.random.Generator) -> Wave:
-    """Return a low tone with all its harmonics, as of a bee."""
+    """Return a low sawtooth wave."""
     frequency = generator.uniform(90, 130)
     wave: Wave = 2 * ((times * frequency + generator.uniform()) % 1) - 1
     return wave
@@ -132,4 +132,4 @@ TONES: dict[str, Callable[[Wave, np.random.Generator], Wave]] = {
     "buzz": _buzz,
     "hiss": _hiss,
 }
-"""What can be heard, by its word."""
+"""Synthesis functions by name of the tone."""

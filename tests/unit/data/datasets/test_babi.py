@@ -33,7 +33,7 @@ def write_archive(folder, files):
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """Two of the tasks: thirty stories to learn from, the three questions above to be tested on."""
+    """Two tasks with 30 training stories each and the questions above as test split."""
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
     files = {}
     for name in ("qa1_single-fact", "qa12_conjunction"):
@@ -46,7 +46,7 @@ def small(tmp_path, monkeypatch):
     write_archive(tmp_path, files)
 
 
-def test_a_question_comes_after_its_story_with_the_facts_that_justify_the_answer():
+def test_source_is_story_and_question_with_supporting_facts_as_alignment():
     first, second = read_stories(STORIES, tag="t")
     assert first == [
         Example(
@@ -67,50 +67,50 @@ def test_a_question_comes_after_its_story_with_the_facts_that_justify_the_answer
     assert [question.source[0] for question in second] == ["John is in the hall."]
 
 
-def test_stories_are_split_and_not_their_questions(small):
+def test_questions_of_a_story_are_in_one_split(small):
     splits = find_data("babi:1")
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (54, 6, 3)
-    told = [{e.source[0] for e in side} for side in (splits.train, splits.valid)]
-    assert not told[0] & told[1]
+    stories = [{e.source[0] for e in part} for part in (splits.train, splits.valid)]
+    assert not stories[0] & stories[1]
     assert find_data("babi:1") == splits
     assert find_data("babi:1", seed=1).valid != splits.valid
 
 
-def test_the_number_is_the_whole_number(small):
+def test_task_number_1_does_not_match_task_12(small):
     assert {e.tags for e in find_data("babi:12").test} == {("12 conjunction",)}
     assert {e.tags for e in find_data("babi:1").test} == {("01 single fact",)}
 
 
-def test_several_tasks_are_put_together(small):
+def test_several_tasks_are_concatenated(small):
     splits = find_data("babi:12,1")
     assert [e.tags[0] for e in splits.test] == ["12 conjunction"] * 3 + ["01 single fact"] * 3
     assert splits.valid == find_data("babi:12").valid + find_data("babi:1").valid
 
 
 @pytest.mark.parametrize("argument", ["0", "21", "three", "1,", "1,1", "01"])
-def test_there_are_twenty_tasks(small, argument):
+def test_invalid_task_numbers_raise(small, argument):
     with pytest.raises(DataError, match=rf"a task, 1 to 20, or several .* but is '{argument}'\."):
         find_data(f"babi:{argument}")
 
 
-def test_a_task_that_is_not_in_the_archive_is_named(small):
-    with pytest.raises(DataError, match=r"babi_en_1k\.zip must hold a file en/qa2_…_train\.txt"):
+def test_missing_task_in_archive_raises(small):
+    with pytest.raises(DataError, match=r"babi_en_1k\.zip must contain a file en/qa2_…_train\.txt"):
         find_data("babi")
 
 
-def test_without_the_archive_its_place_is_told(tmp_path, monkeypatch):
+def test_missing_archive_raises_with_expected_path(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
     with pytest.raises(DataError, match=r"folder 'babi' in `REGARD_DATA`, but .* does not exist"):
         find_data("babi")
 
 
 @pytest.mark.skipif(not ARCHIVE.is_file(), reason="REGARD_DATA has no babi/babi_en_1k.zip")
-def test_the_published_tasks_have_a_thousand_questions_each():
+def test_real_tasks_have_1000_questions_each():
     splits = find_data("babi")
-    learned = Counter(e.tags[0] for e in (*splits.train, *splits.valid))
-    assert Counter(e.tags[0] for e in splits.test) == learned
-    assert set(learned.values()) == {1000}
-    assert len(learned) == 20
+    counts = Counter(e.tags[0] for e in (*splits.train, *splits.valid))
+    assert Counter(e.tags[0] for e in splits.test) == counts
+    assert set(counts.values()) == {1000}
+    assert len(counts) == 20
     assert max(len(e.source) for e in splits.test) == 229
     for example in splits.test:
         facts = {fact for fact, _ in example.alignment}

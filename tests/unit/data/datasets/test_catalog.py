@@ -13,20 +13,20 @@ GENERATED = ["phrasebook", "copy", "reverse", "sort", "add", "numbers", "dates"]
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """Keep each test away from the data of whoever runs it."""
+def isolated(tmp_path, monkeypatch):
+    """Isolate tests from the data of the user."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REGARD_DATA", raising=False)
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_the_number_of_training_pairs_can_be_chosen(name):
+def test_argument_sets_number_of_training_pairs(name):
     splits = find_data(f"{name}:120")
     assert isinstance(splits, Splits) and len(splits.train) == 120
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_generated_parts_share_no_source(name):
+def test_generated_splits_share_no_source(name):
     splits = find_data(f"{name}:120")
     parts = [splits.train, splits.valid, splits.test]
     sources = [example.source for part in parts for example in part]
@@ -34,25 +34,25 @@ def test_generated_parts_share_no_source(name):
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_the_test_part_stays_the_same_with_more_training_pairs(name):
+def test_test_split_does_not_depend_on_number_of_training_pairs(name):
     assert find_data(f"{name}:50").test == find_data(f"{name}:70").test
 
 
 @pytest.mark.parametrize("name", ["copy", "phrasebook"])
-def test_the_seed_changes_what_is_generated(name):
+def test_seed_changes_generated_examples(name):
     assert find_data(f"{name}:50", seed=1).train != find_data(f"{name}:50", seed=2).train
 
 
-def test_the_note_says_how_it_was_made():
+def test_note_has_seed_and_sizes():
     assert find_data("copy:50", seed=3).note == (
         "generated with seed 3: 50 train, 500 valid, 500 test; no source is shared"
     )
 
 
 @pytest.mark.parametrize("argument", ["many", "0", "-3", "1.5", "5000,10", "3-", "5000;3-10"])
-def test_a_size_must_be_a_number(argument):
+def test_invalid_size_of_toy_task_raises(argument):
     message = (
-        rf"follows 'copy:' must be the number of training pairs, as in 'copy:10000', or "
+        rf"argument of 'copy:' must be the number of training pairs, as in 'copy:10000', or "
         rf"'copy:10000,LOW-HIGH' with the range of their tokens, but is '{argument}'\."
     )
     with pytest.raises(DataError, match=message):
@@ -60,93 +60,93 @@ def test_a_size_must_be_a_number(argument):
 
 
 @pytest.mark.parametrize("argument", ["many", "20,3-10"])
-def test_the_size_of_what_has_no_length_is_a_number_alone(argument):
+def test_phrasebook_accepts_only_a_number(argument):
     with pytest.raises(DataError, match=rf"in 'phrasebook:20000', but is '{argument}'\."):
         find_data(f"phrasebook:{argument}")
 
 
 @pytest.mark.parametrize("argument", ["1000", "1,000", "1_000"])
-def test_thousands_may_be_marked(argument):
+def test_thousands_separators_are_accepted(argument):
     assert len(find_data(f"copy:{argument}").train) == 1000
 
 
 @pytest.mark.parametrize("name", ["copy", "reverse", "sort"])
-def test_lengths_hold_for_every_part(name):
+def test_length_limits_apply_to_all_splits(name):
     splits = find_data(f"{name}:200,5-6")
     for part in (splits.train, splits.valid, splits.test):
         assert {len(example.source.split()) for example in part} == {5, 6}
     assert len(splits.train) == 200
 
 
-def test_digits_hold_for_every_part():
+def test_digit_limits_apply_to_all_splits():
     splits = find_data("add:200,4-5")
     for part in (splits.train, splits.valid, splits.test):
-        sides = [example.source.split(" + ") for example in part]
-        assert {max(len(side.split()) for side in pair) for pair in sides} == {4, 5}
+        sums = [example.source.split(" + ") for example in part]
+        assert {max(len(summand.split()) for summand in pair) for pair in sums} == {4, 5}
 
 
-def test_years_hold_for_every_part():
+def test_year_limits_apply_to_all_splits():
     splits = find_data("dates:200,1990-1999")
     for part in (splits.train, splits.valid, splits.test):
         assert {example.target[:4] for example in part} == {str(y) for y in range(1990, 2000)}
 
 
-def test_lengths_go_without_a_size_and_into_the_note():
+def test_lengths_without_size_are_in_the_note():
     assert find_data("numbers:3-7").note == (
         "generated with seed 0, digits 3 to 7: 10,000 train, 500 valid, 500 test; "
         "no source is shared"
     )
 
 
-def test_crossed_lengths_are_refused():
+def test_minimum_length_above_maximum_raises():
     with pytest.raises(ConfigError, match="`max_length` must be at least 10, but is 3."):
         find_data("reverse:50,10-3")
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_every_row_says_what_it_is_and_where_it_comes_from(name):
+def test_every_data_set_has_description_and_origin(name):
     assert DATASETS[name].description and DATASETS[name].origin
 
 
-def test_a_file_gives_its_examples():
+def test_file_is_read():
     Path("pairs.tsv").write_text("Hi.\tHallo!\n")
     assert find_data("pairs.tsv") == [Example("Hi.", "Hallo!")]
 
 
-def test_two_files_give_their_examples():
+def test_two_files_are_read_as_source_and_target():
     Path("a.en").write_text("Hi.\n")
     Path("a.de").write_text("Hallo!\n")
     assert find_data("a.en", "a.de") == [Example("Hi.", "Hallo!")]
 
 
-def test_standard_input_gives_its_examples(monkeypatch):
+def test_standard_input_is_read(monkeypatch):
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"Hi.\tHallo!\n")))
     assert find_data("-") == [Example("Hi.", "Hallo!")]
 
 
-def test_a_file_wins_over_a_data_set_of_its_name():
+def test_file_takes_precedence_over_data_set_of_same_name():
     Path("copy").write_text("Hi.\tHallo!\n")
     assert find_data("copy") == [Example("Hi.", "Hallo!")]
 
 
-def test_an_unknown_name_is_an_error_with_the_nearest_name():
+def test_unknown_name_raises_with_list_of_data_sets():
     message = r"'fraze' is neither a file nor a data set\. Data sets: phrasebook, copy, .*multi30k"
     with pytest.raises(DataError, match=message):
         find_data("fraze")
 
 
-def test_a_misspelt_name_is_put_right():
+def test_misspelt_name_raises_with_suggestion():
     with pytest.raises(DataError, match=r"nor a data set\. Did you mean 'phrasebook'\? Data sets"):
         find_data("frasebook:300")
 
 
-def test_a_folder_is_an_error():
+def test_folder_raises():
     Path("folder").mkdir()
     with pytest.raises(DataError, match="folder is a folder"):
         find_data("folder")
 
 
 @pytest.mark.parametrize("name", ["cmudict", "transliteration"])
-def test_a_data_set_without_a_size_refuses_one(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':5'"):
+def test_argument_of_data_set_without_arguments_raises(name):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':5'"):
         find_data(f"{name}:5")

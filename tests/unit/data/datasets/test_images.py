@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.datasets import images as picture_sets
+from regard.data.datasets import images
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.data.image.builtin import Collection
@@ -14,15 +14,15 @@ LABELS = tuple("abbcccdddd" * 30)
 
 @pytest.fixture
 def three_hundred(monkeypatch):
-    """Data sets of 300 pictures with labels that are not equally frequent."""
+    """Data sets of 300 images with unbalanced labels."""
     collection = Collection(np.zeros((300, 2, 2, 1), np.uint8), LABELS)
-    monkeypatch.setattr(picture_sets, "read_collection", lambda name, side: collection)
-    monkeypatch.setattr(picture_sets, "NUM_VALID", 50)
-    monkeypatch.setattr(picture_sets, "NUM_DIGITS_HELD_OUT", 40)
+    monkeypatch.setattr(images, "read_collection", lambda name, split: collection)
+    monkeypatch.setattr(images, "NUM_VALID", 50)
+    monkeypatch.setattr(images, "NUM_DIGITS_HELD_OUT", 40)
 
 
 @pytest.mark.parametrize("name", ["fashion-mnist", "mnist", "cifar10"])
-def test_validation_is_held_out_and_the_test_side_is_the_official_one(three_hundred, name):
+def test_validation_is_held_out_and_test_is_official(three_hundred, name):
     splits = find_data(name)
     everything = {Example(f"{name}/train/{n}", label) for n, label in enumerate(LABELS)}
     assert len(splits.train) == 250 and len(splits.valid) == 50
@@ -31,34 +31,34 @@ def test_validation_is_held_out_and_the_test_side_is_the_official_one(three_hund
     assert splits.note.endswith("250 train, 50 valid, 300 test")
 
 
-def test_digits_have_three_sides_without_overlap(three_hundred):
+def test_digits_have_disjoint_splits(three_hundred):
     splits = find_data("digits")
-    sides = (splits.train, splits.valid, splits.test)
-    assert [len(side) for side in sides] == [220, 40, 40]
-    assert {e for side in sides for e in side} == {
+    parts = (splits.train, splits.valid, splits.test)
+    assert [len(part) for part in parts] == [220, 40, 40]
+    assert {e for part in parts for e in part} == {
         Example(f"digits/{n}", label) for n, label in enumerate(LABELS)
     }
 
 
-def test_another_seed_holds_out_others(three_hundred):
+def test_seed_changes_validation_split(three_hundred):
     first, same, other = (find_data("mnist", seed=seed) for seed in (0, 0, 1))
     assert first == same and {*first.valid} != {*other.valid}
 
 
-def test_fewer_are_balanced_and_among_the_more(three_hundred):
+def test_subsets_are_balanced_and_nested(three_hundred):
     few, more, everything = (find_data(f"mnist{n}") for n in (":20", ":1_00", ""))
     assert Counter(e.target for e in few.train) == dict.fromkeys("abcd", 5)
     assert len(more.train) == 100
     assert {*few.train} < {*more.train} < {*everything.train}
     assert few.valid == more.valid == everything.valid
-    # There are not 25 of the rarest label, so all of it is there and the others share the rest.
+    # A label with fewer than 25 images is used completely; the other labels fill the rest.
     rarest = Counter(e.target for e in everything.train)["a"]
     assert Counter(e.target for e in more.train)["a"] == min(25, rarest)
 
 
 @pytest.mark.parametrize("argument", ["0", "251", "many", "1.5"])
 @pytest.mark.parametrize("name", ["mnist"])
-def test_number_of_images_must_be_one_that_there_is(three_hundred, name, argument):
+def test_invalid_number_of_images_raises(three_hundred, name, argument):
     with pytest.raises(DataError, match=f"from 1 to 250, but is '{argument}'"):
         find_data(f"{name}:{argument}")
 
@@ -66,20 +66,20 @@ def test_number_of_images_must_be_one_that_there_is(three_hundred, name, argumen
 class TestFlickr8k:
     @pytest.fixture
     def few(self, tmp_path, monkeypatch, write):
-        """Two training photos, one to validate and one to test with, two captions each."""
+        """Two training photos, one validation and one test photo, with two captions each."""
         monkeypatch.setenv("REGARD_DATA", str(tmp_path))
         (tmp_path / "flickr8k").mkdir()
         (tmp_path / "flickr8k" / "images_96.zip").write_bytes(b"PK")
         rows = [
-            f"{image}.jpg\t{number}\t{side}\tcaption {number} of {image}\n"
-            for image, side in (("a", "train"), ("b", "dev"), ("c", "test"), ("d", "train"))
+            f"{image}.jpg\t{number}\t{part}\tcaption {number} of {image}\n"
+            for image, part in (("a", "train"), ("b", "dev"), ("c", "test"), ("d", "train"))
             for number in range(2)
         ]
         rows.append("e.jpg\t0\textra\tleft out\n")
         write("flickr8k/captions.tsv.gz", "".join(rows))
         return f"{tmp_path}/flickr8k/images_96.zip"
 
-    def test_an_example_for_each_caption_in_training_and_for_each_photo_else(self, few):
+    def test_training_has_one_example_per_caption_and_test_one_per_photo(self, few):
         splits = find_data("flickr8k")
         assert splits.train == [
             Example(f"{few}/{image}.jpg", f"caption {number} of {image}")
@@ -91,22 +91,22 @@ class TestFlickr8k:
         ]
         assert [example.source for example in splits.test] == [f"{few}/c.jpg"]
 
-    def test_number_is_that_of_photos(self, few):
+    def test_argument_is_number_of_photos(self, few):
         splits = find_data("flickr8k:1")
         assert len(splits.train) == 2 and len({e.source for e in splits.train}) == 1
         with pytest.raises(DataError, match="from 1 to 2, but is '3'"):
             find_data("flickr8k:3")
 
-    def test_missing_data_is_named(self, tmp_path, monkeypatch):
+    def test_missing_folder_raises(self, tmp_path, monkeypatch):
         monkeypatch.setenv("REGARD_DATA", str(tmp_path))
         with pytest.raises(DataError, match="'flickr8k' is read from the folder 'flickr8k'"):
             find_data("flickr8k")
 
-    def test_real_photos_have_their_official_numbers(self, data_folder):
+    def test_real_data_has_official_sizes(self, data_folder):
         if not (data_folder / "flickr8k" / "captions.tsv.gz").is_file():
             pytest.skip("Flickr8k is not in REGARD_DATA")
         splits = find_data("flickr8k")
-        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [
+        assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [
             30_000,
             1_000,
             1_000,

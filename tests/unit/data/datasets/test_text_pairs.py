@@ -19,8 +19,8 @@ needs_enja = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """Keep each test away from the data and the cache of whoever runs it."""
+def isolated(tmp_path, monkeypatch):
+    """Isolate tests from the data and the cache of the user."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("REGARD_DATA", raising=False)
     monkeypatch.delenv("REGARD_TATOEBA_URL", raising=False)
@@ -44,7 +44,7 @@ ANKI = [f"Sentence {i}.\tSatz {i}.\tCC-BY 2.0" for i in range(40)]
 
 @pytest.fixture
 def network(monkeypatch):
-    """Serve files from a table in place of the network."""
+    """Table of files that replaces the network."""
     pages = {}
 
     def fetch(url, *, cache):
@@ -58,31 +58,31 @@ def network(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["tatoeba", "tatoeba:deu"])
-def test_tatoeba_is_downloaded_and_split_by_its_english_side(network, name):
+def test_tatoeba_is_downloaded_and_split_by_english_sentence(network, name):
     network["https://www.manythings.org/anki/deu-eng.zip"] = zip_bytes("deu.txt", ANKI)
     splits = find_data(name)
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (36, 2, 2)
 
 
-def test_tatoeba_goes_from_english_to_the_language(network):
+def test_tatoeba_source_is_english(network):
     network["https://www.manythings.org/anki/fra-eng.zip"] = zip_bytes("fra.txt", ANKI)
     assert find_data("tatoeba:fra").train[0] == Example("Sentence 0.", "Satz 0.")
 
 
-def test_tatoeba_can_come_from_another_server(network, monkeypatch):
+def test_tatoeba_url_can_be_set(network, monkeypatch):
     monkeypatch.setenv("REGARD_TATOEBA_URL", "http://mirror/anki/")
     network["http://mirror/anki/deu-eng.zip"] = zip_bytes("deu.txt", ANKI)
     assert find_data("tatoeba").note.startswith("http://mirror/anki/deu-eng.zip, seed 0, split by")
 
 
 @pytest.mark.parametrize("content", [b"no zip", zip_bytes("other.txt", ANKI)])
-def test_a_damaged_archive_is_an_error(network, content):
+def test_damaged_archive_raises(network, content):
     network["https://www.manythings.org/anki/deu-eng.zip"] = content
     with pytest.raises(DataError, match=r"deu-eng\.zip cannot be unpacked .* Delete it to downloa"):
         find_data("tatoeba")
 
 
-def test_a_language_code_has_letters_only():
+def test_invalid_language_code_raises():
     with pytest.raises(DataError, match=r"'tatoeba:' must be a language code .*, but is '\.\./x'"):
         find_data("tatoeba:../x")
 
@@ -96,7 +96,7 @@ def test_tatoeba_prefers_the_data_folder(tmp_path, monkeypatch):
 PARTS = ("train", "val", "test_2016_flickr")
 
 
-def test_multi30k_is_downloaded_with_its_own_split(network):
+def test_multi30k_is_downloaded_with_official_split(network):
     for part in PARTS:
         for language, word in (("en", "Dog"), ("de", "Hund")):
             url = f"{text_pairs.MULTI30K_URL}{part}.{language}.gz"
@@ -125,25 +125,25 @@ def small_enja(tmp_path, monkeypatch):
         write_gz(tmp_path / "small_enja" / f"{part}.ja.gz", ["私 は　行 く 。"])
 
 
-def test_japanese_is_written_without_blanks(small_enja):
+def test_spaces_are_removed_from_japanese(small_enja):
     splits = find_data("small_enja")
     assert [splits.train, splits.valid, splits.test] == [
         [Example(f"i {part} .", "私は行く。")] for part in ("train", "dev", "test")
     ]
-    assert splits.note.endswith("Japanese without blanks: 1 train, 1 valid, 1 test")
+    assert splits.note.endswith("Japanese without spaces: 1 train, 1 valid, 1 test")
 
 
-def test_japanese_can_keep_the_blanks_of_the_file(small_enja):
+def test_tokenised_japanese_keeps_spaces(small_enja):
     assert find_data("small_enja:tokenised").test[0].target == "私 は　行 く 。"
 
 
-def test_japanese_comes_in_two_forms_only():
+def test_invalid_argument_of_small_enja_raises():
     message = r"'small_enja:' must be one of 'tokenised', but is 'tokenized'\. Did you mean 'token"
     with pytest.raises(DataError, match=message):
         find_data("small_enja:tokenized")
 
 
-def test_a_missing_folder_is_named(tmp_path, monkeypatch):
+def test_missing_folder_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
     message = (
         rf"the folder 'small_enja' in `REGARD_DATA`, but {tmp_path}.*train\.en\.gz does not ex"
@@ -153,7 +153,7 @@ def test_a_missing_folder_is_named(tmp_path, monkeypatch):
 
 
 @needs_enja
-def test_the_real_corpus_has_its_official_sizes_and_no_blanks(monkeypatch):
+def test_real_corpus_has_official_sizes_and_no_spaces(monkeypatch):
     monkeypatch.setenv("REGARD_DATA", DATA)
     splits = find_data("small_enja")
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (50_000, 500, 500)

@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.data.datasets.synthetic.moving import motion, render_motion
+from regard.data.datasets.synthetic.moving import render_motion, sample_motion
 from regard.data.image.resize import Frame
 from regard.data.video import frames
 from regard.data.video.files import VIDEO_FILES
@@ -60,7 +60,7 @@ def test_an_animation_equals_its_frames(tmp_path, suffix):
 def test_a_numbered_video_is_drawn():
     assert VIDEO_FILES.split_numbered("moving/0/3") == ("moving", "0/3")
     assert VIDEO_FILES.split_numbered("./moving/0/3") is None
-    drawn = render_motion(motion(0, 3), num_frames=4, size=16)
+    drawn = render_motion(sample_motion(0, 3), num_frames=4, size=16)
     assert np.array_equal(read_video("moving/0/3", 4, FRAME), drawn.transpose(0, 3, 1, 2))
     assert read_video("moving/0/3", 4, Frame(16, channels=1)).shape == (4, 1, 16, 16)
 

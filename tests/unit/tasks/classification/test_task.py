@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.datasets.labelled import opinions
+from regard.data.datasets.labelled import generate_opinions
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.runs.folder import load
@@ -45,7 +45,7 @@ def recipe_of(*words, name="sst2-transformer"):
 
 def build(*words, examples=None, name="sst2-transformer"):
     """An untrained task, its weights larger than fresh ones, so that mistakes show."""
-    examples = opinions(40) if examples is None else examples
+    examples = generate_opinions(40) if examples is None else examples
     task = ClassificationTask.prepare(recipe_of(*words, name=name), examples, device=CPU)
     with torch.no_grad():
         for parameter in task.model.parameters():
@@ -56,7 +56,7 @@ def build(*words, examples=None, name="sst2-transformer"):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("opinions")
-    examples = opinions(220, seed=4)
+    examples = generate_opinions(220, seed=4)
     sides = {"train": examples[:160], "valid": examples[160:190], "test": examples[190:]}
     for side, part in sides.items():
         write_examples(folder / f"{side}.jsonl", part)
@@ -206,7 +206,7 @@ def test_of_few_labels_the_likeliest_alone_is_measured(trained):
 
 def test_best_validation_is_that_of_the_loaded_run(trained):
     task = load(trained.folder, "cpu")
-    examples = opinions(220, seed=4)[160:190]
+    examples = generate_opinions(220, seed=4)[160:190]
     with torch.no_grad():
         found = task.validation(examples)()
     assert found.value == pytest.approx(trained.summary.progress.best)
@@ -307,7 +307,7 @@ class TestAttend:
     def test_recurrent_network_shows_gradients_and_says_so(self):
         settings = [word for word in TINY if not word.startswith("model.encoder")]
         recipe = load_recipe("sst2-lstm", (*settings, *RNN))
-        task = ClassificationTask.prepare(recipe, opinions(40), device=CPU)
+        task = ClassificationTask.prepare(recipe, generate_opinions(40), device=CPU)
         (found,) = task.attend([Example(TEXTS[0], "positive")])
         assert found.kind == SALIENCY
         assert float(found.weights.sum()) == pytest.approx(1, abs=1e-5)

@@ -44,9 +44,10 @@ class Looker:
         told = caption_words(scene)
         weights = torch.full((len(words) + 1, 256), 0.001)  # the end token looks anywhere
         for row, word in enumerate(words):
-            if word >= 0 and told[word].things and self.is_sharp:
-                thing = scene.things[(told[word].things[0] + self.shift) % len(scene.things)]
-                x, y = int(thing.x * 16), int(thing.y * 16)
+            if word >= 0 and told[word].object_indices and self.is_sharp:
+                index = told[word].object_indices[0] + self.shift
+                obj = scene.objects[index % len(scene.objects)]
+                x, y = int(obj.x * 16), int(obj.y * 16)
                 weights[row, 16 * y + x] = 1.0
         before = torch.full((len(words) + 1, self.num_before), 2.0)
         weights = torch.cat([before, weights], 1).expand(self.num_layers, 1, -1, -1)
@@ -63,7 +64,9 @@ class Looker:
 def test_looking_at_what_each_word_names_is_right():
     result = measure_pointing(Looker(), EXAMPLES, num_bootstrap=50)
     assert result.value == 100
-    num_naming = sum(bool(w.things) for e in EXAMPLES for w in caption_words(find_scene(e.source)))
+    num_naming = sum(
+        bool(w.object_indices) for e in EXAMPLES for w in caption_words(find_scene(e.source))
+    )
     assert result.detail["count"] == num_naming
     assert result.interval is not None
 
@@ -72,7 +75,7 @@ def test_looking_at_another_thing_is_wrong():
     examples = [
         e
         for e in EXAMPLES
-        if len(find_scene(e.source).groups) == len(find_scene(e.source).things) > 1
+        if len(find_scene(e.source).groups) == len(find_scene(e.source).objects) > 1
     ]
     assert len(examples) > 1
     assert measure_pointing(Looker(shift=1), examples).value == 0
@@ -82,10 +85,14 @@ def test_weights_that_are_all_alike_point_as_chance_does():
     result = measure_pointing(Looker(is_sharp=False), EXAMPLES)
     # A thing's box is a little more than the thing.
     boxes = [
-        np.mean(np.logical_or.reduce([box_region(scene.things[t].box, *GRID) for t in word.things]))
+        np.mean(
+            np.logical_or.reduce(
+                [box_region(scene.objects[t].box, *GRID) for t in word.object_indices]
+            )
+        )
         for scene in (find_scene(e.source) for e in EXAMPLES)
         for word in caption_words(scene)
-        if word.things
+        if word.object_indices
     ]
     assert result.value == pytest.approx(result.detail["chance"])
     assert 0.6 * 100 * np.mean(boxes) < result.value <= 100 * np.mean(boxes)

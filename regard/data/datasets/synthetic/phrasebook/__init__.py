@@ -1,8 +1,8 @@
-"""A grammar that writes English-German sentence pairs with gold word alignments.
+"""Grammar that generates English-German sentence pairs with gold word alignments.
 
-It is the data set that needs no download. A seed gives always the same pairs; an English
-sentence has always the same translation; and a sentence belongs to the training, the validation
-or the test part by its own text, so that no seed and no size ever moves it.
+The pairs are determined by the seed, and an English sentence always has the same translation. A
+sentence is assigned to the training, validation or test split by its text, independently of the
+seed and of the number of pairs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from itertools import islice
 from random import Random
 
 from regard.core.config import at_least
-from regard.data.datasets.loading import Parts, fill_parts, parse_number, with_sizes
+from regard.data.datasets.loading import Parts, build_splits, fill_parts, parse_number
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
 from regard.data.datasets.synthetic.phrasebook.grammar import Grammar
@@ -20,7 +20,7 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 
 MAX_WORDS = 60
-"""Most words of an English sentence, separated by spaces."""
+"""Maximum number of words of an English sentence, separated by spaces."""
 
 TAGS: dict[str, str] = {
     "accusative": "a noun phrase or pronoun in the accusative",
@@ -34,24 +34,24 @@ TAGS: dict[str, str] = {
     "inversion": "something other than the subject before the verb of a statement",
     "modal": "a modal verb or the future, with the infinitive at the end",
     "perfect": "an English past as haben or sein with the participle at the end",
-    "separable": "a verb with a separable prefix, apart or joined",
+    "separable": "a verb with a separable prefix, separated or joined",
     "verb_last": "a dependent clause with its verb last",
     "relative": "a relative clause",
     "infinitive": "an infinitive clause with zu",
     "coordination": "noun phrases, verbs or clauses side by side",
 }
-"""The phenomena an example can have, and what each name means."""
+"""Linguistic phenomena of an example, with a description."""
 
 SHARES = 3, 6
-"""Hundredths of all sentences for validation and for the test; the rest is for training."""
+"""Percentages of sentences for validation and for the test; the rest is for training."""
 
 
 def generate(num: int, *, seed: int = 0) -> list[Example]:
-    """Write sentence pairs, no source twice.
+    """Generate sentence pairs with distinct sources.
 
     Args:
-        num: How many.
-        seed: Which ones; more of the same seed begin with the same.
+        num: Number of pairs.
+        seed: Seed of the pairs; a larger `num` extends the same list.
     """
     at_least("num", num, 0)
     return [_write(*sample) for sample in islice(_sample(seed), num)]
@@ -60,10 +60,10 @@ def generate(num: int, *, seed: int = 0) -> list[Example]:
 def splits(
     *, num_train: int = 20_000, num_valid: int = 500, num_test: int = 1_000, seed: int = 0
 ) -> Parts:
-    """Write sentence pairs for training, validation and test.
+    """Generate sentence pairs for training, validation and test.
 
-    No sentence is in two parts, not even with different seeds; a part does not depend on the
-    sizes of the others.
+    No sentence is in two splits, even with different seeds. A split does not depend on the sizes
+    of the others.
     """
     for name, num in (("train", num_train), ("valid", num_valid), ("test", num_test)):
         at_least(f"num_{name}", num, 0)
@@ -77,19 +77,19 @@ def splits(
 
 
 def load_phrasebook(argument: str, seed: int) -> Splits:
-    """Return the phrasebook as a data set; the argument is the number of training pairs."""
+    """Generate the data set; the argument is the number of training pairs."""
     parts = splits(num_train=parse_number(argument, "phrasebook", 20_000), seed=seed)
-    return with_sizes(parts, f"generated with seed {seed}", "; no source is shared")
+    return build_splits(parts, f"generated with seed {seed}", "; no source is shared")
 
 
 def write_example(sentence: Sentence) -> Example:
-    """Write one tree in both languages, with its alignment and its tags."""
+    """Return a tree in both languages, with alignment and tags."""
     english = write_english(sentence)
     return _write(sentence, english, write_sentence(english))
 
 
 def _sample(seed: int) -> Iterator[tuple[Sentence, list[Word], str]]:
-    """Sample trees without end, each with its English, which no other one has."""
+    """Yield trees indefinitely, each with a distinct English sentence."""
     grammar = Grammar(load_lexicon(), Random(seed))
     seen: set[str] = set()
     while True:

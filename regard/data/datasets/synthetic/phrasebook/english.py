@@ -1,4 +1,4 @@
-"""Trees written in English."""
+"""English realisation of sentence trees."""
 
 from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import Adjective, FixedPhrase
@@ -9,7 +9,7 @@ BE_PAST = {"I": "was", "you": "were", "he": "was", "we": "were", "they": "were"}
 
 
 def write_english(sentence: trees.Sentence) -> list[Word]:
-    """Write a sentence in English, word by word."""
+    """Return the English words of a sentence."""
     if isinstance(sentence, trees.Question):
         return [*_question(sentence), Word("?", ((sentence, "end"),))]
     words = _statement(sentence.statements[0])
@@ -81,8 +81,8 @@ def _clause(clause: trees.Clause) -> list[Word]:
 
 
 def _dependents(clause: trees.Clause) -> list[Word]:
-    place = _phrase(clause, "place")
-    is_goal = clause.verb.place in {"goal", "journey", "surface"}
+    location = _phrase(clause, "location")
+    is_goal = clause.verb.location in {"goal", "journey", "surface"}
     if isinstance(clause.predicate, Adjective):
         predicate = [Word(clause.predicate.english, ((clause, "predicate"),))]
     else:
@@ -92,16 +92,16 @@ def _dependents(clause: trees.Clause) -> list[Word]:
         *_nominal(clause.object),
         *predicate,
         *_phrase(clause, "about"),
-        *(place if is_goal else ()),
+        *(location if is_goal else ()),
         *_phrase(clause, "manner"),
-        *(() if is_goal else place),
+        *(() if is_goal else location),
         *(() if clause.has_time_first else _phrase(clause, "time")),
         *_subordinate(clause.complement),
     ]
 
 
 def _verb(clause: trees.Clause, needs_auxiliary: bool) -> tuple[list[Word], list[Word]]:
-    """Return what comes before "not", and the rest."""
+    """Return the words before "not" and the words after it."""
     verb, modal = clause.verb, clause.modal
     is_third = clause.person == "he"
     finite, lexical = (clause, "finite"), (clause, "verb")

@@ -1,4 +1,4 @@
-"""Trees written in German."""
+"""German realisation of sentence trees."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +16,7 @@ FORMS = read_toml(Path(__file__).with_name("german.toml"))
 
 
 def _table(rows: Mapping[str, str]) -> Endings:
-    """Return the form of each gender by case."""
+    """Return the forms by case and gender."""
     return {
         case: {gender: form.strip("-") for gender, form in zip(GENDERS, row.split(), strict=True)}
         for case, row in rows.items()
@@ -27,19 +27,19 @@ DETERMINERS = {name: _table(rows) for name, rows in FORMS["determiners"].items()
 ADJECTIVES = {name: _table(rows) for name, rows in FORMS["adjectives"].items()}
 RELATIVE_PRONOUNS = _table(FORMS["relative_pronouns"])
 
-PERSONS = {"I": 0, "you": 1, "he": 2, "we": 3, "they": 3}
+PERSON_INDEX = {"I": 0, "you": 1, "he": 2, "we": 3, "they": 3}
 
 COMMA = Word(",")
 
 
 class GermanWriter:
-    """Writes one sentence in German and notes the phenomena it meets."""
+    """German realisation of one sentence; collects its phenomena in `tags`."""
 
     def __init__(self) -> None:
         self.tags: set[str] = set()
 
     def write(self, sentence: trees.Sentence) -> list[Word]:
-        """Write a sentence, word by word."""
+        """Return the words of a sentence."""
         end = Word("?" if isinstance(sentence, trees.Question) else ".", ((sentence, "end"),))
         if isinstance(sentence, trees.Question):
             words = self._question(sentence)
@@ -82,7 +82,7 @@ class GermanWriter:
         return words + self._subordinate(statement.after)
 
     def _subordinate(self, subordinate: trees.Subordinate | None) -> list[Word]:
-        """Write a dependent clause between commas."""
+        """Return the words of a dependent clause between commas."""
         if subordinate is None:
             return []
         clause, conjunction = subordinate.clause, subordinate.conjunction
@@ -127,9 +127,9 @@ class GermanWriter:
         return [*opening, *self._middle(clause), *bracket, *self._tail(clause)]
 
     def _verb(self, clause: trees.Clause) -> tuple[Word, list[Word]]:
-        """Return the finite verb and what closes the clause."""
+        """Return the finite verb and the words at the end of the clause."""
         verb, modal = clause.verb, clause.modal
-        person = PERSONS[clause.person]
+        person = PERSON_INDEX[clause.person]
         finite, lexical = (clause, "finite"), (clause, "verb")
         if verb.prefix:
             self.tags.add("separable")
@@ -146,7 +146,7 @@ class GermanWriter:
         return Word(form, (finite, lexical)), prefix
 
     def _middle(self, clause: trees.Clause) -> list[Word]:
-        """Write what stands between the two halves of the verb: what is known comes first."""
+        """Return the words between both parts of the verb; definite objects come first."""
         negation: Marks = ((clause, "not"),) if clause.is_negated else ()
         has_kein = _takes_kein(clause.object) or _takes_kein(clause.predicate)
         nicht, kein = ((), negation) if has_kein else (negation, ())
@@ -159,23 +159,23 @@ class GermanWriter:
         others = [item for item in objects if item not in pronouns and item not in known]
         time = [] if clause.has_time_first else self._phrase(clause, "time")
         known_words = [word for item in known for word in self._core(*item)]
-        place = self._phrase(clause, "place")
-        is_goal = isinstance(clause.place, trees.PrepositionalPhrase) and clause.place.is_goal
+        location = self._phrase(clause, "location")
+        is_goal = isinstance(clause.location, trees.PrepositionalPhrase) and clause.location.is_goal
         return [
             *(word for item in pronouns for word in self._core(*item)),
             *(known_words + time if nicht else time + known_words),
             *self._phrase(clause, "frequency"),
             *([Word("nicht", nicht)] if nicht else ()),
             *self._phrase(clause, "manner"),
-            *(() if is_goal else place),
+            *(() if is_goal else location),
             *(word for item in others for word in self._core(*item, kein)),
             *self._phrase(clause, "about"),
-            *(place if is_goal else ()),
+            *(location if is_goal else ()),
             *self._predicate(clause, kein),
         ]
 
     def _tail(self, clause: trees.Clause) -> list[Word]:
-        """Write the clauses that follow the verb even where it is last."""
+        """Return the clauses that follow a clause-final verb."""
         words = self._subordinate(clause.complement)
         if isinstance(clause.object, trees.NounPhrase) and clause.object.relative:
             words += self._relative(clause.object)
@@ -226,7 +226,7 @@ class GermanWriter:
         return words
 
     def _core(self, nominal: trees.Nominal | None, case: str, negation: Marks = ()) -> list[Word]:
-        """Write a noun phrase without its relative clause."""
+        """Return the words of a noun phrase without its relative clause."""
         if nominal is None:
             return []
         if case != "nominative":
@@ -286,12 +286,12 @@ def _question_word(english: str, clause: trees.Clause) -> str:
     if english == "whom":
         return "wem" if clause.verb.object_case == "dative" else "wen"
     if english == "where":
-        return "wohin" if clause.verb.place in {"goal", "journey", "surface"} else "wo"
+        return "wohin" if clause.verb.location in {"goal", "journey", "surface"} else "wo"
     return str(FORMS["question_words"][english])
 
 
 def _merge_commas(words: list[Word]) -> list[Word]:
-    """Keep one comma where two clauses end or begin at once, and none before the end."""
+    """Merge consecutive commas, and remove commas before the final punctuation."""
     merged: list[Word] = []
     for word in words:
         if merged and merged[-1].text == "," and word.text in {",", ".", "?"}:

@@ -1,9 +1,8 @@
 """Random clauses and sentences.
 
-Every rule here serves one of two ends: that people could say the sentence, and that its English
-has one reading only. The second is why, for instance, nothing follows an object with a relative
-clause, and why the first of two joined verbs has no modal: English would not show where the
-clause or the modal ends, and German must.
+The rules make sentences natural and their English unambiguous. For example, nothing follows an
+object with a relative clause, and the first of two coordinated verbs has no modal: English does
+not mark the end of the clause or of the modal, but German must.
 """
 
 from collections.abc import Callable
@@ -14,39 +13,39 @@ from regard.data.datasets.synthetic.phrasebook import trees
 from regard.data.datasets.synthetic.phrasebook.lexicon import Lexicon, Modal, Verb
 from regard.data.datasets.synthetic.phrasebook.phrases import ANYONE, Phrases, kind_of
 
-ASKED = ("", "", "", "", "", "", "who", "whom", "what", "where", "when", "why")
+QUESTION_WORDS = ("", "", "", "", "", "", "who", "whom", "what", "where", "when", "why")
 BEFORE_MAIN = ("if", "if", "when", "because", "although", "while")
 AFTER_MAIN = ("because", "because", "although", "when", "if", "before", "while")
 CIRCUMSTANTIAL = {"if", "when", "before", "while"}
-"""Conjunctions that tell the time themselves."""
+"""Conjunctions of clauses without adverbials of time and frequency."""
 
 VERB_POOLS: dict[str, Callable[[Verb], bool]] = {
     "any": lambda verb: True,
     "main": lambda verb: verb.subject != ("weather",),
     "deed": lambda verb: "pronoun" in verb.subject and not verb.is_stative,
     "what": lambda verb: verb.object_case == "accusative" and not set(verb.object) <= set(ANYONE),
-    "where": lambda verb: verb.is_copula or verb.place != "",
+    "where": lambda verb: verb.is_copula or verb.location != "",
     "when": lambda verb: not verb.is_stative,
 }
-"""Which verbs a question word or a place in the sentence can have."""
+"""Predicates that select the verbs of a clause, by question word or role of the clause."""
 
 
 class Grammar(Phrases):
-    """Samples sentences as trees."""
+    """Sampler of sentence trees."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         super().__init__(lexicon, random)
         self._pools: dict[tuple[str, str, bool], list[Verb]] = {}
 
     def sample(self) -> trees.Sentence:
-        """Sample a sentence: most are short, some are long, a few are very long."""
+        """Sample a sentence; most are short and few are very long."""
         is_past = self.chance(0.35)
-        lot = self.random.random()
-        if lot < 0.16:
+        roll = self.random.random()
+        if roll < 0.16:
             return self._question(is_past)
-        if lot < 0.58:
+        if roll < 0.58:
             return trees.Text((trees.Statement(self._main(is_past)),))
-        if lot < 0.8:
+        if roll < 0.8:
             return trees.Text((self._statement(is_past),))
         return self._text(is_past)
 
@@ -56,19 +55,19 @@ class Grammar(Phrases):
         for _ in range(self.random.choice((1, 1, 1, 1, 1, 2, 2, 2, 3, 4))):
             connective = self.random.choice(("and", "and", "but", "so"))
             connectives.append(connective)
-            # "so" takes the first place of its clause in German.
+            # "deshalb" ("so") is in the first position of its clause in German.
             statements.append(self._statement(is_past, is_first_free=connective != "so"))
         return trees.Text(tuple(statements), tuple(connectives))
 
     def _statement(self, is_past: bool, *, is_first_free: bool = True) -> trees.Statement:
-        lot = self.random.random()
-        if lot < 0.3 and is_first_free:
+        roll = self.random.random()
+        if roll < 0.3 and is_first_free:
             before = self._adverbial(BEFORE_MAIN, is_past)
             return trees.Statement(self._main(is_past, is_first_free=False), before=before)
         clause = self._main(is_past, is_first_free=is_first_free)
-        if clause.verb.place in {"goal", "journey"} and not clause.is_negated and lot < 0.6:
+        if clause.verb.location in {"goal", "journey"} and not clause.is_negated and roll < 0.6:
             return trees.Statement(clause, after=self._infinitive("in_order_to"))
-        if lot < 0.55 and self._can_go_on(clause):
+        if roll < 0.55 and self._can_coordinate(clause):
             verb = self._verb("subject", is_past, kind_of(clause.subject))
             if verb is not clause.verb and not verb.is_copula:
                 also = self._clause(
@@ -76,11 +75,11 @@ class Grammar(Phrases):
                 )
                 also.subject = None
                 return trees.Statement(clause, also=also)
-        if lot < 0.85:
+        if roll < 0.85:
             return trees.Statement(clause, after=self._adverbial(AFTER_MAIN, is_past))
         return trees.Statement(clause)
 
-    def _can_go_on(self, clause: trees.Clause) -> bool:
+    def _can_coordinate(self, clause: trees.Clause) -> bool:
         return not (
             clause.modal
             or clause.is_negated
@@ -92,7 +91,7 @@ class Grammar(Phrases):
         )
 
     def _question(self, is_past: bool) -> trees.Question:
-        asks = self.random.choice(ASKED)
+        asks = self.random.choice(QUESTION_WORDS)
         if asks in {"who", "whom"}:
             verb = self._verb("subject" if asks == "who" else "object", is_past, "person")
         else:
@@ -106,7 +105,7 @@ class Grammar(Phrases):
             has_object=asks not in {"whom", "what"},
         )
         if asks == "where":
-            clause.place = clause.predicate = None
+            clause.location = clause.predicate = None
         elif asks == "when":
             clause.time = clause.frequency = None
         return trees.Question(clause, asks)
@@ -137,7 +136,7 @@ class Grammar(Phrases):
         verb = self._verb(name, is_past)
         subject = self.nominal(verb.subject, "known")
         clause = self._clause(verb, subject, is_past=is_past, is_small=True, has_negation=False)
-        clause.place = clause.predicate = clause.frequency = None
+        clause.location = clause.predicate = clause.frequency = None
         return trees.Subordinate(name, clause)
 
     def _adverbial(self, names: tuple[str, ...], is_past: bool) -> trees.Subordinate:
@@ -163,12 +162,12 @@ class Grammar(Phrases):
         return trees.Subordinate(self.lexicon.conjunctions[name], clause)
 
     def _relative(self, phrase: trees.NounPhrase, is_past: bool) -> trees.Clause | None:
-        doing = self._verbs("subject", is_past, phrase.noun.kind)
-        done = self._verbs("object", is_past, phrase.noun.kind)
-        if not doing and not done:
+        as_subject = self._verbs("subject", is_past, phrase.noun.kind)
+        as_object = self._verbs("object", is_past, phrase.noun.kind)
+        if not as_subject and not as_object:
             return None
-        is_subject = bool(doing) and (not done or self.chance(0.5))
-        verb = self.random.choice(doing if is_subject else done)
+        is_subject = bool(as_subject) and (not as_object or self.chance(0.5))
+        verb = self.random.choice(as_subject if is_subject else as_object)
         clause = self._clause(
             verb,
             phrase if is_subject else self.nominal(verb.subject, "known"),
@@ -178,7 +177,7 @@ class Grammar(Phrases):
         )
         if is_subject:
             clause.subject = None
-        # Time at its end could belong to the clause around it.
+        # Time at its end would be ambiguous: it could belong to the main clause.
         clause.time = None
         return clause
 
@@ -221,7 +220,7 @@ class Grammar(Phrases):
         has_negation: bool = True,
         has_object: bool = True,
     ) -> trees.Clause:
-        """Sample all that goes with a verb; a small clause has no clauses inside."""
+        """Sample the dependents of a verb; a small clause has no embedded clauses."""
         clause = trees.Clause(verb, subject.person if subject else "he", subject, is_past=is_past)
         clause.is_negated = has_negation and self.chance(0.12)
         if has_modal and self.chance(0.25):
@@ -230,18 +229,18 @@ class Grammar(Phrases):
             self._fill_copula(clause)
             return clause
         self._fill_objects(clause, has_object=has_object)
-        if not is_small and not clause.is_negated and clause.object and verb.place != "surface":
+        if not is_small and not clause.is_negated and clause.object and verb.location != "surface":
             clause.object = self._with_relative(clause.object, is_past)
         if not _has_relative(clause.object):
             self._fill_circumstances(clause)
         return clause
 
     def _fill_copula(self, clause: trees.Clause) -> None:
-        lot = self.random.random()
-        if lot < 0.2 and _can_be_profession(clause.subject):
+        roll = self.random.random()
+        if roll < 0.2 and _can_be_profession(clause.subject):
             clause.predicate = self.profession(clause.person in {"we", "they"})
-        elif lot < 0.4 and kind_of(clause.subject) in {*ANYONE, "animal"}:
-            clause.place = self.place("rest")
+        elif roll < 0.4 and kind_of(clause.subject) in {*ANYONE, "animal"}:
+            clause.location = self.location("rest")
         else:
             clause.predicate = self.quality(clause.subject)
             if not clause.is_negated and self.chance(0.15):
@@ -253,7 +252,7 @@ class Grammar(Phrases):
             clause.recipient = self.nominal(ANYONE, "known", beside=subject)
         if verb.object and has_object:
             determiners = "plain" if clause.is_negated else "any"
-            if _says_her(clause.recipient):
+            if _is_her(clause.recipient):
                 determiners = "known"
             clause.object = self.nominal(verb.object, determiners, beside=subject)
         if verb.preposition:
@@ -262,8 +261,8 @@ class Grammar(Phrases):
 
     def _fill_circumstances(self, clause: trees.Clause) -> None:
         verb = clause.verb
-        if verb.place and (verb.place != "rest" or verb.needs_place or self.chance(0.3)):
-            clause.place = self.place(verb.place)
+        if verb.location and (verb.location != "rest" or verb.needs_location or self.chance(0.3)):
+            clause.location = self.location(verb.location)
         if verb.manner and self.chance(0.2):
             clause.manner = self.manner(self.random.choice(verb.manner), clause.subject)
         if verb.is_stative:
@@ -278,7 +277,7 @@ class Grammar(Phrases):
         names = tuple(modals)
         if verb.is_copula:
             names = ("will", "should", "would_like", "want")
-        elif "pronoun" not in verb.subject or (verb.is_stative and not verb.needs_place):
+        elif "pronoun" not in verb.subject or (verb.is_stative and not verb.needs_location):
             names = ("will",)
         names = tuple(name for name in names if modals[name].english_past or not is_past)
         return modals[self.random.choice(names)] if names else None
@@ -293,7 +292,7 @@ class Grammar(Phrases):
                 verb
                 for verb in self.lexicon.verbs.values()
                 if _belongs(verb, pool, kind) and (verb.english_past or not is_past)
-                # "To be" is one verb of many here, but not in life.
+                # "To be" is sampled more often than other verbs, as in natural text.
                 for _ in range(6 if verb.is_copula else 1)
             ]
         return self._pools[key]
@@ -312,7 +311,7 @@ def _has_relative(nominal: trees.Nominal | None) -> bool:
 
 
 def _can_be_profession(subject: trees.Nominal | None) -> bool:
-    """Whether the masculine noun is right for the subject."""
+    """Return whether the masculine noun of a profession fits the subject."""
     if isinstance(subject, trees.PronounPhrase):
         return subject.pronoun.name != "she"
     if not isinstance(subject, trees.NounPhrase):
@@ -320,6 +319,6 @@ def _can_be_profession(subject: trees.Nominal | None) -> bool:
     return kind_of(subject) in {*ANYONE} - {"profession"} and subject.noun.gender == "masculine"
 
 
-def _says_her(nominal: trees.Nominal | None) -> bool:
-    """Whether a noun without article after it would read as hers: "I give her books"."""
+def _is_her(nominal: trees.Nominal | None) -> bool:
+    """Return whether it is "her", which reads as a possessive before a noun without article."""
     return isinstance(nominal, trees.PronounPhrase) and nominal.pronoun.name == "she"

@@ -1,4 +1,4 @@
-"""The words of the phrasebook and their forms, read from `lexicon.toml`."""
+"""Lexicon of the phrasebook: words and their forms, read from `lexicon.toml`."""
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +9,8 @@ from typing import Any
 from regard.core.config import read_toml
 
 GENDERS = {"der": "masculine", "die": "feminine", "das": "neuter"}
-OPTIONAL = ("object_case", "place", "has_recipient", "needs_place", "is_stative", "is_copula")
-"""What most verbs do not have."""
+OPTIONAL = ("object_case", "location", "has_recipient", "needs_location", "is_stative", "is_copula")
+"""Optional properties of verbs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Preposition:
 
 @dataclass(frozen=True, slots=True)
 class Noun:
-    """A noun; one without plural is a mass noun or a name."""
+    """A noun; mass nouns and names have no plural."""
 
     kind: str
     english: str
@@ -31,12 +31,12 @@ class Noun:
     german: str
     german_plural: str
     german_oblique: str
-    """The singular in accusative and dative."""
+    """Singular in accusative and dative."""
     gender: str
     at: Preposition | None = None
-    """How one is there."""
+    """Preposition for being there."""
     to: Preposition | None = None
-    """How one gets there."""
+    """Preposition for going there."""
 
     @property
     def is_proper(self) -> bool:
@@ -46,7 +46,7 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Adjective:
-    """An adjective; the German stem is what endings are put on."""
+    """An adjective; German endings are appended to the stem."""
 
     english: str
     german: str
@@ -62,13 +62,13 @@ class Determiner:
     english_plural: str
     german: str
     declension: str
-    """Which endings the word itself takes."""
+    """Declension of the determiner itself."""
     adjectives: str
-    """Which endings adjectives take after it."""
+    """Declension of adjectives after it."""
 
     @property
     def is_open(self) -> bool:
-        """Whether a relative clause may be needed to know which one is meant."""
+        """Whether a relative clause may follow the noun."""
         return self.name in {"the", "a", "many"} or self.declension == "number"
 
 
@@ -80,44 +80,44 @@ class Pronoun:
     english: str
     english_object: str
     german: Mapping[str, str]
-    """The form of each case."""
+    """Forms by case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A full verb: its forms, and what it goes together with."""
+    """A full verb: its forms and the dependents that it allows."""
 
     english: tuple[str, ...]
-    """The base form; its first word is the one that changes."""
+    """Base form; only its first word is inflected."""
     english_third: str
     english_past: str
     """Empty if the verb is used in the present only."""
     prefix: str
-    """The separable prefix, or empty."""
+    """Separable prefix; may be empty."""
     infinitive: str
-    """Without the prefix."""
+    """Infinitive without the prefix."""
     present: tuple[str, ...]
-    """ich, du, er, wir; without the prefix."""
+    """Forms for ich, du, er, wir, without the prefix."""
     preterite: tuple[str, ...]
-    """Empty for a verb that speaks of the past in the perfect."""
+    """Forms for ich, du, er, wir; empty if the verb uses the perfect for the past."""
     participle: str
     auxiliary: str
-    """The verb of the perfect, haben or sein."""
+    """Auxiliary of the perfect, haben or sein."""
     subject: tuple[str, ...]
-    """Kinds of nouns that can be its subject; here and below groups are resolved."""
+    """Kinds of nouns that can be its subject, with groups resolved (also below)."""
     object: tuple[str, ...]
     about: tuple[str, ...]
-    """Kinds of nouns after its own preposition."""
+    """Kinds of nouns after its preposition."""
     preposition: Preposition | None
     manner: tuple[str, ...]
     complements: tuple[str, ...]
     """Names of the conjunctions of its object clauses."""
     object_case: str = "accusative"
-    place: str = ""
+    location: str = ""
     has_recipient: bool = False
-    needs_place: bool = False
+    needs_location: bool = False
     is_stative: bool = False
-    """A state has no time and no frequency."""
+    """Whether it describes a state, which has no time and no frequency."""
     is_copula: bool = False
 
 
@@ -129,7 +129,7 @@ class Modal:
     """Base form and third person."""
     english_past: str
     rest: tuple[str, ...]
-    """English words between it and the infinitive."""
+    """English words between the modal and the infinitive."""
     present: tuple[str, ...]
     preterite: tuple[str, ...]
     needs_do: bool
@@ -143,12 +143,12 @@ class Conjunction:
     english: tuple[str, ...]
     german: str
     german_past: str
-    """Its form before a clause in the past: "when" is "wenn", but "als" then."""
+    """Form before a clause in the past: "when" is "wenn" in the present and "als" in the past."""
 
 
 @dataclass(frozen=True, slots=True)
 class FixedPhrase:
-    """A phrase that never changes, as groups of words that mean each other."""
+    """A phrase without inflection, as groups of words that are translations of each other."""
 
     english: tuple[tuple[str, ...], ...]
     german: tuple[tuple[str, ...], ...]
@@ -156,7 +156,7 @@ class FixedPhrase:
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All words, ready to draw from."""
+    """All words of the phrasebook."""
 
     nouns: Mapping[str, Sequence[Noun]]
     adjectives: Mapping[str, Sequence[Adjective]]
@@ -173,7 +173,7 @@ class Lexicon:
 
 @functools.cache
 def load_lexicon() -> Lexicon:
-    """Read the lexicon that is shipped beside this file."""
+    """Read the lexicon of the package."""
     raw = read_toml(Path(__file__).with_name("lexicon.toml"))
     verbs = [_read_verb(row, raw["groups"]) for row in raw["verbs"]]
     return Lexicon(
@@ -234,8 +234,8 @@ def _read_noun(kind: str, row: list[str]) -> Noun:
     article, singular = _forms(row[1])[0].split()
     plural, oblique, *_ = [*_forms(row[1])[1:], "", ""]
     english_forms, german_forms = (english, english_plural), (singular, plural, oblique or singular)
-    ways = map(_read_preposition, row[2:])
-    return Noun(kind, *english_forms, *german_forms, GENDERS[article], *ways)
+    prepositions = map(_read_preposition, row[2:])
+    return Noun(kind, *english_forms, *german_forms, GENDERS[article], *prepositions)
 
 
 def _read_adjective(english: str, german: str) -> Adjective:
@@ -251,8 +251,8 @@ def _read_pronoun(name: str, english: str, german: str) -> Pronoun:
 
 def _read_verb(row: Mapping[str, Any], groups: Mapping[str, list[str]]) -> Verb:
     base, third, past, *_ = [*_forms(row["english"]), ""]
-    whole, er, perfect = _forms(row["german"])
-    prefix, _, infinitive = whole.rpartition("|")
+    full_infinitive, er, perfect = _forms(row["german"])
+    prefix, _, infinitive = full_infinitive.rpartition("|")
     auxiliary, participle = perfect.split()
     about: Mapping[str, Any] = row.get("about", {})
     return Verb(

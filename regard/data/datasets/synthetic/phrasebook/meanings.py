@@ -1,7 +1,7 @@
-"""One meaning in two word orders, and the same words with another meaning: who does what to whom.
+"""Sentences with equal words: paraphrases by word order, and role swaps with another meaning.
 
-A time can stand first or last in an English sentence without changing what is said; who does
-something and to whom it is done cannot change places.
+Moving a time adverbial to the front of an English sentence keeps its meaning. Swapping subject and
+object changes it.
 """
 
 from collections.abc import Collection
@@ -19,81 +19,81 @@ from regard.data.example import Example
 
 
 @dataclass(frozen=True)
-class Turned:
-    """Four sentences of the same words."""
+class RoleSwap:
+    """Four sentences of the same words with two meanings."""
 
-    said: tuple[str, str]
-    """One meaning: the time last, and the time first."""
-    reversed: tuple[str, str]
-    """The other: who did it has it done to them; the time last, and the time first."""
+    original: tuple[str, str]
+    """Original meaning: time last, and time first."""
+    swapped: tuple[str, str]
+    """Subject and object swapped: time last, and time first."""
     translations: tuple[str, str]
-    """Both meanings in German, each in one order of words, whatever the English order was."""
+    """German translations of both meanings, in one word order each."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All four."""
-        return (*self.said, *self.reversed)
+        """All four sentences."""
+        return (*self.original, *self.swapped)
 
     @property
     def examples(self) -> list[Example]:
-        """All four, each with the translation of what it means."""
-        pairs = zip((self.said, self.reversed), self.translations, strict=True)
+        """All four sentences with their translations."""
+        pairs = zip((self.original, self.swapped), self.translations, strict=True)
         return [Example(english, german) for both, german in pairs for english in both]
 
 
-def sample_turned(
-    num: int, *, seed: int = 0, unlike: Collection[str] = (), most_words: int = 10
-) -> list[Turned]:
-    """Sample sentences that can be turned both ways.
+def sample_role_swaps(
+    num: int, *, seed: int = 0, exclude: Collection[str] = (), max_words: int = 10
+) -> list[RoleSwap]:
+    """Sample sentences whose word order and roles can be swapped.
 
     Args:
-        num: How many times four.
-        seed: Which ones.
-        unlike: Sentences that must not be among them, such as what was trained on.
-        most_words: Words of a sentence at most.
+        num: Number of sets of four sentences.
+        seed: Seed of the sentences.
+        exclude: Sentences to exclude, such as training sentences.
+        max_words: Maximum number of words of a sentence.
     """
     at_least("num", num, 0)
     grammar = Grammar(load_lexicon(), Random(seed))
-    found: dict[tuple[str, ...], Turned] = {}
-    while len(found) < num:
-        clause = _turnable(grammar.sample())
+    swaps: dict[tuple[str, ...], RoleSwap] = {}
+    while len(swaps) < num:
+        clause = _swappable_clause(grammar.sample())
         if clause is None:
             continue
-        turned = _turn(clause)
-        is_new = not any(sentence in unlike for sentence in turned.sentences)
-        if is_new and len(turned.said[0].split()) <= most_words:
-            found.setdefault(tuple(sorted(turned.sentences)), turned)
-    return list(found.values())
+        swap = _swap(clause)
+        is_new = not any(sentence in exclude for sentence in swap.sentences)
+        if is_new and len(swap.original[0].split()) <= max_words:
+            swaps.setdefault(tuple(sorted(swap.sentences)), swap)
+    return list(swaps.values())
 
 
-def _turnable(sentence: trees.Sentence) -> trees.Clause | None:
-    """Return the clause of a sentence in which two people and a time could change places."""
+def _swappable_clause(sentence: trees.Sentence) -> trees.Clause | None:
+    """Return the clause if it has a time, and two people that can swap roles; otherwise None."""
     if not isinstance(sentence, trees.Text) or len(sentence.statements) > 1:
         return None
     (statement,) = sentence.statements
     clause, verb = statement.clause, statement.clause.verb
     if statement.before or statement.after or statement.also or clause.time is None:
         return None
-    doer, other = clause.subject, clause.object
-    if not isinstance(doer, trees.NounPhrase) or not isinstance(other, trees.NounPhrase):
+    agent, patient = clause.subject, clause.object
+    if not isinstance(agent, trees.NounPhrase) or not isinstance(patient, trees.NounPhrase):
         return None
-    # Of one number: the verb then has the same form for both.
-    is_even = doer.is_human and other.is_human and doer.is_plural == other.is_plural
-    has_clause = doer.relative is not None or other.relative is not None
-    could_be = doer.noun.kind in verb.object and other.noun.kind in verb.subject
-    is_other = doer.noun is not other.noun
-    return clause if is_even and is_other and could_be and not has_clause else None
+    # With the same number, the verb has the same form for both.
+    is_even = agent.is_human and patient.is_human and agent.is_plural == patient.is_plural
+    has_clause = agent.relative is not None or patient.relative is not None
+    fits_verb = agent.noun.kind in verb.object and patient.noun.kind in verb.subject
+    is_other = agent.noun is not patient.noun
+    return clause if is_even and is_other and fits_verb and not has_clause else None
 
 
-def _turn(clause: trees.Clause) -> Turned:
+def _swap(clause: trees.Clause) -> RoleSwap:
     assert clause.object is not None
-    other = replace(
+    swapped = replace(
         clause, subject=clause.object, object=clause.subject, person=clause.object.person
     )
-    both = (clause, other)
+    both = (clause, swapped)
     last, first = ([_english(one, is_first=is_first) for one in both] for is_first in (False, True))
     german = [join_words(GermanWriter().write(_sentence(one, is_first=False))) for one in both]
-    return Turned((last[0], first[0]), (last[1], first[1]), (german[0], german[1]))
+    return RoleSwap((last[0], first[0]), (last[1], first[1]), (german[0], german[1]))
 
 
 def _english(clause: trees.Clause, *, is_first: bool) -> str:
@@ -101,5 +101,5 @@ def _english(clause: trees.Clause, *, is_first: bool) -> str:
 
 
 def _sentence(clause: trees.Clause, *, is_first: bool) -> trees.Sentence:
-    """Return a clause as a whole sentence, the time first or where it stands otherwise."""
+    """Return a clause as a sentence, with the time first or in its default position."""
     return trees.Text((trees.Statement(replace(clause, has_time_first=is_first)),))

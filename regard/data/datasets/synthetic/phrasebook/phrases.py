@@ -1,4 +1,4 @@
-"""Random noun phrases, places, times and manners."""
+"""Random noun phrases and adverbials of location, time and manner."""
 
 from random import Random
 
@@ -13,19 +13,19 @@ from regard.data.datasets.synthetic.phrasebook.lexicon import (
 from regard.data.datasets.synthetic.phrasebook.trees import head_of
 
 ANYONE = ("person", "acquaintance", "profession", "relative", "name", "pronoun")
-BARE = {"name", "town", "language", "game"}
-NOBODYS = {"person", "place", "sight", "transport"}
+WITHOUT_DETERMINER = {"name", "town", "language", "game"}
+WITHOUT_POSSESSIVE = {"person", "site", "sight", "transport"}
 COLOURED = {"clothing", "vehicle", "thing"}
 
 PRONOUNS = ("I", "I", "I", "you", "you", "he", "she", "we", "they")
 SPEAKERS = {"I", "we"}
 POSSESSIVES = ("my", "your", "his", "her", "our", "their")
 NUMBERS = ("two", "three", "four", "five", "six", "ten")
-PLACE_DETERMINERS = ("the", "the", "the", "the", "the", "a", "this")
+LOCATION_DETERMINERS = ("the", "the", "the", "the", "the", "a", "this")
 
 
 class Phrases:
-    """Samples the parts of a clause that are no clauses themselves."""
+    """Sampler of the parts of a clause that are not clauses."""
 
     def __init__(self, lexicon: Lexicon, random: Random) -> None:
         self.lexicon = lexicon
@@ -43,9 +43,9 @@ class Phrases:
 
         Args:
             kinds: The kinds of nouns to sample from.
-            determiners: "any"; "plain" leaves out numbers, "every" and pairs, which do not go
-                with "not"; "known" leaves only those of things already spoken of.
-            beside: Who takes part already and should not come in twice.
+            determiners: "any"; "plain" excludes numbers, "every" and pairs, which are not used
+                with "not"; "known" allows only definite ones.
+            beside: Participant of the clause that must not occur twice.
         """
         if kinds == ("weather",):
             return trees.PronounPhrase(self.lexicon.pronouns["it"])
@@ -63,45 +63,45 @@ class Phrases:
                 )
         return self._noun_phrase(noun, determiners)
 
-    def place(self, way: str) -> trees.PrepositionalPhrase | FixedPhrase:
-        """Sample a place, as a verb's `place` asks for it."""
-        if way in {"surface", "surface_rest"}:
+    def location(self, kind: str) -> trees.PrepositionalPhrase | FixedPhrase:
+        """Sample a location of the kind given by `Verb.location`."""
+        if kind in {"surface", "surface_rest"}:
             noun = self.random.choice(self.lexicon.nouns["furniture"])
             preposition = self.random.choice(self.lexicon.surfaces)
             phrase = self._noun_phrase(noun, "plain")
-            return trees.PrepositionalPhrase(preposition, phrase, is_goal=way == "surface")
-        if way in self.lexicon.phrases and self.chance(0.3):
-            return self.random.choice(self.lexicon.phrases[way])
-        if way == "rest":
-            noun = self.random.choice(self._nouns(("place", "room", "sight", "town")))
+            return trees.PrepositionalPhrase(preposition, phrase, is_goal=kind == "surface")
+        if kind in self.lexicon.phrases and self.chance(0.3):
+            return self.random.choice(self.lexicon.phrases[kind])
+        if kind == "rest":
+            noun = self.random.choice(self._nouns(("site", "room", "sight", "town")))
             assert noun.at is not None
-            return trees.PrepositionalPhrase(noun.at, self._place_phrase(noun))
+            return trees.PrepositionalPhrase(noun.at, self._location_phrase(noun))
         noun = self.random.choice(
-            self._nouns(("town",) if way == "journey" else ("place", "sight"))
+            self._nouns(("town",) if kind == "journey" else ("site", "sight"))
         )
         assert noun.to is not None
-        return trees.PrepositionalPhrase(noun.to, self._place_phrase(noun), is_goal=True)
+        return trees.PrepositionalPhrase(noun.to, self._location_phrase(noun), is_goal=True)
 
     def manner(
         self, name: str, beside: trees.Nominal | None
     ) -> trees.PrepositionalPhrase | FixedPhrase:
-        """Sample with whom, without whom, for whom or by what."""
+        """Sample an adverbial of manner: with, without or for somebody, or a means of transport."""
         if name == "by":
             return self.random.choice(self.lexicon.phrases["by"])
         nominal = self.nominal(ANYONE, "plain", beside=beside)
         return trees.PrepositionalPhrase(self.lexicon.prepositions[name], nominal)
 
     def time(self, is_past: bool) -> FixedPhrase:
-        """Sample a time that fits the tense."""
-        own = "past_time" if is_past else "present_time"
-        return self.random.choice(self.lexicon.phrases[own if self.chance(0.5) else "time"])
+        """Sample an adverbial of time that fits the tense."""
+        tensed = "past_time" if is_past else "present_time"
+        return self.random.choice(self.lexicon.phrases[tensed if self.chance(0.5) else "time"])
 
     def frequency(self) -> FixedPhrase:
-        """Sample how often."""
+        """Sample an adverbial of frequency."""
         return self.random.choice(self.lexicon.phrases["frequency"])
 
     def quality(self, subject: trees.Nominal | None) -> Adjective:
-        """Sample an adjective that can be said of a subject."""
+        """Sample a predicate adjective that fits a subject."""
         kind = kind_of(subject)
         adjective = self._adjective("person" if kind in ANYONE else kind)
         while isinstance(subject, trees.NounPhrase) and adjective in subject.adjectives:
@@ -109,14 +109,14 @@ class Phrases:
         return adjective
 
     def profession(self, is_plural: bool) -> trees.NounPhrase:
-        """Sample what somebody is."""
+        """Sample a predicate noun phrase with a profession."""
         noun = self.random.choice(self.lexicon.nouns["profession"])
         article = None if is_plural else self.lexicon.determiners["a"]
         adjectives = (self._adjective("profession"),) if self.chance(0.35) else ()
         return trees.NounPhrase(noun, article, is_plural, adjectives)
 
     def chance(self, probability: float) -> bool:
-        """Sample whether something happens."""
+        """Return True with the given probability."""
         return self.random.random() < probability
 
     def _pronoun(self, beside: trees.Nominal | None) -> trees.PronounPhrase:
@@ -128,7 +128,7 @@ class Phrases:
         return trees.PronounPhrase(self.lexicon.pronouns[name])
 
     def _noun_phrase(self, noun: Noun, determiners: str) -> trees.NounPhrase:
-        if noun.kind in BARE:
+        if noun.kind in WITHOUT_DETERMINER:
             return trees.NounPhrase(noun)
         is_plural = noun.english_plural != "" and self.chance(0.25)
         determiner = self._determiner(noun, is_plural, determiners)
@@ -141,23 +141,23 @@ class Phrases:
 
     def _determiner(self, noun: Noun, is_plural: bool, determiners: str) -> Determiner | None:
         table = self.lexicon.determiners
-        lot = self.random.random()
-        if noun.kind == "relative" or (lot < 0.16 and noun.kind not in NOBODYS):
+        roll = self.random.random()
+        if noun.kind == "relative" or (roll < 0.16 and noun.kind not in WITHOUT_POSSESSIVE):
             return table[self.random.choice(POSSESSIVES)]
-        if lot < 0.5 or determiners == "known":
-            return table["this" if lot > 0.44 and noun.english_plural else "the"]
+        if roll < 0.5 or determiners == "known":
+            return table["this" if roll > 0.44 and noun.english_plural else "the"]
         if noun.english_plural == "":
             return None
         if not is_plural:
-            return table["every" if determiners == "any" and lot > 0.96 else "a"]
-        if determiners == "plain" or lot < 0.65:
+            return table["every" if determiners == "any" and roll > 0.96 else "a"]
+        if determiners == "plain" or roll < 0.65:
             return None
-        return table["many" if lot < 0.78 else self.random.choice(NUMBERS)]
+        return table["many" if roll < 0.78 else self.random.choice(NUMBERS)]
 
-    def _place_phrase(self, noun: Noun) -> trees.NounPhrase:
-        if noun.kind in BARE:
+    def _location_phrase(self, noun: Noun) -> trees.NounPhrase:
+        if noun.kind in WITHOUT_DETERMINER:
             return trees.NounPhrase(noun)
-        determiner = self.lexicon.determiners[self.random.choice(PLACE_DETERMINERS)]
+        determiner = self.lexicon.determiners[self.random.choice(LOCATION_DETERMINERS)]
         adjectives = (self._adjective(noun.kind),) if self.chance(0.25) else ()
         return trees.NounPhrase(noun, determiner, adjectives=adjectives)
 

@@ -1,7 +1,7 @@
-"""Sentences before they are in any language: what is said, and about whom.
+"""Language-independent sentence trees and word alignments.
 
-A tree is written once in English and once in German. Each word remembers the nodes it speaks
-for, its marks; words of the two sides with a mark in common are translations of each other.
+A tree is realised in English and in German. Each word has marks: the nodes of the tree that it
+realises. Words of both languages with a common mark are aligned.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,19 +12,19 @@ from regard.data.datasets.synthetic.phrasebook import lexicon
 from regard.data.example import Alignment
 
 Mark = tuple[object, str]
-"""A node of the tree and the part of it that is meant."""
+"""A node of the tree and a part of the node."""
 
 Marks = tuple[Mark, ...]
 
 
 class Word(NamedTuple):
-    """A word of a sentence and what it speaks for."""
+    """A word of a sentence with its marks."""
 
     text: str
     marks: Marks = ()
 
 
-# Nodes are told apart by identity: two equal noun phrases of a sentence are still two.
+# Nodes are compared by identity: a sentence may have two equal noun phrases.
 @dataclass(frozen=True, slots=True, eq=False)
 class PronounPhrase:
     """A personal pronoun."""
@@ -39,7 +39,7 @@ class PronounPhrase:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NounPhrase:
-    """A noun with what belongs to it."""
+    """A noun with its determiner, adjectives and relative clause."""
 
     noun: lexicon.Noun
     determiner: lexicon.Determiner | None = None
@@ -55,12 +55,12 @@ class NounPhrase:
 
     @property
     def is_human(self) -> bool:
-        """Whether one asks "who" and not "what"."""
+        """Whether the question word is "who" and not "what"."""
         return self.noun.kind in {"person", "acquaintance", "profession", "relative", "name"}
 
     @property
     def is_definite(self) -> bool:
-        """Whether the listener knows which one is meant."""
+        """Whether it is definite."""
         if self.determiner is None:
             return self.noun.is_proper
         return self.determiner.name != "a" and self.determiner.adjectives != "strong"
@@ -86,21 +86,21 @@ class PrepositionalPhrase:
     preposition: lexicon.Preposition
     nominal: Nominal
     is_goal: bool = False
-    """Whether it says whither, not where: the same preposition, but the accusative."""
+    """Whether it is a direction and not a location: two-way prepositions take the accusative."""
 
 
 @dataclass(slots=True, eq=False)
 class Clause:
-    """A verb with all that depends on it; word order is not its business.
+    """A verb with its dependents, without word order.
 
-    It is filled step by step while it is drawn, so it alone can be changed.
+    The only mutable node, because it is filled step by step while it is sampled.
     """
 
     verb: lexicon.Verb
     person: str
     """The pronoun the verb agrees with."""
     subject: Nominal | None = None
-    """None where it is asked for, is a relative pronoun, or was said before."""
+    """None if it is asked for, is a relative pronoun, or is shared with the clause before."""
     is_past: bool = False
     modal: lexicon.Modal | None = None
     is_negated: bool = False
@@ -109,7 +109,7 @@ class Clause:
     about: PrepositionalPhrase | None = None
     predicate: lexicon.Adjective | NounPhrase | None = None
     manner: PrepositionalPhrase | lexicon.FixedPhrase | None = None
-    place: PrepositionalPhrase | lexicon.FixedPhrase | None = None
+    location: PrepositionalPhrase | lexicon.FixedPhrase | None = None
     time: lexicon.FixedPhrase | None = None
     frequency: lexicon.FixedPhrase | None = None
     has_time_first: bool = False
@@ -121,7 +121,7 @@ class Subordinate:
     """A clause that depends on another one."""
 
     conjunction: lexicon.Conjunction | str
-    """Or the question word of an indirect question: "where", "why"."""
+    """Conjunction, or question word of an indirect question: "where", "why"."""
     clause: Clause
 
     @property
@@ -138,7 +138,7 @@ class Statement:
     before: Subordinate | None = None
     after: Subordinate | None = None
     also: Clause | None = None
-    """What the same subject does as well."""
+    """Second clause with the same subject."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,7 +152,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Statements joined by "and", "but" or "so" to one sentence."""
+    """Statements joined by "and", "but" or "so"."""
 
     statements: tuple[Statement, ...]
     connectives: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ def head_of(nominal: Nominal | None) -> NounPhrase | None:
 
 
 def fixed_words(groups: Iterable[Iterable[str]], clause: Clause, role: str) -> list[Word]:
-    """Return the words of a fixed phrase that has a role in a clause."""
+    """Return the words of a fixed phrase in a role of a clause."""
     return [
         Word(text, ((clause, f"{role} {number}"),))
         for number, group in enumerate(groups)
@@ -177,7 +177,7 @@ def fixed_words(groups: Iterable[Iterable[str]], clause: Clause, role: str) -> l
 
 
 def write_sentence(words: Sequence[Word]) -> str:
-    """Join words to a text: capital first, no space before punctuation."""
+    """Join words to a text: capitalise the first, remove spaces before punctuation."""
     text = " ".join(word.text for word in words)
     for mark in ".,?":
         text = text.replace(f" {mark}", mark)
@@ -185,7 +185,7 @@ def write_sentence(words: Sequence[Word]) -> str:
 
 
 def align(english: Sequence[Word], german: Sequence[Word]) -> Alignment:
-    """Link the positions of words that speak for the same part of the tree."""
+    """Align the positions of words with a common mark."""
     positions: dict[Mark, list[int]] = {}
     for i, word in enumerate(english):
         for mark in word.marks:

@@ -1,9 +1,8 @@
-"""Rendered scenes of coloured shapes: images whose every pixel is known.
+"""Rendered scenes of coloured shapes with captions, masks, boxes and questions.
 
-They need no download. A scene depends on its seed and its number alone; its
-reference is `scenes/SEED/NUMBER`, and that of a single shape `shapes/SEED/NUMBER`. A scene belongs
-to the training, the validation or the test part by what is said of it, so that no seed and no size
-ever moves it.
+A scene depends on its seed and number only. Its reference is `scenes/SEED/NUMBER`, or
+`shapes/SEED/NUMBER` for a single shape. A scene is assigned to the training, validation or test
+split by its caption, independently of the seed and of the number of examples.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from regard.data.datasets.loading import fill_parts, parse_argument, parse_reference, with_sizes
+from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.datasets.synthetic.scenes import captions, rendering
-from regard.data.datasets.synthetic.scenes.questions import guess_by_question, questions
-from regard.data.datasets.synthetic.scenes.things import Scene, scene, shape_scene
+from regard.data.datasets.synthetic.scenes.objects import Scene, sample_scene, sample_shape
+from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy, sample_questions
 from regard.data.example import Example
 from regard.data.splits import Splits
 
 NUM_TRAIN, NUM_HELD_OUT = 6_000, 500
 NUM_CAPTIONED = 48_000
-"""Whole captions take more of them than labels and boxes."""
+"""Default number of training scenes with captions, which need more examples than labels."""
 GRID = 16
-"""Rows, and columns, of the cells that `scenes:regions` has labels for."""
+"""Number of rows and of columns of the grid of labels of `scenes:regions`."""
 
-KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": scene, "shapes": shape_scene}
-"""What can be rendered, by the first word of a reference."""
+KINDS: dict[str, Callable[[int, int], Scene]] = {"scenes": sample_scene, "shapes": sample_shape}
+"""Samplers of scenes by the first part of a reference."""
 
 
 def find_scene(reference: str) -> Scene:
@@ -45,7 +44,7 @@ def render(reference: str) -> Image.Image:
 
 
 def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
-    """Render scenes or shapes by what follows the first word of their references, (B, Y, X, 3)."""
+    """Render scenes or shapes by the part of their references after the kind, (B, Y, X, 3)."""
     pixels = np.empty((len(arguments), rendering.SIZE, rendering.SIZE, 3), np.uint8)
     for row, argument in enumerate(arguments):
         pixels[row] = rendering.render_scene(find_scene(f"{kind}/{argument}"))
@@ -53,108 +52,109 @@ def render_numbered(kind: str, arguments: Sequence[str]) -> NDArray[np.uint8]:
 
 
 def word_regions(reference: str, *, size: int) -> list[NDArray[np.bool_] | None]:
-    """Return where the things are that each word of a scene's caption names; None for no thing.
+    """Return the mask of the objects named by each word of a caption; None if it names none.
 
     Args:
-        reference: The scene.
-        size: Rows, and columns, of each region.
+        reference: Reference of the scene.
+        size: Number of rows and of columns of a mask.
     """
-    found = find_scene(reference)
-    masks = rendering.thing_masks(found, size=size)
+    scene = find_scene(reference)
+    masks = rendering.object_masks(scene, size=size)
     return [
-        np.logical_or.reduce(masks[list(word.things)]) if word.things else None
-        for word in captions.caption_words(found)
+        np.logical_or.reduce(masks[list(word.object_indices)]) if word.object_indices else None
+        for word in captions.caption_words(scene)
     ]
 
 
 def load_scenes(argument: str, seed: int) -> Splits:
-    """Return scenes with captions, labels of their regions, boxes of phrases, or questions.
+    """Generate scenes with captions, labels of regions, boxes of phrases, or questions.
 
     Args:
-        argument: Nothing, `regions`, `boxes`, `translation`, `translation-text` or `questions`;
+        argument: Empty, `regions`, `boxes`, `translation`, `translation-text` or `questions`;
             and a number of training examples, as in `2000` or `regions,2000`.
-        seed: Other scenes.
+        seed: Seed of the scenes.
     """
     kind, num_train = parse_argument(argument, "scenes", TARGETS)
     num_train = num_train or (NUM_TRAIN if kind else NUM_CAPTIONED)
-    samples = (scene(seed, number) for number in count())
+    samples = (sample_scene(seed, number) for number in count())
     note = f"scenes of seed {seed}, no caption is shared"
     wanted = (num_train, NUM_HELD_OUT, NUM_HELD_OUT)
     parts = fill_parts(samples, TARGETS[kind], wanted, key=KEYS.get(kind, captions.caption))
-    splits = with_sizes(parts, note)
+    splits = build_splits(parts, note)
     if kind != "questions":
         return splits
-    guessed = guess_by_question(splits.train, splits.test)
-    note = f"{splits.note}; {guessed:.1f} % guessed right by the question alone"
+    accuracy = question_only_accuracy(splits.train, splits.test)
+    note = f"{splits.note}; {accuracy:.1f} % accuracy from the question alone"
     return replace(splits, note=note)
 
 
 def load_shapes(argument: str, seed: int) -> Splits:
-    """Return pictures of single shapes with their labels.
+    """Generate images of single shapes with their labels.
 
     Args:
-        argument: Nothing for shapes as labels, `colours` for colour and shape; and a number of
+        argument: Empty for shapes as labels, `colours` for colour and shape; and a number of
             training examples, as in `2000` or `colours,2000`.
-        seed: Other pictures.
+        seed: Seed of the images.
     """
     kind, num_train = parse_argument(argument, "shapes", ("", "colours"))
 
-    def label(found: Scene) -> list[Example]:
-        (thing,) = found.things
-        name = f"{thing.colour} {thing.shape}" if kind else thing.shape
-        look = "noisy" if found.background.noise else "plain"
-        return [Example(reference(found), name, tags=(thing.size, look))]
+    def label(scene: Scene) -> list[Example]:
+        (obj,) = scene.objects
+        name = f"{obj.colour} {obj.shape}" if kind else obj.shape
+        background = "noisy" if scene.background.noise else "plain"
+        return [Example(reference(scene), name, tags=(obj.size, background))]
 
     reference = partial(_reference, kind="shapes")
-    samples = (shape_scene(seed, number) for number in count())
+    samples = (sample_shape(seed, number) for number in count())
     wanted = (num_train or NUM_TRAIN, NUM_HELD_OUT, NUM_HELD_OUT)
     parts = fill_parts(samples, label, wanted, key=reference)
-    return with_sizes(parts, f"shapes of seed {seed}, no picture is shared")
+    return build_splits(parts, f"shapes of seed {seed}, no image is shared")
 
 
-def _reference(found: Scene, kind: str = "scenes") -> str:
-    return f"{kind}/{found.seed}/{found.number}"
+def _reference(scene: Scene, kind: str = "scenes") -> str:
+    return f"{kind}/{scene.seed}/{scene.number}"
 
 
 def _pair(
     source: Callable[[Scene], Any], target: Callable[[Scene], str]
 ) -> Callable[[Scene], list[Example]]:
-    """Return what writes one example of a scene."""
-    return lambda found: [Example(source(found), target(found), tags=captions.tags(found))]
+    """Return a function that builds the example of a scene."""
+    return lambda scene: [Example(source(scene), target(scene), tags=captions.tags(scene))]
 
 
-def _boxed(found: Scene) -> list[Example]:
+def _box_examples(scene: Scene) -> list[Example]:
     return [
         Example(
-            (phrase.text, _reference(found)),
-            captions.format_box(found.things[phrase.thing].box),
-            tags=(f"by {phrase.kind}", found.things[phrase.thing].size, *captions.tags(found)),
+            (phrase.text, _reference(scene)),
+            captions.format_box(obj.box),
+            tags=(f"by {phrase.kind}", obj.size, *captions.tags(scene)),
         )
-        for phrase in captions.phrases(found)
+        for phrase in captions.phrases(scene)
+        for obj in (scene.objects[phrase.object_index],)
     ]
 
 
-def _asked(found: Scene) -> list[Example]:
+def _question_examples(scene: Scene) -> list[Example]:
     return [
-        Example((question.text, _reference(found)), question.answer, tags=(question.kind,))
-        for question in questions(found)
+        Example((question.text, _reference(scene)), question.answer, tags=(question.kind,))
+        for question in sample_questions(scene)
     ]
 
 
 TARGETS: dict[str, Callable[[Scene], list[Example]]] = {
     "": _pair(_reference, captions.caption),
     "regions": _pair(_reference, partial(rendering.cell_labels, grid=GRID)),
-    "boxes": _boxed,
+    "boxes": _box_examples,
     "translation": _pair(
-        lambda found: (captions.english_caption(found), _reference(found)), captions.german_caption
+        lambda scene: (captions.english_caption(scene), _reference(scene)), captions.german_caption
     ),
     "translation-text": _pair(captions.english_caption, captions.german_caption),
-    "questions": _asked,
+    "questions": _question_examples,
 }
-"""What a scene's examples are, by what stands after `scenes:`."""
+"""Functions that build the examples of a scene, by the argument of `scenes:`."""
 
 KEYS: dict[str, Callable[[Scene], str]] = {
     "translation": captions.english_caption,
     "translation-text": captions.english_caption,
 }
-"""What decides to which part a scene belongs, where it is not its caption."""
+"""Functions that return the text by which a scene is assigned to a split, if not its caption."""

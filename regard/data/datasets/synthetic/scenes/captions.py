@@ -1,7 +1,7 @@
-"""What is said of a scene: one caption, which words of it name which things, and phrases.
+"""Captions of scenes, the objects that their words name, and phrases for single objects.
 
-A caption says no more than the picture shows, and a picture has one caption only: what is large is
-named before what is small, and what is alike in this from left to right.
+A scene has exactly one caption: large objects are named before small ones, and objects of the same
+size from left to right.
 """
 
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from regard.core.config import read_toml
-from regard.data.datasets.synthetic.scenes.things import COLOURS, Box, Group, Scene
+from regard.data.datasets.synthetic.scenes.objects import COLOURS, Box, Group, Scene
 
 NUMBERS = ("no", "a", "two", "three", "four")
-TOGETHER = {"cross": "crosses"}
-"""Plurals that do not just have an s."""
+IRREGULAR_PLURALS = {"cross": "crosses"}
+"""Plurals that do not just add an s."""
 
 GERMAN = read_toml(Path(__file__).with_name("german.toml"))
-"""The words of German captions."""
+"""Words of German captions."""
 
 
 @dataclass(frozen=True)
@@ -24,62 +24,61 @@ class Word:
     """A word of a caption."""
 
     text: str
-    things: tuple[int, ...] = ()
-    """Which of the scene's things it names; none for words in between."""
+    object_indices: tuple[int, ...] = ()
+    """Indices of the objects that it names; empty for function words."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """Words that name one thing of a scene and no other."""
+    """Words that name exactly one object of a scene."""
 
     text: str
-    thing: int
-    """Which of the scene's things."""
+    object_index: int
+    """Index of the object in the scene."""
     kind: str
-    """What singles it out: its "looks", or its "place" among things that look alike."""
+    """Property that distinguishes the object: appearance, or position among equal objects."""
 
 
 def caption(scene: Scene) -> str:
-    """Return what is said of a scene, such as `a large red circle is above two small blue stars`.
+    """Return the caption of a scene, such as `a large red circle is above two small blue stars`.
 
-    What comes third is said of what came second: `…, which is left of a small green cross`, but
-    without the comma.
+    A third group is described relative to the second: `… which is left of a small green cross`.
     """
     return " ".join(word.text for word in caption_words(scene))
 
 
 def caption_words(scene: Scene) -> list[Word]:
-    """Return the words of a caption, each with the things that it names.
+    """Return the words of a caption with the objects that they name.
 
-    Size, colour and shape name things; articles, numbers and relations do not.
+    Size, colour and shape name objects; articles, numbers and relations do not.
     """
     words: list[Word] = []
     first = 0
-    for place, group in enumerate(scene.groups):
-        if place:
-            verb = "is" if len(scene.groups[place - 1]) == 1 else "are"
-            between = f"{'which ' if place > 1 else ''}{verb} {scene.relations[place - 1]}"
-            words += [Word(text) for text in between.split()]
+    for index, group in enumerate(scene.groups):
+        if index:
+            verb = "is" if len(scene.groups[index - 1]) == 1 else "are"
+            link = f"{'which ' if index > 1 else ''}{verb} {scene.relations[index - 1]}"
+            words += [Word(text) for text in link.split()]
         named = tuple(range(first, first + len(group)))
         first += len(group)
         words.append(Word(NUMBERS[len(group)]))
-        words += [Word(text, named) for text in looks(group).split()]
+        words += [Word(text, named) for text in describe(group).split()]
     return words
 
 
-def looks(group: Group) -> str:
-    """Say what the things of a group look like: `small blue stars`."""
-    thing = group[0]
-    noun = thing.shape
+def describe(group: Group) -> str:
+    """Return size, colour and shape of a group: `small blue stars`."""
+    obj = group[0]
+    noun = obj.shape
     if len(group) > 1:
-        noun = TOGETHER.get(noun, f"{noun}s")
-    return f"{thing.size} {thing.colour} {noun}"
+        noun = IRREGULAR_PLURALS.get(noun, f"{noun}s")
+    return f"{obj.size} {obj.colour} {noun}"
 
 
 def english_caption(scene: Scene) -> str:
     """Return the caption of a scene without its colours: `a large circle is above two stars`.
 
-    It leaves open what the German one tells, so that only the image can decide it.
+    The colours of the German caption can only be predicted from the image.
     """
     return " ".join(word.text for word in caption_words(scene) if word.text not in COLOURS)
 
@@ -91,41 +90,41 @@ def german_caption(scene: Scene) -> str:
     """
     words = [_german_name(scene.groups[0], is_dative=False)]
     ends: list[str] = []
-    for number, (one, other) in enumerate(pairwise(scene.groups)):
-        verb = "ist" if len(one) == 1 else "sind"
-        if number:
-            # In a clause that says more of a thing, the verb comes last.
-            article = "die" if len(one) > 1 else GERMAN["nouns"][one[0].shape][0]
+    for index, (group, other) in enumerate(pairwise(scene.groups)):
+        verb = "ist" if len(group) == 1 else "sind"
+        if index:
+            # In a relative clause the verb comes last.
+            article = "die" if len(group) > 1 else GERMAN["nouns"][group[0].shape][0]
             words.append(f", {article}")
             ends.insert(0, verb)
         else:
             words.append(verb)
-        words += [GERMAN["relations"][scene.relations[number]], _german_name(other, is_dative=True)]
+        words += [GERMAN["relations"][scene.relations[index]], _german_name(other, is_dative=True)]
     return " ".join(words + ends)
 
 
 def phrases(scene: Scene) -> list[Phrase]:
-    """Return what single things can be called: `large red circle`, or `upper small blue star`.
+    """Return phrases for single objects: `large red circle`, or `upper small blue star`.
 
-    Of two that look alike it takes the place of one, by the direction in which they are farther
-    apart. Three of them have no such names.
+    Two equal objects are distinguished by their position along the axis on which they are farther
+    apart. Three equal objects have no phrases.
     """
-    found: list[Phrase] = []
+    result: list[Phrase] = []
     first = 0
     for group in scene.groups:
         if len(group) == 1:
-            found.append(Phrase(looks(group), first, "looks"))
+            result.append(Phrase(describe(group), first, "looks"))
         elif len(group) == 2:
-            for thing, place in zip((0, 1), _places(group), strict=True):
-                text = f"{place} {looks(group[:1])}"
-                found.append(Phrase(text, first + thing, "place"))
+            for offset, position in enumerate(_positions(group)):
+                text = f"{position} {describe(group[:1])}"
+                result.append(Phrase(text, first + offset, "place"))
         first += len(group)
-    return found
+    return result
 
 
 def tags(scene: Scene) -> tuple[str, ...]:
-    """Return what is worth knowing of a scene where errors are looked at."""
-    num = len(scene.things)
+    """Return the tags of a scene for error analysis."""
+    num = len(scene.objects)
     relations = dict.fromkeys(scene.relations)
     is_counted = any(len(group) > 1 for group in scene.groups)
     return (
@@ -137,20 +136,20 @@ def tags(scene: Scene) -> tuple[str, ...]:
 
 
 def format_box(box: Box) -> str:
-    """Write a box as text: left, upper, right and lower edge as shares of the canvas."""
+    """Format a box as text: left, upper, right and lower edge as fractions of the image size."""
     return " ".join(f"{edge:.3f}" for edge in box)
 
 
-def _places(pair: Group) -> tuple[str, str]:
-    one, other = pair
-    if abs(one.x - other.x) >= abs(one.y - other.y):
-        return ("left", "right") if one.x < other.x else ("right", "left")
-    return ("upper", "lower") if one.y < other.y else ("lower", "upper")
+def _positions(pair: Group) -> tuple[str, str]:
+    first, second = pair
+    if abs(first.x - second.x) >= abs(first.y - second.y):
+        return ("left", "right") if first.x < second.x else ("right", "left")
+    return ("upper", "lower") if first.y < second.y else ("lower", "upper")
 
 
 def _german_name(group: Group, *, is_dative: bool) -> str:
-    thing, num = group[0], len(group)
-    article, noun, plural = GERMAN["nouns"][thing.shape]
+    obj, num = group[0], len(group)
+    article, noun, plural = GERMAN["nouns"][obj.shape]
     if num > 1:
         noun = plural + "n" * is_dative
         first, ending = GERMAN["numbers"][num], "en" if is_dative else "e"
@@ -158,5 +157,5 @@ def _german_name(group: Group, *, is_dative: bool) -> str:
         first, ending = "einem", "en"
     else:
         first, ending = "ein", GERMAN["endings"][article]
-    size, colour = GERMAN["sizes"][thing.size], GERMAN["colours"][thing.colour]
+    size, colour = GERMAN["sizes"][obj.size], GERMAN["colours"][obj.colour]
     return f"{first} {size}{ending} {colour}{ending} {noun}"

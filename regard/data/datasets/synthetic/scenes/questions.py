@@ -1,8 +1,8 @@
-"""Questions about a scene, whose answers need the picture.
+"""Questions about scenes, which can only be answered with the image.
 
-Of each kind there is one question a scene at most. Its answer is drawn first and then a question
-that has it, so that the words of a question tell little about its answer; where a scene has no
-question with that answer, there is none of that kind.
+A scene has at most one question of each kind. The answer is sampled first, then a question with
+this answer, so that the words of a question are not informative of its answer. If a scene has no
+question with the sampled answer, it has none of that kind.
 """
 
 from collections import Counter, defaultdict
@@ -12,195 +12,201 @@ from itertools import permutations, product
 from random import Random
 
 from regard.core.tables import with_article
-from regard.data.datasets.synthetic.scenes.captions import TOGETHER
-from regard.data.datasets.synthetic.scenes.things import (
+from regard.data.datasets.synthetic.scenes.captions import IRREGULAR_PLURALS
+from regard.data.datasets.synthetic.scenes.objects import (
     COLOURS,
     RADII,
     SHAPES,
     Scene,
-    Thing,
+    SceneObject,
     relation,
 )
 from regard.data.example import Example
 
 RELATIONS = ("left of", "right of", "above", "below")
 ANY = "shape"
-"""What a thing is called whose shape is not said."""
+"""Noun for an object whose shape is not named."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and what is right."""
+    """A question and its answer."""
 
     text: str
     answer: str
     kind: str
-    """What it takes to answer it: one of `KINDS`."""
+    """Key of `KINDS`."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What things may have in common; an empty name stands for any."""
+class Attributes:
+    """Attributes of an object; an empty one matches any."""
 
     size: str = ""
     colour: str = ""
     shape: str = ""
 
-    def fits(self, thing: Thing) -> bool:
-        """Tell whether a thing looks like this."""
+    def matches(self, obj: SceneObject) -> bool:
+        """Return whether an object has these attributes."""
         return (
-            self.size in ("", thing.size)
-            and self.colour in ("", thing.colour)
-            and self.shape in ("", thing.shape)
+            self.size in ("", obj.size)
+            and self.colour in ("", obj.colour)
+            and self.shape in ("", obj.shape)
         )
 
     def name(self, *, is_plural: bool = False) -> str:
-        """Return the words for it: `large red square`, `small shapes`."""
+        """Return the words for the attributes: `large red square`, `small shapes`."""
         noun = self.shape or ANY
         if is_plural:
-            noun = TOGETHER.get(noun, f"{noun}s")
+            noun = IRREGULAR_PLURALS.get(noun, f"{noun}s")
         return " ".join(word for word in (self.size, self.colour, noun) if word)
 
 
-LOOKS = tuple(
-    Look(*names)
+ATTRIBUTES = tuple(
+    Attributes(*names)
     for names in product(("", *RADII), ("", *COLOURS), ("", *SHAPES))
     if 0 < sum(map(bool, names)) < 3
 )
-"""What things can be called in two words; a third would leave little to ask for."""
-SHORT_LOOKS = (Look(), *(look for look in LOOKS if " " not in look.name().removesuffix(f" {ANY}")))
-"""What they can be called in one, or by nothing but that they are there."""
+"""Combinations of one or two attributes; with three, few questions would remain."""
+SHORT_ATTRIBUTES = (
+    Attributes(),
+    *(a for a in ATTRIBUTES if " " not in a.name().removesuffix(f" {ANY}")),
+)
+"""Combinations of at most one attribute."""
 
-Asked = Iterator[tuple[str, str]]
-"""Questions with their answers."""
+QuestionAnswers = Iterator[tuple[str, str]]
+"""Pairs of question and answer."""
 
 
-def questions(scene: Scene) -> list[Question]:
-    """Return questions about a scene, one of each kind at most; they hang on the scene alone."""
+def sample_questions(scene: Scene) -> list[Question]:
+    """Return at most one question of each kind about a scene, determined by the scene."""
     random = Random(f"questions {scene.seed} {scene.number}")
-    found: list[Question] = []
-    for kind, (ask, odds) in KINDS.items():
+    questions: list[Question] = []
+    for kind, (candidates, odds) in KINDS.items():
         by_answer: defaultdict[str, list[str]] = defaultdict(list)
-        for text, answer in ask(scene):
+        for text, answer in candidates(scene):
             by_answer[answer].append(text)
         weights = odds or dict.fromkeys(by_answer, 1.0)
         if not weights:
             continue
         (answer,) = random.choices(list(weights), list(weights.values()))
         if answer in by_answer:
-            found.append(Question(random.choice(by_answer[answer]), answer, kind))
-    return found
+            questions.append(Question(random.choice(by_answer[answer]), answer, kind))
+    return questions
 
 
-def guess_by_question(train: Iterable[Example], test: Iterable[Example]) -> float:
-    """Return how many of the test answers in a hundred are guessed right without the picture.
+def question_only_accuracy(train: Iterable[Example], test: Iterable[Example]) -> float:
+    """Return the test accuracy in % of a baseline that does not see the image.
 
-    The guess is the answer that a question has most often in the training part; for a question
-    that is not there, the answer of all.
+    It predicts the most frequent training answer to the question, or the most frequent answer
+    overall if training does not have the question.
     """
     answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     overall: Counter[str] = Counter()
     for example in train:
         answers[example.source[0]][example.target] += 1
         overall[example.target] += 1
-    guessed = [
+    is_correct = [
         (answers.get(example.source[0]) or overall).most_common(1)[0][0] == example.target
         for example in test
     ]
-    return 100 * sum(guessed) / len(guessed)
+    return 100 * sum(is_correct) / len(is_correct)
 
 
-def _exists(scene: Scene) -> Asked:
-    """Ask for a colour with a shape; a wrong one has a colour or a shape of the scene."""
-    seen = {(thing.colour, thing.shape) for thing in scene.things}
-    colours, shapes = ({pair[place] for pair in seen} for place in (0, 1))
+def _exists(scene: Scene) -> QuestionAnswers:
+    """Ask for colour and shape; absent combinations share one of them with the scene."""
+    present = {(obj.colour, obj.shape) for obj in scene.objects}
+    colours, shapes = ({pair[index] for pair in present} for index in (0, 1))
     for colour, shape in product(COLOURS, SHAPES):
         if colour in colours or shape in shapes:
-            answer = "yes" if (colour, shape) in seen else "no"
-            yield f"is there {with_article(Look('', colour, shape).name())}", answer
+            answer = "yes" if (colour, shape) in present else "no"
+            yield f"is there {with_article(Attributes('', colour, shape).name())}", answer
 
 
-def _count(scene: Scene) -> Asked:
-    for look in LOOKS:
-        num = sum(map(look.fits, scene.things))
-        yield f"how many {look.name(is_plural=True)} are there", str(num)
+def _count(scene: Scene) -> QuestionAnswers:
+    for attributes in ATTRIBUTES:
+        count = sum(map(attributes.matches, scene.objects))
+        yield f"how many {attributes.name(is_plural=True)} are there", str(count)
 
 
-def _compare(scene: Scene) -> Asked:
-    for looks in ([Look(shape=shape) for shape in SHAPES], [Look(colour=name) for name in COLOURS]):
-        for one, other in permutations(looks, 2):
-            first, second = (sum(map(look.fits, scene.things)) for look in (one, other))
-            if first + second:
-                names = f"{one.name(is_plural=True)} than {other.name(is_plural=True)}"
-                yield f"are there more {names}", "yes" if first > second else "no"
+def _compare(scene: Scene) -> QuestionAnswers:
+    groups = (
+        [Attributes(shape=name) for name in SHAPES],
+        [Attributes(colour=name) for name in COLOURS],
+    )
+    for pair in (pair for group in groups for pair in permutations(group, 2)):
+        first, second = (sum(map(item.matches, scene.objects)) for item in pair)
+        if first + second:
+            names = " than ".join(item.name(is_plural=True) for item in pair)
+            yield f"are there more {names}", "yes" if first > second else "no"
 
 
-def _same(scene: Scene) -> Asked:
-    for thing, name in _singled_out(scene):
-        others = [other for other in scene.things if other is not thing]
-        is_same = any(other.colour == thing.colour for other in others)
-        if others and thing.colour not in name:
+def _same(scene: Scene) -> QuestionAnswers:
+    for obj, name in _unique_objects(scene):
+        others = [other for other in scene.objects if other is not obj]
+        is_same = any(other.colour == obj.colour for other in others)
+        if others and obj.colour not in name:
             text = f"is there anything of the same colour as the {name}"
             yield text, "yes" if is_same else "no"
 
 
-def _place(scene: Scene) -> Asked:
-    for (one, name), (other, other_name) in permutations(_singled_out(scene), 2):
-        found = relation((one,), (other,))
-        if one is not other and found is not None:
-            for place in RELATIONS:
-                yield f"is the {name} {place} the {other_name}", "yes" if place == found else "no"
+def _position(scene: Scene) -> QuestionAnswers:
+    for (obj, name), (other, other_name) in permutations(_unique_objects(scene), 2):
+        actual = relation((obj,), (other,))
+        if obj is not other and actual is not None:
+            for side in RELATIONS:
+                yield f"is the {name} {side} the {other_name}", "yes" if side == actual else "no"
 
 
-def _attribute(scene: Scene) -> Asked:
-    for thing, name in _singled_out(scene):
-        if thing.colour not in name:
-            yield f"what colour is the {name}", thing.colour
-        if thing.shape not in name:
-            yield f"what is the {name}", thing.shape
+def _attribute(scene: Scene) -> QuestionAnswers:
+    for obj, name in _unique_objects(scene):
+        if obj.colour not in name:
+            yield f"what colour is the {name}", obj.colour
+        if obj.shape not in name:
+            yield f"what is the {name}", obj.shape
 
 
-def _relation(scene: Scene) -> Asked:
-    """Ask for the one thing on a side of another, where there are more of its look elsewhere."""
-    for other, other_name in _singled_out(scene):
-        rest = [thing for thing in scene.things if thing is not other]
-        places = [relation((thing,), (other,)) for thing in rest]
-        for look in SHORT_LOOKS:
-            fitting = [
-                (thing, place)
-                for thing, place in zip(rest, places, strict=True)
-                if look.fits(thing)
+def _relation(scene: Scene) -> QuestionAnswers:
+    """Ask for the only object on a side of another that has equal objects on other sides."""
+    for other, other_name in _unique_objects(scene):
+        rest = [obj for obj in scene.objects if obj is not other]
+        sides = [relation((obj,), (other,)) for obj in rest]
+        for attributes in SHORT_ATTRIBUTES:
+            matching = [
+                (obj, side)
+                for obj, side in zip(rest, sides, strict=True)
+                if attributes.matches(obj)
             ]
-            # What stands half above and half beside would make the question unclear.
-            if len(fitting) < 2 or any(place is None for _, place in fitting):
+            # Objects without a clear relation would make the question ambiguous.
+            if len(matching) < 2 or any(side is None for _, side in matching):
                 continue
             for side in RELATIONS:
-                there = [thing for thing, place in fitting if place == side]
-                if len(there) == 1:
-                    name = f"{look.name()} {side} the {other_name}"
-                    if not look.colour:
-                        yield f"what colour is the {name}", there[0].colour
-                    if not look.shape:
-                        yield f"what is the {name}", there[0].shape
+                on_side = [obj for obj, other_side in matching if other_side == side]
+                if len(on_side) == 1:
+                    name = f"{attributes.name()} {side} the {other_name}"
+                    if not attributes.colour:
+                        yield f"what colour is the {name}", on_side[0].colour
+                    if not attributes.shape:
+                        yield f"what is the {name}", on_side[0].shape
 
 
-def _singled_out(scene: Scene) -> list[tuple[Thing, str]]:
-    """Return things with names that no other thing of the scene has."""
-    fitting = ((look, [*filter(look.fits, scene.things)]) for look in LOOKS)
-    return [(things[0], look.name()) for look, things in fitting if len(things) == 1]
+def _unique_objects(scene: Scene) -> list[tuple[SceneObject, str]]:
+    """Return objects with names that match no other object of the scene."""
+    matching = ((item, [*filter(item.matches, scene.objects)]) for item in ATTRIBUTES)
+    return [(objects[0], item.name()) for item, objects in matching if len(objects) == 1]
 
 
-_EVEN = {"yes": 1.0, "no": 1.0}
-_AS_THEY_COME: dict[str, float] = {}
+_UNIFORM = {"yes": 1.0, "no": 1.0}
+_ANSWERS_OF_SCENE: dict[str, float] = {}
 
-KINDS: dict[str, tuple[Callable[[Scene], Asked], dict[str, float]]] = {
-    "exists": (_exists, _EVEN),
+KINDS: dict[str, tuple[Callable[[Scene], QuestionAnswers], dict[str, float]]] = {
+    "exists": (_exists, _UNIFORM),
     "count": (_count, {"0": 1.0, "1": 1.2, "2": 1.4, "3": 2.3}),
-    "compare": (_compare, _EVEN),
+    "compare": (_compare, _UNIFORM),
     "same": (_same, {"yes": 3.2, "no": 1.0}),
-    "place": (_place, _EVEN),
-    "attribute": (_attribute, _AS_THEY_COME),
-    "relation": (_relation, _AS_THEY_COME),
+    "place": (_position, _UNIFORM),
+    "attribute": (_attribute, _ANSWERS_OF_SCENE),
+    "relation": (_relation, _ANSWERS_OF_SCENE),
 }
-"""How questions of a kind are found, and how often each answer is drawn: what few scenes have, more
-often. Without such numbers all answers that a scene has are alike."""
+"""Candidate questions by kind, and weights of their answers; rare answers have larger weights.
+Without weights, the answers that occur in a scene are equally likely."""

@@ -10,109 +10,112 @@ from regard.data.datasets.synthetic.moving import (
     EVENTS,
     SPEEDS,
     find_motion,
-    motion,
     render_motion,
+    sample_motion,
 )
-from regard.data.datasets.synthetic.scenes.things import COLOURS
+from regard.data.datasets.synthetic.scenes.objects import COLOURS
 
-MOTIONS = [motion(2, number) for number in range(300)]
+MOTIONS = [sample_motion(2, number) for number in range(300)]
 TIMES = np.linspace(0, 1, 11).tolist()
 
 
 def of_event(event):
-    return [found for found in MOTIONS if found.event == event]
+    return [motion for motion in MOTIONS if motion.event == event]
 
 
-def way(found, first, last):
-    """How far the mover comes along its direction between two times."""
-    across, down = DIRECTIONS[found.direction]
-    begin, end = (found.at(time).things[0] for time in (first, last))
-    return across * (end.x - begin.x) + down * (end.y - begin.y)
+def displacement(motion, first, last):
+    """Return how far the mover moves along its direction between two times."""
+    across, down = DIRECTIONS[motion.direction]
+    start, end = (motion.at(time).objects[0] for time in (first, last))
+    return across * (end.x - start.x) + down * (end.y - start.y)
 
 
-def gap(found, time):
-    one, other = found.at(time).things
+def distance(motion, time):
+    """Return the distance between the edges of both objects."""
+    one, other = motion.at(time).objects
     return max(abs(one.x - other.x), abs(one.y - other.y)) - one.radius - other.radius
 
 
-def test_a_motion_hangs_on_seed_and_number():
-    assert motion(2, 7) == motion(2, 7) == find_motion("moving/2/7")
-    assert motion(2, 7) != motion(3, 7)
+def test_motion_is_determined_by_seed_and_number():
+    assert sample_motion(2, 7) == sample_motion(2, 7) == find_motion("moving/2/7")
+    assert sample_motion(2, 7) != sample_motion(3, 7)
 
 
-def test_everything_happens():
-    for name, known in (("event", EVENTS), ("direction", DIRECTIONS), ("speed", SPEEDS)):
-        assert {getattr(found, name) for found in MOTIONS} == set(known)
+def test_all_events_directions_and_speeds_occur():
+    for name, values in (("event", EVENTS), ("direction", DIRECTIONS), ("speed", SPEEDS)):
+        assert {getattr(motion, name) for motion in MOTIONS} == set(values)
 
 
-def test_things_stay_on_the_canvas():
-    for found in MOTIONS:
-        for thing in (thing for time in TIMES for thing in found.at(time).things):
-            assert min(thing.x, thing.y) - thing.radius > -1e-9
-            assert max(thing.x, thing.y) + thing.radius < 1 + 1e-9
+def test_objects_stay_inside_the_frame():
+    for motion in MOTIONS:
+        for obj in (obj for time in TIMES for obj in motion.at(time).objects):
+            assert min(obj.x, obj.y) - obj.radius > -1e-9
+            assert max(obj.x, obj.y) + obj.radius < 1 + 1e-9
 
 
-def test_the_first_move_is_in_the_direction_that_is_told():
-    for found in MOTIONS:
-        assert way(found, 0.0, 0.3) == pytest.approx(0.3 * found.distance)
+def test_object_starts_in_its_direction():
+    for motion in MOTIONS:
+        assert displacement(motion, 0.0, 0.3) == pytest.approx(0.3 * motion.distance)
 
 
-def test_what_bounces_comes_back_from_the_edge():
-    for found in of_event("bounce"):
-        assert way(found, found.turn, 1.0) == pytest.approx((found.turn - 1) * found.distance)
-        thing = found.at(found.turn).things[0]
-        edges = (thing.x, 1 - thing.x, thing.y, 1 - thing.y)
-        assert min(abs(edge - thing.radius) for edge in edges) < 1e-9
+def test_bouncing_object_returns_from_the_edge():
+    for motion in of_event("bounce"):
+        assert displacement(motion, motion.turn, 1.0) == pytest.approx(
+            (motion.turn - 1) * motion.distance
+        )
+        obj = motion.at(motion.turn).objects[0]
+        edges = (obj.x, 1 - obj.x, obj.y, 1 - obj.y)
+        assert min(abs(edge - obj.radius) for edge in edges) < 1e-9
 
 
-def test_what_is_hit_moves_on():
-    for found in of_event("hit"):
-        assert gap(found, 0.0) > 0.05
-        assert gap(found, found.turn) == pytest.approx(0.0, abs=1e-9)
-        before, after = found.at(found.turn).things[1], found.at(1.0).things[1]
+def test_object_that_is_hit_moves_and_the_mover_stops():
+    for motion in of_event("hit"):
+        assert distance(motion, 0.0) > 0.05
+        assert distance(motion, motion.turn) == pytest.approx(0.0, abs=1e-9)
+        before, after = motion.at(motion.turn).objects[1], motion.at(1.0).objects[1]
         moved = abs(after.x - before.x) + abs(after.y - before.y)
-        assert moved == pytest.approx((1 - found.turn) * found.distance)
-        assert way(found, found.turn, 1.0) == 0.0
+        assert moved == pytest.approx((1 - motion.turn) * motion.distance)
+        assert displacement(motion, motion.turn, 1.0) == 0.0
 
 
-def test_what_is_passed_is_never_touched():
-    for found in of_event("pass"):
-        assert min(gap(found, time) for time in TIMES) > 0
-        assert len({found.at(time).things[1] for time in TIMES}) == 1
+def test_object_that_is_passed_is_never_touched():
+    for motion in of_event("pass"):
+        assert min(distance(motion, time) for time in TIMES) > 0
+        assert len({motion.at(time).objects[1] for time in TIMES}) == 1
 
 
-def test_captions_tell_what_happens():
-    one = r"an? (\w+) \w+ moves (slowly|quickly) (left|right|up|down)"
+def test_captions_describe_the_motion():
+    start = r"an? (\w+) \w+ moves (slowly|quickly) (left|right|up|down)"
     ends = {
         "alone": "",
         "bounce": " and bounces off the edge",
         "hit": r" and hits an? (\w+) \w+",
         "pass": r" past an? (\w+) \w+",
     }
-    for found in MOTIONS:
+    for motion in MOTIONS:
         colour, speed, direction, *other = re.fullmatch(
-            one + ends[found.event], found.caption
+            start + ends[motion.event], motion.caption
         ).groups()
-        assert (colour, speed, direction) == (found.mover.colour, found.speed, found.direction)
+        assert (colour, speed, direction) == (motion.mover.colour, motion.speed, motion.direction)
         assert {colour, *other} <= set(COLOURS)
-        assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", found.caption)
+        assert not re.search(r"\ba [aeiou]|\ban [^aeiou]", motion.caption)
 
 
-def test_frames_show_the_mover_where_it_is():
-    found = of_event("alone")[0]
-    frames = render_motion(found, num_frames=5, size=64)
+def test_frames_show_the_object_at_its_position():
+    motion = of_event("alone")[0]
+    frames = render_motion(motion, num_frames=5, size=64)
     assert frames.shape == (5, 64, 64, 3)
     for frame, time in zip(frames, np.linspace(0, 1, 5).tolist(), strict=True):
-        thing = found.at(time).things[0]
-        colour = np.array(COLOURS[thing.colour])
+        obj = motion.at(time).objects[0]
+        colour = np.array(COLOURS[obj.colour])
         rows, columns = np.nonzero(abs(frame - colour.astype(int)).sum(-1) < 10)
-        assert columns.mean() == pytest.approx(64 * thing.x, abs=2)
-        assert rows.mean() == pytest.approx(64 * thing.y, abs=2)
+        assert columns.mean() == pytest.approx(64 * obj.x, abs=2)
+        assert rows.mean() == pytest.approx(64 * obj.y, abs=2)
 
 
-def test_parts_share_no_caption():
+def test_splits_share_no_caption():
     splits = find_data("moving:200")
-    captions = [{e.target for e in side} for side in (splits.train, splits.valid, splits.test)]
+    captions = [{e.target for e in part} for part in (splits.train, splits.valid, splits.test)]
     assert not captions[0] & (captions[1] | captions[2]) and not captions[1] & captions[2]
     example = splits.train[5]
     assert example.target == find_motion(example.source).caption
@@ -125,16 +128,16 @@ def test_directions_are_labels():
 
 
 @pytest.mark.parametrize("reference", ["moving/0", "moving/0/x", "moved/0/1", "moving/-1/2"])
-def test_other_references_are_refused(reference):
-    with pytest.raises(DataError, match="must look like 'moving/SEED/NUMBER'"):
+def test_invalid_references_raise(reference):
+    with pytest.raises(DataError, match="must have the form 'moving/SEED/NUMBER'"):
         find_motion(reference)
 
 
-def test_a_negative_number_is_refused():
+def test_negative_number_raises():
     with pytest.raises(ConfigError, match="`number`"):
-        motion(0, -1)
+        sample_motion(0, -1)
 
 
-def test_an_unknown_kind_is_refused():
-    with pytest.raises(DataError, match="What follows 'moving:' must be one of 'directions'"):
+def test_unknown_kind_raises():
+    with pytest.raises(DataError, match="The argument of 'moving:' must be one of 'directions'"):
         find_data("moving:speeds")

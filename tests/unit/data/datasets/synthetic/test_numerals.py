@@ -2,11 +2,11 @@ import random
 
 import pytest
 
-from regard.data.datasets.synthetic.toys import MAX_DIGITS, SCALES, SMALL, TENS, spell
+from regard.data.datasets.synthetic.toys import MAX_DIGITS, SCALES, SMALL, TENS, spell_number
 
 
 def value(words):
-    """Read a number back: another road, from left to right and without digits."""
+    """Parse a number in words, from left to right."""
     total, group = 0, 0
     for word in words.replace("-", " ").split():
         if word in SMALL:
@@ -43,19 +43,19 @@ def value(words):
         (10**33, "one decillion"),
     ],
 )
-def test_numbers_are_written_as_people_say_them(number, words):
-    assert spell(number) == words
+def test_numbers_in_british_english_words(number, words):
+    assert spell_number(number) == words
 
 
-def test_no_two_numbers_are_written_alike():
-    assert len({spell(number) for number in range(20_000)}) == 20_000
+def test_words_of_numbers_are_distinct():
+    assert len({spell_number(number) for number in range(20_000)}) == 20_000
 
 
-def test_small_numbers_are_read_back():
-    assert all(value(spell(number)) == number for number in range(20_000))
+def test_small_numbers_can_be_parsed_back():
+    assert all(value(spell_number(number)) == number for number in range(20_000))
 
 
-def test_large_numbers_are_read_back():
-    draw = random.Random(0)
-    drawn = [draw.randrange(10 ** draw.randint(1, MAX_DIGITS)) for _ in range(500)]
-    assert all(value(spell(number)) == number for number in [*drawn, 10**MAX_DIGITS - 1])
+def test_large_numbers_can_be_parsed_back():
+    generator = random.Random(0)
+    sampled = [generator.randrange(10 ** generator.randint(1, MAX_DIGITS)) for _ in range(500)]
+    assert all(value(spell_number(number)) == number for number in [*sampled, 10**MAX_DIGITS - 1])

@@ -1,4 +1,4 @@
-"""Questions about scenes: what is right can be told from the scene, and not from the question."""
+"""Questions about scenes: answers are correct and cannot be predicted from the question."""
 
 import re
 from collections import Counter
@@ -7,162 +7,164 @@ import pytest
 
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.scenes import find_scene
-from regard.data.datasets.synthetic.scenes.questions import (
-    KINDS,
-    Look,
-    guess_by_question,
-    questions,
-)
-from regard.data.datasets.synthetic.scenes.things import (
+from regard.data.datasets.synthetic.scenes.objects import (
     COLOURS,
     SHAPES,
     Background,
     Scene,
-    Thing,
+    SceneObject,
     relation,
-    scene,
+    sample_scene,
+)
+from regard.data.datasets.synthetic.scenes.questions import (
+    KINDS,
+    Attributes,
+    question_only_accuracy,
+    sample_questions,
 )
 from regard.data.example import Example
 
-SCENES = [scene(5, number) for number in range(400)]
-ASKED = [(found, question) for found in SCENES for question in questions(found)]
+SCENES = [sample_scene(5, number) for number in range(400)]
+QUESTIONS = [(scene, question) for scene in SCENES for question in sample_questions(scene)]
 
-RED_CIRCLE = Thing("circle", "red", "large", 0.2, 0.5, 0.17)
-BLUE_STAR = Thing("star", "blue", "small", 0.5, 0.5, 0.1)
-RED_CROSS = Thing("cross", "red", "small", 0.8, 0.5, 0.1)
+RED_CIRCLE = SceneObject("circle", "red", "large", 0.2, 0.5, 0.17)
+BLUE_STAR = SceneObject("star", "blue", "small", 0.5, 0.5, 0.1)
+RED_CROSS = SceneObject("cross", "red", "small", 0.8, 0.5, 0.1)
 SCENE = Scene(0, 0, ((RED_CIRCLE,), (BLUE_STAR,), (RED_CROSS,)), Background(40, 0))
 
-SIZE, HUE, NOUN = "(small |large )?", f"((?:{'|'.join(COLOURS)}) )?", "([a-z]+)"
-LOOK = SIZE + HUE + NOUN
+SIZE, COLOUR, NOUN = "(small |large )?", f"((?:{'|'.join(COLOURS)}) )?", "([a-z]+)"
+WORDS = SIZE + COLOUR + NOUN
 SIDE = "(left of|right of|above|below)"
 
 
-def look_of(size, colour, noun):
-    """Read again what things are called."""
+def parse_attributes(size, colour, noun):
+    """Parse the words for an object."""
     noun = re.sub(r"(?<=s)es$|(?<!s)s$", "", noun)
-    return Look((size or "").strip(), (colour or "").strip(), "" if noun == "shape" else noun)
+    return Attributes((size or "").strip(), (colour or "").strip(), "" if noun == "shape" else noun)
 
 
-def fitting(things, *words):
-    return [thing for thing in things if look_of(*words).fits(thing)]
+def matching(objects, *words):
+    return [obj for obj in objects if parse_attributes(*words).matches(obj)]
 
 
-def asked(found, kind):
-    return dict(KINDS[kind][0](found))
+def candidates(scene, kind):
+    return dict(KINDS[kind][0](scene))
 
 
 def of_kind(kind):
-    return [(found, question) for found, question in ASKED if question.kind == kind]
+    return [(scene, question) for scene, question in QUESTIONS if question.kind == kind]
 
 
-def test_they_hang_on_the_scene_alone():
-    assert [questions(found) for found in SCENES[:20]] == [
-        questions(scene(5, number)) for number in range(20)
+def test_questions_depend_on_the_scene_only():
+    assert [sample_questions(scene) for scene in SCENES[:20]] == [
+        sample_questions(sample_scene(5, number)) for number in range(20)
     ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_is_asked_once_a_scene_at_most(kind):
-    counted = Counter(found.number for found, _ in of_kind(kind))
+def test_scene_has_at_most_one_question_per_kind(kind):
+    counted = Counter(scene.number for scene, _ in of_kind(kind))
     assert max(counted.values()) == 1 and len(counted) > 40
 
 
-def test_counts_are_right():
-    for found, question in of_kind("count"):
-        words = re.fullmatch(f"how many {LOOK} are there", question.text).groups()
-        assert question.answer == str(len(fitting(found.things, *words)))
+def test_count_answers_are_correct():
+    for scene, question in of_kind("count"):
+        words = re.fullmatch(f"how many {WORDS} are there", question.text).groups()
+        assert question.answer == str(len(matching(scene.objects, *words)))
 
 
-def test_what_exists_is_right():
-    for found, question in of_kind("exists"):
-        words = re.fullmatch(f"is there (?:a|an(?= o)) {LOOK}", question.text).groups()
+def test_existence_answers_are_correct():
+    for scene, question in of_kind("exists"):
+        words = re.fullmatch(f"is there (?:a|an(?= o)) {WORDS}", question.text).groups()
         assert "a orange" not in question.text
-        assert question.answer == ("yes" if fitting(found.things, *words) else "no")
+        assert question.answer == ("yes" if matching(scene.objects, *words) else "no")
 
 
-def test_comparisons_are_right():
-    for found, question in of_kind("compare"):
-        words = re.fullmatch(f"are there more {LOOK} than {LOOK}", question.text).groups()
-        first, second = (len(fitting(found.things, *part)) for part in (words[:3], words[3:]))
+def test_comparison_answers_are_correct():
+    for scene, question in of_kind("compare"):
+        words = re.fullmatch(f"are there more {WORDS} than {WORDS}", question.text).groups()
+        first, second = (len(matching(scene.objects, *part)) for part in (words[:3], words[3:]))
         assert question.answer == ("yes" if first > second else "no")
 
 
-def test_equal_colours_are_right():
-    for found, question in of_kind("same"):
-        text = f"is there anything of the same colour as the {LOOK}"
-        (thing,) = fitting(found.things, *re.fullmatch(text, question.text).groups())
-        others = [other.colour for other in found.things if other is not thing]
-        assert question.answer == ("yes" if thing.colour in others else "no")
+def test_same_colour_answers_are_correct():
+    for scene, question in of_kind("same"):
+        text = f"is there anything of the same colour as the {WORDS}"
+        (obj,) = matching(scene.objects, *re.fullmatch(text, question.text).groups())
+        others = [other.colour for other in scene.objects if other is not obj]
+        assert question.answer == ("yes" if obj.colour in others else "no")
 
 
-def test_places_are_right():
-    for found, question in of_kind("place"):
-        words = re.fullmatch(f"is the {LOOK} {SIDE} the {LOOK}", question.text).groups()
-        (one,), (other,) = (fitting(found.things, *part) for part in (words[:3], words[4:]))
+def test_position_answers_are_correct():
+    for scene, question in of_kind("place"):
+        words = re.fullmatch(f"is the {WORDS} {SIDE} the {WORDS}", question.text).groups()
+        (one,), (other,) = (matching(scene.objects, *part) for part in (words[:3], words[4:]))
         assert question.answer == ("yes" if relation((one,), (other,)) == words[3] else "no")
 
 
-def test_attributes_are_of_the_only_thing_that_is_called_so():
-    for found, question in of_kind("attribute"):
-        wanted, *words = re.fullmatch(f"what( colour)? is the {LOOK}", question.text).groups()
-        (thing,) = fitting(found.things, *words)
-        assert question.answer == (thing.colour if wanted else thing.shape)
+def test_attribute_questions_match_exactly_one_object():
+    for scene, question in of_kind("attribute"):
+        asks_colour, *words = re.fullmatch(f"what( colour)? is the {WORDS}", question.text).groups()
+        (obj,) = matching(scene.objects, *words)
+        assert question.answer == (obj.colour if asks_colour else obj.shape)
 
 
-def test_relations_single_out_one_thing_of_several():
-    text = f"what( colour)? is the {LOOK} {SIDE} the {LOOK}"
-    for found, question in of_kind("relation"):
-        wanted, *words = re.fullmatch(text, question.text).groups()
-        (other,) = fitting(found.things, *words[4:])
-        rest = [thing for thing in found.things if thing is not other]
-        candidates = fitting(rest, *words[:3])
-        (thing,) = [one for one in candidates if relation((one,), (other,)) == words[3]]
-        assert len(candidates) > 1
-        assert question.answer == (thing.colour if wanted else thing.shape)
+def test_relation_questions_select_one_of_several_objects():
+    text = f"what( colour)? is the {WORDS} {SIDE} the {WORDS}"
+    for scene, question in of_kind("relation"):
+        asks_colour, *words = re.fullmatch(text, question.text).groups()
+        (other,) = matching(scene.objects, *words[4:])
+        rest = [obj for obj in scene.objects if obj is not other]
+        matches = matching(rest, *words[:3])
+        (obj,) = [one for one in matches if relation((one,), (other,)) == words[3]]
+        assert len(matches) > 1
+        assert question.answer == (obj.colour if asks_colour else obj.shape)
 
 
-def test_a_scene_by_hand():
-    assert asked(SCENE, "count")["how many red shapes are there"] == "2"
-    assert asked(SCENE, "count")["how many crosses are there"] == "1"
-    assert asked(SCENE, "compare")["are there more red shapes than blue shapes"] == "yes"
-    assert asked(SCENE, "compare")["are there more circles than stars"] == "no"
-    same = asked(SCENE, "same")
+def test_questions_of_a_known_scene():
+    assert candidates(SCENE, "count")["how many red shapes are there"] == "2"
+    assert candidates(SCENE, "count")["how many crosses are there"] == "1"
+    assert candidates(SCENE, "compare")["are there more red shapes than blue shapes"] == "yes"
+    assert candidates(SCENE, "compare")["are there more circles than stars"] == "no"
+    same = candidates(SCENE, "same")
     assert same["is there anything of the same colour as the cross"] == "yes"
     assert same["is there anything of the same colour as the star"] == "no"
-    assert asked(SCENE, "place")["is the circle left of the star"] == "yes"
-    assert asked(SCENE, "place")["is the circle above the star"] == "no"
-    relations = asked(SCENE, "relation")
+    assert candidates(SCENE, "place")["is the circle left of the star"] == "yes"
+    assert candidates(SCENE, "place")["is the circle above the star"] == "no"
+    relations = candidates(SCENE, "relation")
     assert relations["what is the shape right of the star"] == "cross"
     assert relations["what is the red shape left of the star"] == "circle"
     assert not [text for text in relations if "above" in text]
 
 
 @pytest.mark.parametrize("kind", ["exists", "compare", "same", "place"])
-def test_yes_is_as_frequent_as_no(kind):
+def test_yes_and_no_are_balanced(kind):
     answers = Counter(question.answer for _, question in of_kind(kind))
     assert 0.35 < answers["yes"] / answers.total() < 0.65
 
 
-def test_all_colours_and_shapes_are_answers():
+def test_all_colours_and_shapes_occur_as_answers():
     names = {question.answer for _, question in of_kind("attribute")}
     assert names == {*COLOURS, *SHAPES}
 
 
-def test_a_guess_is_the_most_frequent_answer_of_the_question():
+def test_question_only_baseline_predicts_the_most_frequent_answer():
     train = [Example(("a", "1"), "yes"), Example(("a", "2"), "yes"), Example(("b", "1"), "no")]
     test = [Example(("a", "3"), "yes"), Example(("b", "3"), "yes"), Example(("c", "3"), "yes")]
-    assert guess_by_question(train, test) == pytest.approx(200 / 3)
+    assert question_only_accuracy(train, test) == pytest.approx(200 / 3)
 
 
-def test_the_data_set_tells_how_much_is_guessed():
+def test_note_has_question_only_accuracy():
     splits = find_data("scenes:questions,300")
-    guessed = float(re.search(r"([\d.]+) % guessed right by the question", splits.note)[1])
-    assert guessed == pytest.approx(guess_by_question(splits.train, splits.test), abs=0.05)
-    assert guessed < 50
-    assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [300, 500, 500]
-    scenes_of = [{e.source[1] for e in side} for side in (splits.train, splits.valid, splits.test)]
-    assert not scenes_of[0] & (scenes_of[1] | scenes_of[2])
+    accuracy = float(re.search(r"([\d.]+) % accuracy from the question", splits.note)[1])
+    assert accuracy == pytest.approx(question_only_accuracy(splits.train, splits.test), abs=0.05)
+    assert accuracy < 50
+    assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [300, 500, 500]
+    scenes = [{e.source[1] for e in part} for part in (splits.train, splits.valid, splits.test)]
+    assert not scenes[0] & (scenes[1] | scenes[2])
     example = splits.train[0]
-    right = {question.text: question for question in questions(find_scene(example.source[1]))}
-    assert example.target == right[example.source[0]].answer
-    assert example.tags == (right[example.source[0]].kind,)
+    expected = {
+        question.text: question for question in sample_questions(find_scene(example.source[1]))
+    }
+    assert example.target == expected[example.source[0]].answer
+    assert example.tags == (expected[example.source[0]].kind,)

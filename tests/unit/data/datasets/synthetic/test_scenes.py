@@ -1,4 +1,4 @@
-"""Scenes: drawn from seed and number alone, and all that is said of them can be seen."""
+"""Scenes are determined by seed and number, and captions match the rendered objects."""
 
 import math
 import re
@@ -27,42 +27,42 @@ from regard.data.datasets.synthetic.scenes.captions import (
     phrases,
     tags,
 )
-from regard.data.datasets.synthetic.scenes.rendering import (
-    EMPTY,
-    LETTERS,
-    cell_labels,
-    cell_shares,
-    render_scene,
-    thing_masks,
-)
-from regard.data.datasets.synthetic.scenes.things import (
+from regard.data.datasets.synthetic.scenes.objects import (
     COLOURS,
     RADII,
     SHAPES,
     Background,
     Scene,
-    Thing,
+    SceneObject,
     relation,
-    scene,
-    shape_scene,
+    sample_scene,
+    sample_shape,
+)
+from regard.data.datasets.synthetic.scenes.rendering import (
+    EMPTY,
+    LETTERS,
+    cell_labels,
+    cell_shares,
+    object_masks,
+    render_scene,
 )
 from regard.data.image.io import open_image
 
-SCENES = [scene(3, number) for number in range(200)]
+SCENES = [sample_scene(3, number) for number in range(200)]
 NUMBERS = {"a": 1, "two": 2, "three": 3}
 
 
-def alone(shape, *, radius=0.3, angle=0.0, noise=0):
-    thing = Thing(shape, "red", "large", 0.52, 0.47, radius, angle)
-    return Scene(0, 0, ((thing,),), Background(40, noise))
+def single_shape(shape, *, radius=0.3, angle=0.0, noise=0):
+    obj = SceneObject(shape, "red", "large", 0.52, 0.47, radius, angle)
+    return Scene(0, 0, ((obj,),), Background(40, noise))
 
 
 def at(x, y):
-    return (Thing("circle", "red", "small", x, y, 0.1),)
+    return (SceneObject("circle", "red", "small", x, y, 0.1),)
 
 
 def parse(text):
-    """Read a caption again: count, size, colour and shape of each group, and the relations."""
+    """Parse a caption: count, size, colour and shape of each group, and the relations."""
     parts = re.split(r"(?: which)? (?:is|are) (left of|right of|above|below) ", text)
     groups = [part.split() for part in parts[::2]]
     return [
@@ -76,177 +76,184 @@ def parse(text):
     ], tuple(parts[1::2])
 
 
-class TestThings:
-    def test_same_seed_and_number_give_the_same_scene(self):
-        assert scene(3, 17) == SCENES[17]
-        assert scene(4, 17).things != SCENES[17].things
+class TestObjects:
+    def test_scene_is_determined_by_seed_and_number(self):
+        assert sample_scene(3, 17) == SCENES[17]
+        assert sample_scene(4, 17).objects != SCENES[17].objects
 
-    def test_a_scene_of_long_ago_is_still_the_same(self):
-        assert caption(scene(0, 12)) == (
+    def test_scenes_do_not_change_between_versions(self):
+        assert caption(sample_scene(0, 12)) == (
             "a large blue square is below a large orange square which is above a small red triangle"
         )
-        assert render_scene(scene(0, 12))[20, 33].tolist() == [247, 132, 28]
+        assert render_scene(sample_scene(0, 12))[20, 33].tolist() == [247, 132, 28]
 
-    def test_nothing_overlaps_or_leaves_the_canvas(self):
-        for one in SCENES:
-            boxes = [thing.box for thing in one.things]
+    def test_objects_do_not_overlap_or_leave_the_image(self):
+        for scene in SCENES:
+            boxes = [obj.box for obj in scene.objects]
             assert all(min(box) > 0 and max(box) < 1 for box in boxes)
-            masks = thing_masks(one, size=128)
+            masks = object_masks(scene, size=128)
             assert masks.sum(0).max() == 1
 
-    def test_there_are_one_to_four_things_of_every_kind(self):
-        assert {len(one.things) for one in SCENES} == {1, 2, 3, 4}
-        kinds = {name for one in SCENES for t in one.things for name in (t.shape, t.colour, t.size)}
+    def test_scenes_have_one_to_four_objects_of_all_kinds(self):
+        assert {len(scene.objects) for scene in SCENES} == {1, 2, 3, 4}
+        kinds = {
+            name for scene in SCENES for t in scene.objects for name in (t.shape, t.colour, t.size)
+        }
         assert kinds == {*SHAPES, *COLOURS, *RADII}
 
-    def test_small_and_large_can_be_told_apart(self):
-        radii = {s: [t.radius for one in SCENES for t in one.things if t.size == s] for s in RADII}
+    def test_small_and_large_objects_differ_clearly(self):
+        radii = {
+            s: [t.radius for scene in SCENES for t in scene.objects if t.size == s] for s in RADII
+        }
         assert 1.4 * max(radii["small"]) < min(radii["large"])
 
     @pytest.mark.parametrize(
         ("x", "y", "name"),
         [(0.9, 0.5, "left of"), (0.1, 0.6, "right of"), (0.5, 0.9, "above"), (0.6, 0.1, "below")],
     )
-    def test_relation_is_that_of_the_first_to_the_second(self, x, y, name):
+    def test_relation_is_of_the_first_to_the_second_group(self, x, y, name):
         assert relation(at(0.5, 0.5), at(x, y)) == name
 
-    def test_relation_on_the_diagonal_is_not_clear(self):
+    def test_relation_on_the_diagonal_is_none(self):
         assert relation(at(0.5, 0.5), at(0.8, 0.8)) is None
 
-    def test_relation_must_hold_for_all_of_a_group(self):
+    def test_relation_must_hold_for_all_objects_of_a_group(self):
         assert relation((*at(0.2, 0.5), *at(0.6, 0.5)), at(0.5, 0.5)) is None
 
-    def test_turned_shape_has_the_box_of_its_corners(self):
-        (thing,) = alone("square", angle=math.pi / 4).things
-        assert thing.box == pytest.approx((0.22, 0.17, 0.82, 0.77))
+    def test_box_of_rotated_shape_contains_its_corners(self):
+        (obj,) = single_shape("square", angle=math.pi / 4).objects
+        assert obj.box == pytest.approx((0.22, 0.17, 0.82, 0.77))
 
-    def test_negative_seed_is_refused(self):
+    def test_negative_seed_raises(self):
         with pytest.raises(ConfigError, match="`seed` must be at least 0"):
-            scene(-1, 0)
+            sample_scene(-1, 0)
 
 
-class TestDrawing:
+class TestRendering:
     @pytest.mark.parametrize("angle", [0.0, 0.4])
     @pytest.mark.parametrize("shape", SHAPES)
-    def test_area_drawn_is_the_area_of_the_outline(self, shape, angle):
-        one = alone(shape, angle=angle)
-        (thing,) = one.things
-        area = math.pi * thing.radius**2
-        if thing.outline:
-            closed = [*thing.outline, thing.outline[0]]
+    def test_rendered_area_is_the_area_of_the_outline(self, shape, angle):
+        scene = single_shape(shape, angle=angle)
+        (obj,) = scene.objects
+        area = math.pi * obj.radius**2
+        if obj.outline:
+            closed = [*obj.outline, obj.outline[0]]
             area = abs(sum(a * d - b * c for (a, b), (c, d) in pairwise(closed))) / 2
-        red = render_scene(one)[..., 0].astype(float)
+        red = render_scene(scene)[..., 0].astype(float)
         shares = (red - 40) / (COLOURS["red"][0] - 40)
         assert shares.mean() == pytest.approx(area, rel=0.015)
-        assert cell_shares(one, grid=1).item() == pytest.approx(area, rel=0.05)
+        assert cell_shares(scene, grid=1).item() == pytest.approx(area, rel=0.05)
 
-    def test_box_is_that_of_the_pixels(self):
-        for one in SCENES[:40]:
-            for thing, mask in zip(one.things, thing_masks(one, size=256), strict=True):
+    def test_box_matches_rendered_pixels(self):
+        for scene in SCENES[:40]:
+            for obj, mask in zip(scene.objects, object_masks(scene, size=256), strict=True):
                 rows, columns = np.nonzero(mask)
-                seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
-                assert np.array(seen) / 256 == pytest.approx(thing.box, abs=0.02)
+                edges = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+                assert np.array(edges) / 256 == pytest.approx(obj.box, abs=0.02)
 
-    def test_pixels_of_a_mask_have_the_colour_of_the_thing(self):
-        one = next(one for one in SCENES if len(one.things) == 4)
-        pixels = render_scene(one).astype(int)
-        for thing, mask in zip(one.things, thing_masks(one), strict=True):
-            away = np.abs(pixels[mask] - COLOURS[thing.colour]).max(-1)
-            assert np.median(away) == 0
+    def test_pixels_of_a_mask_have_the_colour_of_the_object(self):
+        scene = next(scene for scene in SCENES if len(scene.objects) == 4)
+        pixels = render_scene(scene).astype(int)
+        for obj, mask in zip(scene.objects, object_masks(scene), strict=True):
+            difference = np.abs(pixels[mask] - COLOURS[obj.colour]).max(-1)
+            assert np.median(difference) == 0
 
-    def test_edges_are_smooth(self):
-        red = render_scene(alone("circle"))[..., 0].astype(int)
+    def test_edges_are_antialiased(self):
+        red = render_scene(single_shape("circle"))[..., 0].astype(int)
         assert len(set(red.ravel().tolist())) > 8
 
     def test_plain_background_has_one_colour_and_noise_has_many(self):
-        plain, noisy = render_scene(alone("square")), render_scene(alone("square", noise=30))
+        plain, noisy = (
+            render_scene(single_shape("square")),
+            render_scene(single_shape("square", noise=30)),
+        )
         assert len(np.unique(plain[:8].reshape(-1, 3), axis=0)) == 1
         assert len(np.unique(noisy[:8].reshape(-1, 3), axis=0)) > 100
         assert abs(noisy[:8].mean() - 40) < 3
 
-    def test_many_at_once_are_those_drawn_alone(self):
+    def test_batch_rendering_equals_single_rendering(self):
         arguments = ["3/5", "1/9", "0/2"]
         together = render_numbered("scenes", arguments)
         assert together.shape == (3, 64, 64, 3)
         for argument, pixels in zip(arguments, together, strict=True):
             assert np.array_equal(np.asarray(render(f"scenes/{argument}")), pixels)
 
-    def test_reference_is_opened_like_any_other_image(self):
+    def test_reference_is_opened_as_image(self):
         for name in ("scenes/3/5", "shapes/1/9"):
             assert np.array_equal(np.asarray(open_image(name)), np.asarray(render(name)))
 
-    def test_labels_of_a_grid_are_read_off_the_masks(self):
-        one = next(one for one in SCENES if len(one.things) == 4)
-        rows = cell_labels(one, grid=16).split()
-        masks = thing_masks(one)
+    def test_labels_of_grid_cells_match_the_masks(self):
+        scene = next(scene for scene in SCENES if len(scene.objects) == 4)
+        rows = cell_labels(scene, grid=16).split()
+        masks = object_masks(scene)
         for row in range(16):
             for column in range(16):
                 cell = masks[:, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4].mean((1, 2))
                 expected = EMPTY
                 if cell.sum() >= 0.5:
-                    expected = LETTERS[one.things[cell.argmax()].shape]
+                    expected = LETTERS[scene.objects[cell.argmax()].shape]
                 assert rows[row][column] == expected
 
-    def test_every_shape_has_a_letter_of_its_own(self):
+    def test_every_shape_has_a_distinct_letter(self):
         assert set(LETTERS) == set(SHAPES)
         assert len({EMPTY, *LETTERS.values()}) == 1 + len(SHAPES)
 
 
 class TestCaptions:
-    def test_caption_read_again_is_the_scene(self):
-        for one in SCENES:
-            groups, relations = parse(caption(one))
-            assert groups == [(len(g), g[0].size, g[0].colour, g[0].shape) for g in one.groups]
-            assert relations == one.relations
+    def test_parsed_caption_equals_the_scene(self):
+        for scene in SCENES:
+            groups, relations = parse(caption(scene))
+            assert groups == [(len(g), g[0].size, g[0].colour, g[0].shape) for g in scene.groups]
+            assert relations == scene.relations
             assert all(relations)
 
-    def test_order_is_large_first_and_then_from_the_left(self):
-        for one in SCENES:
-            keys = [(g[0].size == "small", sum(t.x for t in g) / len(g)) for g in one.groups]
+    def test_captions_name_large_groups_first_then_from_the_left(self):
+        for scene in SCENES:
+            keys = [(g[0].size == "small", sum(t.x for t in g) / len(g)) for g in scene.groups]
             assert keys == sorted(keys)
 
-    def test_words_name_the_things_they_describe(self):
-        one = next(one for one in SCENES if len(one.groups) == 3)
-        for word in caption_words(one):
-            for thing in (one.things[place] for place in word.things):
-                looks = {thing.size, thing.colour, thing.shape, f"{thing.shape}s", "crosses"}
-                assert word.text in looks
-        named = {place for word in caption_words(one) for place in word.things}
-        assert named == set(range(len(one.things)))
+    def test_words_have_the_indices_of_the_objects_they_describe(self):
+        scene = next(scene for scene in SCENES if len(scene.groups) == 3)
+        for word in caption_words(scene):
+            for obj in (scene.objects[index] for index in word.object_indices):
+                names = {obj.size, obj.colour, obj.shape, f"{obj.shape}s", "crosses"}
+                assert word.text in names
+        named = {index for word in caption_words(scene) for index in word.object_indices}
+        assert named == set(range(len(scene.objects)))
 
-    def test_regions_of_words_are_the_masks_of_their_things(self):
-        one = find_scene("scenes/0/13")
-        assert caption(one).startswith("a large green star is right of a small red circle")
+    def test_regions_of_words_are_the_masks_of_their_objects(self):
+        scene = find_scene("scenes/0/13")
+        assert caption(scene).startswith("a large green star is right of a small red circle")
         regions = word_regions("scenes/0/13", size=64)
-        masks = thing_masks(one)
-        assert len(regions) == len(caption(one).split())
+        masks = object_masks(scene)
+        assert len(regions) == len(caption(scene).split())
         assert regions[0] is None and regions[4] is None
-        for word, thing in ((1, 0), (2, 0), (3, 0), (8, 1), (10, 1)):
-            assert np.array_equal(regions[word], masks[thing])
+        for word, obj in ((1, 0), (2, 0), (3, 0), (8, 1), (10, 1)):
+            assert np.array_equal(regions[word], masks[obj])
 
-    def test_phrases_single_out_one_thing(self):
+    def test_phrases_name_exactly_one_object(self):
         kinds = set()
-        for one in SCENES:
-            found = phrases(one)
-            assert len({phrase.text for phrase in found}) == len(found)
-            for phrase in found:
-                thing = one.things[phrase.thing]
-                *place, size, colour, shape = phrase.text.split()
-                assert (size, colour, shape) == (thing.size, thing.colour, thing.shape)
-                alike = [t for t in one.things if (t.shape, t.colour) == (shape, colour)]
-                first = {"left": "x", "right": "x", "upper": "y", "lower": "y"}
-                if place:
-                    axis = first[place[0]]
-                    choose = min if place[0] in ("left", "upper") else max
-                    assert choose(alike, key=lambda t, axis=axis: getattr(t, axis)) == thing
+        for scene in SCENES:
+            names = phrases(scene)
+            assert len({phrase.text for phrase in names}) == len(names)
+            for phrase in names:
+                obj = scene.objects[phrase.object_index]
+                *position, size, colour, shape = phrase.text.split()
+                assert (size, colour, shape) == (obj.size, obj.colour, obj.shape)
+                alike = [t for t in scene.objects if (t.shape, t.colour) == (shape, colour)]
+                axes = {"left": "x", "right": "x", "upper": "y", "lower": "y"}
+                if position:
+                    axis = axes[position[0]]
+                    choose = min if position[0] in ("left", "upper") else max
+                    assert choose(alike, key=lambda t, axis=axis: getattr(t, axis)) == obj
                 else:
-                    assert alike == [thing]
+                    assert alike == [obj]
                 kinds.add(phrase.kind)
         assert kinds == {"looks", "place"}
 
-    def test_tags_tell_number_relations_and_background(self):
-        assert tags(scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
-        assert tags(scene(0, 11)) == ("1 object", "no relation", "noisy")
+    def test_tags_have_number_of_objects_relations_and_background(self):
+        assert tags(sample_scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
+        assert tags(sample_scene(0, 11)) == ("1 object", "no relation", "noisy")
 
 
 @pytest.fixture
@@ -256,72 +263,78 @@ def few_held_out(monkeypatch):
 
 @pytest.mark.usefixtures("few_held_out")
 class TestLoading:
-    def test_no_caption_is_in_two_parts(self):
+    def test_splits_share_no_caption(self):
         splits = load_scenes("400", 5)
-        sides = [{e.target for e in side} for side in (splits.train, splits.valid, splits.test)]
-        assert [len(side) for side in (splits.train, splits.valid, splits.test)] == [400, 40, 40]
-        assert not sides[0] & sides[1] and not sides[0] & sides[2] and not sides[1] & sides[2]
+        parts = [{e.target for e in part} for part in (splits.train, splits.valid, splits.test)]
+        assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [400, 40, 40]
+        assert not parts[0] & parts[1] and not parts[0] & parts[2] and not parts[1] & parts[2]
         assert "400 train, 40 valid, 40 test" in splits.note
 
-    def test_fewer_to_learn_from_leave_the_rest_as_it_is(self):
+    def test_number_of_training_examples_does_not_change_held_out_splits(self):
         few, more = load_scenes("300", 5), load_scenes("500", 5)
         assert few.train == more.train[:300]
         assert (few.valid, few.test) == (more.valid, more.test)
 
-    def test_scenes_of_one_seed_are_the_same_whatever_is_asked_of_them(self):
+    def test_all_kinds_use_the_same_scenes(self):
         captioned, labelled = load_scenes("100", 0), load_scenes("regions,100", 0)
         assert [e.source for e in captioned.train] == [e.source for e in labelled.train]
         assert [len(row) for row in labelled.train[0].target.split()] == [16] * 16
         boxed = load_scenes("boxes,100", 0)
-        own = {e.source for e in captioned.train}
-        assert {e.source[1] for e in boxed.train} <= own
+        sources = {e.source for e in captioned.train}
+        assert {e.source[1] for e in boxed.train} <= sources
         assert {e.source[1] for e in boxed.test}.isdisjoint({e.source[1] for e in boxed.train})
 
-    def test_box_of_a_phrase_is_that_of_its_thing(self):
+    def test_box_of_a_phrase_is_the_box_of_its_object(self):
         for example in load_scenes("boxes,100", 0).train[:20]:
             text, reference = example.source
-            one = find_scene(reference)
-            (phrase,) = (phrase for phrase in phrases(one) if phrase.text == text)
+            scene = find_scene(reference)
+            (phrase,) = (phrase for phrase in phrases(scene) if phrase.text == text)
             edges = [float(edge) for edge in example.target.split()]
-            assert edges == pytest.approx(one.things[phrase.thing].box, abs=6e-4)
+            assert edges == pytest.approx(scene.objects[phrase.object_index].box, abs=6e-4)
 
-    def test_shapes_have_their_shape_or_also_their_colour_as_label(self):
+    def test_labels_of_shapes_are_shape_or_colour_and_shape(self):
         plain, coloured = load_shapes("300", 0), load_shapes("colours,300", 0)
         assert {e.target for e in plain.train} == set(SHAPES)
-        for one, other in zip(plain.train[:50], coloured.train, strict=False):
-            (thing,) = find_scene(one.source).things
-            assert (one.target, other.target) == (thing.shape, f"{thing.colour} {thing.shape}")
+        for shape, colour_and_shape in zip(plain.train[:50], coloured.train, strict=False):
+            (obj,) = find_scene(shape.source).objects
+            assert shape.target == obj.shape
+            assert colour_and_shape.target == f"{obj.colour} {obj.shape}"
         assert {e.source for e in plain.train}.isdisjoint({e.source for e in plain.test})
 
-    def test_shape_keeps_within_the_canvas_however_it_is_turned(self):
+    def test_rotated_shapes_stay_inside_the_image(self):
         for number in range(100):
-            (thing,) = shape_scene(2, number).things
-            assert min(thing.box) > 0 and max(thing.box) < 1
+            (obj,) = sample_shape(2, number).objects
+            assert min(obj.box) > 0 and max(obj.box) < 1
 
-    def test_data_sets_are_found_by_name(self):
+    def test_data_sets_are_loaded_by_name(self):
         assert find_data("shapes:50").train == load_shapes("50", 0).train
         assert find_data("scenes:50", seed=2).valid == load_scenes("50", 2).valid
 
     @pytest.mark.parametrize("argument", ["0", "regions,", ",5", "boxes,x", "colours", "-3"])
-    def test_other_argument_is_refused(self, argument):
+    def test_invalid_argument_raises(self, argument):
         with pytest.raises(DataError, match=f"'scenes:' must be one of 'regions'.*'{argument}'"):
             load_scenes(argument, 0)
 
     @pytest.mark.parametrize("reference", ["scenes/1", "other/1/2", "scenes/1/-2", "scenes/1/2/3"])
-    def test_other_reference_is_refused(self, reference):
-        with pytest.raises(DataError, match=f"must look like 'scenes/SEED/NUMBER'.*'{reference}'"):
+    def test_invalid_reference_raises(self, reference):
+        with pytest.raises(
+            DataError, match=f"must have the form 'scenes/SEED/NUMBER'.*'{reference}'"
+        ):
             find_scene(reference)
 
 
-def test_german_names_the_colours_that_english_leaves_open():
-    for one in SCENES:
-        said, told = english_caption(one), german_caption(one)
-        assert not {*said.split()} & {*COLOURS}
-        hues = [GERMAN["colours"][group[0].colour] for group in one.groups]
-        found = [
-            h for word in told.split() for h in GERMAN["colours"].values() if word.startswith(h)
+def test_german_captions_have_colours_and_english_ones_have_none():
+    for scene in SCENES:
+        english, german = english_caption(scene), german_caption(scene)
+        assert not {*english.split()} & {*COLOURS}
+        expected = [GERMAN["colours"][group[0].colour] for group in scene.groups]
+        colours = [
+            colour
+            for word in german.split()
+            for colour in GERMAN["colours"].values()
+            if word.startswith(colour)
         ]
-        assert found == hues
+        assert colours == expected
 
 
 @pytest.mark.parametrize(
@@ -336,16 +349,18 @@ def test_german_names_the_colours_that_english_leaves_open():
         ),
     ],
 )
-def test_german_is_declined(number, expected):
-    assert german_caption(scene(0, number)) == expected
+def test_german_captions_are_declined(number, expected):
+    assert german_caption(sample_scene(0, number)) == expected
 
 
-def test_translations_with_and_without_picture_are_the_same_sentences():
-    seen, unseen = (find_data(f"scenes:{name},50") for name in ("translation", "translation-text"))
-    for side in ("train", "valid", "test"):
-        pairs = zip(getattr(seen, side), getattr(unseen, side), strict=True)
-        for one, other in pairs:
-            assert (one.source[0], one.target) == (other.source, other.target)
-            assert english_caption(find_scene(one.source[1])) == other.source
-    held_out = {example.source for example in (*unseen.valid, *unseen.test)}
-    assert not held_out & {example.source for example in unseen.train}
+def test_translations_with_and_without_images_have_the_same_sentences():
+    with_images, text_only = (
+        find_data(f"scenes:{name},50") for name in ("translation", "translation-text")
+    )
+    for part in ("train", "valid", "test"):
+        pairs = zip(getattr(with_images, part), getattr(text_only, part), strict=True)
+        for multimodal, text in pairs:
+            assert (multimodal.source[0], multimodal.target) == (text.source, text.target)
+            assert english_caption(find_scene(multimodal.source[1])) == text.source
+    held_out = {example.source for example in (*text_only.valid, *text_only.test)}
+    assert not held_out & {example.source for example in text_only.train}

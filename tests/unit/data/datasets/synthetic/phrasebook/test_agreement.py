@@ -1,7 +1,7 @@
 import pytest
 
 from regard.data.datasets.synthetic.phrasebook.german import GermanWriter
-from tests.phrases import VERBS, clause, noun, say
+from tests.unit.data.datasets.synthetic.phrasebook.builders import VERBS, clause, noun, translate
 
 PARADIGM = [
     ("nominative", "the", "man", False, "der alte Mann"),
@@ -34,11 +34,11 @@ PARADIGM = [
 def test_articles_adjectives_and_nouns_agree(case, determiner, english, is_plural, german):
     phrase = noun(determiner, english, "old", is_plural=is_plural)
     if case == "nominative":
-        written = say(clause(phrase, "schlafen"))[1].split(" schl")[0]
+        written = translate(clause(phrase, "schlafen"))[1].split(" schl")[0]
         german = german[0].upper() + german[1:]
     else:
         verb = {"accusative": "sehen", "dative": "helfen"}[case]
-        written = say(clause("I", verb, object=phrase))[1].split(" ", 2)[2].removesuffix(".")
+        written = translate(clause("I", verb, object=phrase))[1].split(" ", 2)[2].removesuffix(".")
     assert written == german
 
 
@@ -67,8 +67,8 @@ def test_prepositions_take_their_case(trees):
         *(("zu", article) for article in ("dem", "der", "das", "die", "einen")),
         ("in", "dem"),
     }
-    found = set()
+    bigrams = set()
     for tree in trees:
         words = [word.text for word in GermanWriter().write(tree)]
-        found |= set(zip(words, words[1:], strict=False))
-    assert not found & wrong
+        bigrams |= set(zip(words, words[1:], strict=False))
+    assert not bigrams & wrong

@@ -2,7 +2,7 @@ from regard.data.datasets.synthetic.phrasebook import write_example
 from regard.data.datasets.synthetic.phrasebook.english import write_english
 from regard.data.datasets.synthetic.phrasebook.trees import Statement, Text, write_sentence
 from regard.data.text.tokenizers import split_words
-from tests.phrases import LEXICON, clause, noun, to
+from tests.unit.data.datasets.synthetic.phrasebook.builders import LEXICON, clause, noun, to
 
 
 def links(example):
@@ -24,7 +24,7 @@ def test_both_words_of_would_like_are_linked():
     }
 
 
-def test_both_halves_of_a_separable_verb_are_linked_to_both_words():
+def test_both_parts_of_a_separable_verb_are_linked_to_both_words():
     example = write_example(Text((Statement(clause("I", "aufstehen")),)))
     assert links(example) >= {
         ("get", "stehe"),
@@ -40,8 +40,8 @@ def test_kein_is_linked_to_not_and_to_the_article():
     assert links(example) >= {("not", "keinen"), ("a", "keinen"), ("do", "habe"), ("have", "habe")}
 
 
-def test_a_contraction_is_linked_to_both_its_words():
-    go = clause("I", "gehen", place=to("station", "the"))
+def test_contraction_is_linked_to_preposition_and_article():
+    go = clause("I", "gehen", location=to("station", "the"))
     assert links(write_example(Text((Statement(go),)))) >= {("to", "zum"), ("the", "zum")}
 
 
@@ -57,7 +57,7 @@ def test_every_english_word_is_linked(examples):
         assert linked == set(range(len(split_words(example.source))))
 
 
-def test_every_german_word_but_commas_is_linked(examples):
+def test_every_german_word_except_commas_is_linked(examples):
     for example in examples:
         linked = {j for _, j in example.alignment}
         words = enumerate(split_words(example.target))
@@ -70,13 +70,13 @@ def test_punctuation_is_linked_to_punctuation_only(examples):
         assert all((a in marks) == (b in marks) for a, b in links(example))
 
 
-def test_words_are_split_as_they_were_written(trees):
+def test_tokenizer_splits_sentences_into_the_words_of_the_tree(trees):
     for tree in trees[:500]:
         words = [word.text for word in write_english(tree)]
         words[0] = words[0][0].upper() + words[0][1:]
         assert split_words(write_sentence(write_english(tree))) == words
 
 
-def test_splitting_keeps_apostrophes_and_hyphens_in_the_word():
-    text = "I don't know, he said: E-Mail?"
-    assert split_words(text) == ["I", "don't", "know", ",", "he", "said", ":", "E-Mail", "?"]
+def test_tokenizer_keeps_apostrophes_and_hyphens_in_words():
+    text = "I don't know, he wrote: E-Mail?"
+    assert split_words(text) == ["I", "don't", "know", ",", "he", "wrote", ":", "E-Mail", "?"]

@@ -1,4 +1,4 @@
-"""Trees of the phrasebook in few words, for tests of what becomes of them."""
+"""Short builders of phrasebook trees for tests, and their translation."""
 
 from regard.data.datasets.synthetic.phrasebook import write_example
 from regard.data.datasets.synthetic.phrasebook.lexicon import load_lexicon
@@ -44,23 +44,27 @@ def clause(subject, verb, **parts):
 
 
 def to(english, determiner=None):
+    """Return a noun as the goal of a movement."""
     return PrepositionalPhrase(NOUNS[english].to, noun(determiner, english), is_goal=True)
 
 
 def at(english, determiner=None):
+    """Return a noun as a location."""
     return PrepositionalPhrase(NOUNS[english].at, noun(determiner, english))
 
 
-def when(name, dependent):
-    return Subordinate(LEXICON.conjunctions[name], dependent)
+def subordinate(conjunction, dependent):
+    return Subordinate(LEXICON.conjunctions[conjunction], dependent)
 
 
-def say(statement, *more, by=()):
+def translate(statement, *more, connectives=()):
+    """Return statements as an English sentence and its German translation."""
     statements = [s if isinstance(s, Statement) else Statement(s) for s in (statement, *more)]
-    example = write_example(Text(tuple(statements), tuple(by)))
+    example = write_example(Text(tuple(statements), tuple(connectives)))
     return example.source, example.target
 
 
-def ask(asked, word="", after=None):
-    example = write_example(Question(asked, word, after))
+def translate_question(clause, word="", after=None):
+    """Return a question in English and its German translation."""
+    example = write_example(Question(clause, word, after))
     return example.source, example.target
