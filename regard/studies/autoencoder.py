@@ -18,7 +18,7 @@ from regard.data.splits import Splits
 from regard.metrics.vision.images import squared_errors
 from regard.models.pca import Pca
 from regard.runs.folder import WEIGHTS, load_one
-from regard.runs.train import read_again
+from regard.runs.train import read_run_data
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.latents import check_autoencoder
 
@@ -73,7 +73,7 @@ class Subject:
     @cached_property
     def learned_from(self) -> Splits:
         """What the run was trained on, read again."""
-        return read_again(self.folder, self.task)
+        return read_run_data(self.folder, self.task)
 
     @cached_property
     def fitted_to(self) -> list[Any]:

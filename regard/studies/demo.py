@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from regard.runs.folder import REPORT
-from regard.runs.parallel import train_together
+from regard.runs.parallel import train_in_parallel
 from regard.runs.request import Request
 
 SENTENCES = (
@@ -55,4 +55,4 @@ def train_models(out: Path, device: str) -> bool:
         for name, (recipe, words) in MODELS.items()
     ]
     waiting = [request for request in requests if not (request.out / REPORT).exists()]
-    return train_together([request.going_on() for request in waiting])
+    return train_in_parallel([request.resume_if_started() for request in waiting])

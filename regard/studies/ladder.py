@@ -56,7 +56,7 @@ def climb(request: Request, *, only: Sequence[str] = ()) -> list[Path] | None:
     waiting = [one for one in requests if not _is_finished(one)]
     for number, one in enumerate(waiting, start=1):
         logger.info("Rung %d of %d: %s.", number, len(waiting), one.out.name)
-        if train(one.going_on()).evaluation is None:
+        if train(one.resume_if_started()).evaluation is None:
             return None
     return [one.out for one in requests]
 

@@ -53,7 +53,7 @@ def test_damaged_archive_is_refused(refused, tmp_path):
         (("train.max_steps=many",), "`train.max_steps` must be int, but is 'many' (str)."),
         (("model.decoder.kind=bahdanu",), "Did you mean 'bahdanau'?"),
         (("--device", "nonsense"), "must be 'auto', 'cpu' or 'cuda', but is 'nonsense'."),
-        (("--resume",), "holds no run to go on with. Leave out --resume."),
+        (("--resume",), "holds no run to resume. Leave out --resume."),
         (("--valid", "absent.tsv"), "'absent.tsv' is neither a file nor a data set."),
         (("one", "more"), "At most 2 files can be given, but there are 3"),
     ],

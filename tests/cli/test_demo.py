@@ -5,7 +5,7 @@ import pytest
 
 from regard.data.datasets.catalog import find_data
 from regard.data.splits import Splits
-from regard.runs.parallel import learn
+from regard.runs.parallel import train_and_report
 from regard.studies import demo
 
 SMALL_TRANSFORMER = (
@@ -28,12 +28,12 @@ def small_demo(monkeypatch, tiny_settings):
     # In this process: another one would not see the small test set.
     def train_here(requests):
         return all(
-            learn(replace(request, settings=(*settings[request.out.name], *briefly)))
+            train_and_report(replace(request, settings=(*settings[request.out.name], *briefly)))
             for request in requests
         )
 
     monkeypatch.setattr("regard.tasks.reading.find_data", find_some)
-    monkeypatch.setattr("regard.studies.demo.train_together", train_here)
+    monkeypatch.setattr("regard.studies.demo.train_in_parallel", train_here)
 
 
 def test_demo_compares_translates_looks_and_reports(regard, small_demo, tmp_path):
@@ -59,14 +59,14 @@ def test_second_demo_goes_straight_to_the_results(regard, small_demo, monkeypatc
     def never(requests):
         raise AssertionError("nothing should be trained")
 
-    monkeypatch.setattr("regard.studies.demo.train_together", never)
+    monkeypatch.setattr("regard.studies.demo.train_in_parallel", never)
     answer = regard("demo", "--out", tmp_path)
     assert answer.code == 0
     assert "holds trained models; remove the folder to train again." in answer.out
 
 
 def test_demo_that_is_stopped_says_how_to_go_on(regard, monkeypatch, tmp_path):
-    monkeypatch.setattr("regard.studies.demo.train_together", lambda requests: False)
+    monkeypatch.setattr("regard.studies.demo.train_in_parallel", lambda requests: False)
     answer = regard("demo", "--out", tmp_path)
     assert answer.code == 130
     assert "The same command goes on." in answer.err

@@ -111,7 +111,7 @@ def test_missing_run_is_named(refused, folders):
 
 def test_no_run_goes_on_from_several(refused, runs):
     message = refused("train", "copy:200", "--out", runs, "--resume")
-    assert message.endswith("holds no run to go on with. Leave out --resume.")
+    assert message.endswith("holds no run to resume. Leave out --resume.")
 
 
 def test_no_run_begins_from_several(refused, runs, tmp_path):

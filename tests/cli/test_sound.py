@@ -221,7 +221,7 @@ def test_a_file_of_transcripts_chooses_its_recipe(folder, regard, tmp_path):
     answer = regard(*words, "--device", "cpu")
     assert answer.code == 0, answer.err
     assert "Recipe: chan2016-laptop, because there is no GPU; sources are recordings" in answer.err
-    assert "target pieces: word (only" in answer.err
+    assert "target tokens: word (only" in answer.err
 
 
 def test_data_sets_of_sound_are_shown(regard):

@@ -77,7 +77,7 @@ def test_replies_are_foretold_better_than_by_frequency(tmp_path):
     )
     task = trained.predictor
     sides = [task.read_side(path, "valid", config=task.recipe.data) for path in (data, valid)]
-    rows = read_json_lines(tmp_path / "run" / runs.JOURNAL)
+    rows = read_json_lines(tmp_path / "run" / runs.TRAINING_LOG)
     best = min(row["loss"] for row in rows if row["kind"] == "valid")
     unigram = unigram_loss(task, *sides)
     print(f"loss {best:.2f}, of the unigram model {unigram:.2f}")

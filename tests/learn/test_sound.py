@@ -9,7 +9,7 @@ from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.metrics.text.error_rates import align
 from regard.runs.folder import load
-from regard.runs.long_audio import join, transcribe
+from regard.runs.long_audio import join_segments, transcribe
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -60,7 +60,7 @@ def test_a_long_recording_is_heard_as_its_strings_are_one_by_one(listener, tmp_p
         file.setframerate(8000)
         file.writeframes((np.concatenate(parts) * 2**15).round().astype("<i2").tobytes())
     alone = [best[0].text for best in listener.predict([e.source for e in examples])]
-    together = join(transcribe(listener, str(path), seconds=4)).split()
+    together = join_segments(transcribe(listener, str(path), seconds=4)).split()
     one_by_one = " ".join(alone).split()
     differences = sum(right != written for right, written in align(one_by_one, together))
     assert len(one_by_one) > 100

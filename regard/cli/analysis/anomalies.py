@@ -24,7 +24,7 @@ def anomalies(
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save
-    from regard.runs.folder import describe_making
+    from regard.runs.folder import describe_provenance
     from regard.studies.anomalies import detect, flag
     from regard.studies.autoencoder import Subject
 
@@ -43,7 +43,7 @@ def anomalies(
         return
     found = detect(subject, data, odd, false_alarms=false_alarms)
     if as_json:
-        print_json({**describe_making(subject.task.device), **found.to_dict()})
+        print_json({**describe_provenance(subject.task.device), **found.to_dict()})
     else:
         for name, judge in found.judges.items():
             results = (judge.area, judge.found, judge.false_alarms)

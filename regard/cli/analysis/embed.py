@@ -23,7 +23,7 @@ def embed(
     """
     from regard.interpret.embed import check_vector_file, save_vectors
     from regard.interpret.embed import embed as compute
-    from regard.runs.folder import describe_making, load_one
+    from regard.runs.folder import describe_provenance, load_one
     from regard.tasks.reading import read_listed
 
     check_vector_file(out)
@@ -31,5 +31,7 @@ def embed(
     sources = read_listed(data, task.recipe, read_side=task.read_side)
     vectors = compute(task, sources, layer=layer, pooling=pooling)
     how = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
-    save_vectors(out, vectors, {**describe_making(task.device), "run": run, "data": data, **how})
+    save_vectors(
+        out, vectors, {**describe_provenance(task.device), "run": run, "data": data, **how}
+    )
     print(f"{len(vectors):,} vectors of width {vectors.shape[1]:,}: {out}")

@@ -25,7 +25,7 @@ def probe(
     from regard.core.files import check_suffix
     from regard.interpret.probe_report import table_rows, write_page
     from regard.interpret.probes import probe as measure
-    from regard.runs.folder import describe_making, load_one, read_test_sources
+    from regard.runs.folder import describe_provenance, load_one, read_test_sources
     from regard.tasks.reading import read_listed
 
     if out is not None:
@@ -39,7 +39,7 @@ def probe(
     if out is not None:
         write_page(out, task, texts, found=found, title=f"What {run} makes of texts")
     if as_json:
-        print_json({**describe_making(task.device), **found.to_dict()})
+        print_json({**describe_provenance(task.device), **found.to_dict()})
         return
     print_table(*table_rows(found))
     print(

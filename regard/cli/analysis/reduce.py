@@ -23,7 +23,7 @@ def reduce(
     """
     from regard.core.files import check_suffix, write_json
     from regard.plots.figure import save
-    from regard.runs.folder import describe_making
+    from regard.runs.folder import describe_provenance
     from regard.studies import reduction
     from regard.studies.autoencoder import Subject
 
@@ -36,7 +36,7 @@ def reduce(
     if out is None:
         return
     if out.suffix == ".json":
-        write_json(out, {**describe_making(subject.task.device), **found.to_dict()})
+        write_json(out, {**describe_provenance(subject.task.device), **found.to_dict()})
     else:
         save(out, found.draw(), title=f"{data} in two dimensions")
     print(out)

@@ -16,14 +16,14 @@ def evaluate(
 ) -> None:
     """Answer a test set and measure the answers; of a named data set, its test part."""
     from regard.runs.evaluate import evaluate_data
-    from regard.runs.folder import describe_making, load
+    from regard.runs.folder import describe_provenance, load
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
     roles = None if columns is None else split_columns(columns)
     evaluation = evaluate_data(task, paths, columns=roles, beams=beam)
     if as_json:
-        print_json({**describe_making(task.device), **evaluation.to_dict()})
+        print_json({**describe_provenance(task.device), **evaluation.to_dict()})
     else:
         print_evaluation(evaluation)
 

@@ -16,7 +16,7 @@ from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.error_rates import accuracy
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
-from regard.runs.folder import describe_making, load_as
+from regard.runs.folder import describe_provenance, load_as
 from regard.studies.compare.contenders import Contender, read_contenders
 from regard.tasks.generation.task import Predictor
 
@@ -142,7 +142,7 @@ def compare(
             for contender in contenders
         ],
         disagreements=find_disagreements(contenders[0].examples, outputs),
-        making=describe_making(find_device(device)),
+        making=describe_provenance(find_device(device)),
     )
 
 

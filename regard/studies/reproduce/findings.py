@@ -13,7 +13,7 @@ from regard.core.files import write_json, write_text
 from regard.core.tables import pick, resolve
 from regard.plots import figure as picture
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.runs.folder import METRICS, describe_making, load_one
+from regard.runs.folder import METRICS, describe_provenance, load_one
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -42,7 +42,7 @@ def train_once(request: Request, seed: int) -> Any:
     if (out / METRICS).exists():
         return load_one(out)
     seeded = replace(request, settings=(f"seed={seed}", *request.settings), out=out)
-    return train(seeded.going_on()).predictor
+    return train(seeded.resume_if_started()).predictor
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
         seed: What its chance starts from.
     """
     findings: Findings = resolve(pick(REPRODUCTIONS, name, "name"))(seed, folder)
-    making = describe_making(torch.device("cpu"))
+    making = describe_provenance(torch.device("cpu"))
     making |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
     findings.save(folder, making)
     return findings

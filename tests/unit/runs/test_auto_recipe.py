@@ -4,7 +4,7 @@ import torch
 from regard.core.specs import TextSpec
 from regard.data.example import Example
 from regard.models.build import build_model
-from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose
+from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose_recipe
 from regard.runs.recipes import load_recipe
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -17,19 +17,19 @@ def many_words(num):
 
 
 def choose_for(texts, device=CPU):
-    return choose([Example(text, FEW_WORDS) for text in texts], device)
+    return choose_recipe([Example(text, FEW_WORDS) for text in texts], device)
 
 
 def test_single_words_are_cut_into_characters():
     choice = choose_for(["hello", "world", "good morning"])
     assert choice.settings["data.source.kind"] == "char"
-    assert "source pieces: char (most lines are a single word)" in choice.reasons
+    assert "source tokens: char (most lines are a single word)" in choice.reasons
 
 
 def test_few_distinct_words_stay_words():
     choice = choose_for(["a dog", "a cat"])
     assert choice.settings["data.source.kind"] == "word"
-    assert "source pieces: word (only 3 distinct words)" in choice.reasons
+    assert "source tokens: word (only 3 distinct words)" in choice.reasons
 
 
 def test_as_many_words_as_the_limit_stay_words():
@@ -39,7 +39,7 @@ def test_as_many_words_as_the_limit_stay_words():
 def test_many_distinct_words_are_cut_into_pieces():
     choice = choose_for(many_words(WORD_LIMIT + 2))
     assert choice.settings["data.source.kind"] == "bpe"
-    assert "source pieces: bpe (2,002 distinct words)" in choice.reasons
+    assert "source tokens: bpe (2,002 distinct words)" in choice.reasons
 
 
 @pytest.mark.parametrize(("num_lines", "size"), [(9_999, 4_000), (10_000, 8_000)])
@@ -90,13 +90,13 @@ def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        (None, "judged by bleu (more is better)"),
-        ("wer", "judged by wer (less is better)"),
-        ("accuracy@5", "judged by accuracy@5 (more is better)"),
+        (None, "metric: bleu (higher is better)"),
+        ("wer", "metric: wer (lower is better)"),
+        ("accuracy@5", "metric: accuracy@5 (higher is better)"),
     ],
 )
 def test_judge_is_named_with_what_is_better(asked, reason):
-    choice = choose([Example("a dog", FEW_WORDS)], CPU, metric=asked)
+    choice = choose_recipe([Example("a dog", FEW_WORDS)], CPU, metric=asked)
     assert choice.reasons[3] == reason
 
 
@@ -107,12 +107,12 @@ def test_judge_is_named_with_what_is_better(asked, reason):
 def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels, captions):
     names = [f"photos/{number}.jpg" for number in range(20)]
     pets = [Example(name, ("cat", "dog")[number % 2]) for number, name in enumerate(names)]
-    choice = choose(pets, device)
+    choice = choose_recipe(pets, device)
     assert choice.recipe == labels
     assert "sources are images and targets labels (2 distinct ones)" in choice.reasons
     assert load_recipe(choice.recipe, defaults=choice.settings).train.max_steps == 2_000
     told = [Example(name, f"a cat and {number} dogs") for number, name in enumerate(names)]
-    choice = choose(told, device)
+    choice = choose_recipe(told, device)
     assert choice.recipe == captions
     assert "sources are images and targets captions" in choice.reasons
     assert load_recipe(choice.recipe, defaults=choice.settings).validation.metric == "cider"
@@ -120,7 +120,7 @@ def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels
 
 def test_a_heading_does_not_hide_images_and_a_file_in_a_sentence_is_none():
     told = [Example("image", "caption"), *[Example(f"{n}.png", f"photo {n}") for n in range(9)]]
-    assert choose(told, CPU).recipe == "xu2015-laptop"
+    assert choose_recipe(told, CPU).recipe == "xu2015-laptop"
     assert choose_for(["open 1.png", "see photo.jpg and tell", "a", "b"]).recipe != (
         "xu2015-laptop"
     )

@@ -9,7 +9,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.models.ensemble import Ensemble
-from regard.runs.ensemble import assemble, split_folders
+from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.folder import load, predict
 from regard.runs.recipes import load_recipe
 from regard.runs.train import train
@@ -142,7 +142,7 @@ def test_run_for_another_task_is_refused(tiny_run):
         ConfigError,
         match=r"needs runs for the task 'generation', but lm is one for 'language_model'\. Leave",
     ):
-        assemble({tiny_run.folder: tiny_run.predictor, Path("lm"): task})
+        build_ensemble({tiny_run.folder: tiny_run.predictor, Path("lm"): task})
 
 
 def test_run_cannot_begin_from_several(tiny_run, other_run, reverse_files, tmp_path):

@@ -13,12 +13,12 @@ from regard.runs.folder import (
     PREDICTIONS,
     REPORT,
     WEIGHTS,
+    initialize_folder,
     load,
     load_as,
     predict,
     read_config,
     read_test_sources,
-    save_start,
 )
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
@@ -123,7 +123,7 @@ def test_run_tells_how_it_was_made(tiny_run, reverse_files):
 
 
 def test_outcome_of_an_earlier_run_is_removed_at_the_start(tiny_run, tiny_folder):
-    save_start(tiny_folder, tiny_run.predictor, {})
+    initialize_folder(tiny_folder, tiny_run.predictor, {})
     outcome = (WEIGHTS, METRICS, PREDICTIONS, REPORT)
     assert [name for name in outcome if (tiny_folder / name).exists()] == []
 

@@ -13,7 +13,7 @@ from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
-from regard.runs.long_audio import Segment, join, transcribe, transcribe_all
+from regard.runs.long_audio import Segment, join_segments, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -63,7 +63,7 @@ def test_a_long_recording_is_heard_as_its_parts_are_one_by_one(listener, long_wa
         alone = save(tmp_path / f"{number}.wav", samples)
         texts.append(listener.predict([alone])[0][0].text)
     assert [part.prediction.text for part in parts] == texts
-    assert join(parts) == " ".join(texts)
+    assert join_segments(parts) == " ".join(texts)
     assert len(set(texts)) > 1  # it does hang on what is heard
 
 
@@ -100,7 +100,7 @@ def heard(text, *, has_overlap=False):
     ],
 )
 def test_what_was_heard_twice_is_written_once(parts, text):
-    assert join(parts) == text
+    assert join_segments(parts) == text
 
 
 def test_parts_must_fit_the_model(listener, long_wave):

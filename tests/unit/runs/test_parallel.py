@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 
 from regard.core.errors import RegardError
 from regard.runs import parallel as together
-from regard.runs.folder import JOURNAL, METRICS, REPORT, WEIGHTS
-from regard.runs.parallel import train_together
+from regard.runs.folder import METRICS, REPORT, TRAINING_LOG, WEIGHTS
+from regard.runs.parallel import train_in_parallel
 
 BRIEFLY = ("train.max_steps=2", "train.validate_every=1")
 
@@ -34,7 +34,7 @@ def press_ctrl_c_when_trained(folder):
 
     def work():
         until = time.monotonic() + 60
-        while time.monotonic() < until and not (folder / JOURNAL).exists():
+        while time.monotonic() < until and not (folder / TRAINING_LOG).exists():
             time.sleep(0.05)
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGINT)
@@ -45,7 +45,7 @@ def press_ctrl_c_when_trained(folder):
 def test_every_request_is_trained_and_reported(requests_of, monkeypatch):
     monkeypatch.setattr(together, "num_cores", lambda: 2)
     requests = requests_of(BRIEFLY, BRIEFLY)
-    assert train_together(requests)
+    assert train_in_parallel(requests)
     for request in requests:
         assert (request.out / METRICS).exists()
         assert (request.out / REPORT).exists()
@@ -54,9 +54,9 @@ def test_every_request_is_trained_and_reported(requests_of, monkeypatch):
 def test_side_by_side_equals_one_after_the_other(requests_of, monkeypatch):
     side_by_side, alone = requests_of(BRIEFLY, BRIEFLY)
     monkeypatch.setattr(together, "num_cores", lambda: 1)
-    assert train_together([side_by_side])
+    assert train_in_parallel([side_by_side])
     monkeypatch.setattr(together, "num_cores", lambda: 0)
-    assert train_together([alone])
+    assert train_in_parallel([alone])
     first, second = (load_file(one.out / WEIGHTS) for one in (side_by_side, alone))
     assert all(torch.equal(first[name], second[name]) for name in second)
 
@@ -66,10 +66,10 @@ def test_interrupt_stops_every_training_so_that_it_can_go_on(requests_of, monkey
     endless = ("train.max_epochs=0", "train.max_steps=1000000", "train.log_every=1")
     requests = requests_of(endless, endless)
     press_ctrl_c_when_trained(requests[1].out)
-    assert not train_together(requests)
-    resumed = [replace(request.going_on(), settings=BRIEFLY) for request in requests]
+    assert not train_in_parallel(requests)
+    resumed = [replace(request.resume_if_started(), settings=BRIEFLY) for request in requests]
     assert any(request.is_resumed for request in resumed)
-    assert train_together(resumed)
+    assert train_in_parallel(resumed)
 
 
 def test_failure_of_one_is_told_and_stops_the_others(requests_of, monkeypatch, capfd):
@@ -77,7 +77,7 @@ def test_failure_of_one_is_told_and_stops_the_others(requests_of, monkeypatch, c
     endless = ("train.max_epochs=0", "train.max_steps=1000000")
     requests = requests_of(endless, ("train.max_stpes=1",))
     with pytest.raises(RegardError, match="Training second failed with exit code 2"):
-        train_together(requests)
+        train_in_parallel(requests)
     assert "second: `train.max_stpes` is not a setting" in capfd.readouterr().err
     assert not (requests[0].out / METRICS).exists()
 

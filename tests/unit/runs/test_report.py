@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.runs.folder import JOURNAL, METRICS, REPORT
+from regard.runs.folder import METRICS, REPORT, TRAINING_LOG
 from regard.runs.report import write_report
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names
@@ -42,7 +42,7 @@ class Page(HTMLParser):
 
 
 def write_page(trained, folder, evaluation):
-    for name in (METRICS, JOURNAL):
+    for name in (METRICS, TRAINING_LOG):
         shutil.copy(trained.folder / name, folder)
     path = write_report(folder, trained.predictor, evaluation, title="A <small> run")
     assert path == folder / REPORT
@@ -73,14 +73,14 @@ def test_samples_are_shown_escaped(text):
 def test_page_has_every_section(text):
     headings = [heading for heading in Page(text).headings if heading]
     assert headings == [
-        "Learning",
+        "Training curves",
         "Samples",
         "Attention",
         "BLEU by source length",
         "BLEU by phenomenon",
         "Sentences as points",
         "What each layer knows",
-        "How it was made",
+        "Provenance",
     ]
 
 

@@ -50,7 +50,7 @@ def test_folder_with_a_run_is_accepted_when_asked_for(tiny_run, answer):
 
 
 def test_nothing_to_resume_is_told(tmp_path):
-    with pytest.raises(CheckpointError, match=r"holds no run to go on with\. Leave out --resume\."):
+    with pytest.raises(CheckpointError, match=r"holds no run to resume\. Leave out --resume\."):
         Request(data=("copy",), out=tmp_path, is_resumed=True).check_folder()
 
 

@@ -5,7 +5,7 @@ import pytest
 from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.data.text.dialogue import write_context
-from regard.runs.reranking import answering, last_turn, rerank
+from regard.runs.reranking import last_turn, predict_function, rerank
 from regard.search.settings import SearchConfig
 
 SOURCES = ["a b c d e", "e d", "", "b b a", "d d c a"]
@@ -30,9 +30,9 @@ def texts(found):
     return [[one.text for one in best] for best in found]
 
 
-def told(reverse, question, candidates):
-    """Log-probability of the question given each candidate, one at a time."""
-    scored = [reverse.score([Example(one.text, question)])[0] for one in candidates]
+def told(reverse, reverse_target, candidates):
+    """Log-probability of the reverse_target given each candidate, one at a time."""
+    scored = [reverse.score([Example(one.text, reverse_target)])[0] for one in candidates]
     return [one.log_prob / len(one.tokens) ** 0.7 for one in scored]
 
 
@@ -108,10 +108,16 @@ def test_every_candidate_begins_with_the_prefix(task, reverse):
 
 def test_only_the_question_is_told(task, reverse):
     found = rerank(
-        task, reverse, ["a b c d"], num_best=12, weight=HEAVY, search=BEAM, question=lambda _: "e e"
+        task,
+        reverse,
+        ["a b c d"],
+        num_best=12,
+        weight=HEAVY,
+        search=BEAM,
+        reverse_target=lambda _: "e e",
     )
-    question, whole = (told(reverse, text, found[0]) for text in ("e e", "a b c d"))
-    assert question == sorted(question, reverse=True)
+    reverse_target, whole = (told(reverse, text, found[0]) for text in ("e e", "a b c d"))
+    assert reverse_target == sorted(reverse_target, reverse=True)
     assert whole != sorted(whole, reverse=True)
 
 
@@ -124,7 +130,7 @@ def test_of_several_source_columns_only_those_are_told(task, reverse, monkeypatc
         asked.append(text)
         return text
 
-    rerank(task, reverse, ["a b\tc\tthe target"], num_best=1, search=BEAM, question=note)
+    rerank(task, reverse, ["a b\tc\tthe target"], num_best=1, search=BEAM, reverse_target=note)
     assert asked == ["a b\tc"]
 
 
@@ -154,7 +160,7 @@ def test_other_tasks_cannot_rerank(task, sorting_run):
     ):
         rerank(task, sorting_run, ["a"], num_best=1)
     with pytest.raises(ConfigError, match=r"^What is reranked must be a run for the task"):
-        answering(sorting_run, task)
+        predict_function(sorting_run, task)
 
 
 @pytest.mark.parametrize("weight", [-0.1, float("nan")])
@@ -169,7 +175,7 @@ def test_no_answers_at_all_are_refused(task, reverse):
 
 
 def test_run_alone_answers_by_itself_and_a_weight_is_idle(task, caplog):
-    assert texts(answering(task)(SOURCES)) == texts(task.predict(SOURCES))
+    assert texts(predict_function(task)(SOURCES)) == texts(task.predict(SOURCES))
     assert not caplog.messages
-    answering(task, None, 0.7)
+    predict_function(task, None, 0.7)
     assert caplog.messages == ["`--rerank-weight` is 0.7, but has no effect without `--rerank`."]
