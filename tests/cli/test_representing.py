@@ -9,7 +9,7 @@ from PIL import Image
 from regard.data.image.field import open_image
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.studies.compression.range_coder import HEAD_BYTES
+from regard.studies.compression.range_coder import HEADER_BYTES
 from tests.small_autoencoder import recipe
 
 KNOWN, OTHERS = "shapes:60,only=circle,star", "shapes:60,without=circle,star"
@@ -29,13 +29,13 @@ def run(tmp_path_factory):
 def test_reduce_draws_both_planes(regard, run, tmp_path, name):
     answer = regard("reduce", run, "shapes:60", "--out", tmp_path / name)
     assert answer.code == 0, answer
-    assert answer.lines[0] == "the code:"
+    assert answer.lines[0] == "latents:"
     assert "principal components:" in answer.lines
     assert answer.out.count("neighbour accuracy") == answer.out.count("MSE") == 2
     found = (tmp_path / name).read_bytes()
     if name.endswith(".json"):
         told = json.loads(found)
-        assert len(told["planes"]["the code"]["places"]) == len(told["labels"])
+        assert len(told["planes"]["latents"]["points"]) == len(told["labels"])
         assert told["command"].startswith("regard")
     elif name.endswith(".png"):
         assert found.startswith(b"\x89PNG")
@@ -112,7 +112,9 @@ def test_images_are_compressed_and_restored(regard, refused, run, tmp_path):
     codes = tmp_path / "codes.rgd"
     answer = regard("compress", run, "shapes:60", "--out", codes, "--picture", tmp_path / "x.svg")
     assert answer.code == 0, answer
-    assert f"in {codes.stat().st_size:,} bytes ({HEAD_BYTES} of them the head)" in answer.lines[0]
+    assert (
+        f"in {codes.stat().st_size:,} bytes ({HEADER_BYTES} of them the header)" in answer.lines[0]
+    )
     assert answer.lines[1].startswith("JPEG at equal size: ")
     assert "JPEG" in (tmp_path / "x.svg").read_text()
     assert regard("restore", run, codes, "--out", tmp_path / "back").code == 0

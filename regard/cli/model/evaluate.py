@@ -14,7 +14,7 @@ def evaluate(
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Answer a test set and measure the answers; of a named data set, its test part."""
+    """Evaluate a run on a test set; of a built-in data set, on its test part."""
     from regard.runs.evaluate import evaluate_data
     from regard.runs.folder import describe_provenance, load
 
@@ -31,7 +31,7 @@ def evaluate(
 def score(
     run: Run, data: Data, data2: SecondData = None, as_json: Json = False, device: Device = "auto"
 ) -> None:
-    """Print the log-probability of each pair's target, one line a pair, order kept."""
+    """Print the log-probability of each pair's target, one line per pair, in input order."""
     from regard.runs.evaluate import score_data
     from regard.runs.folder import load
 

@@ -1,4 +1,4 @@
-"""`regard sample` and `regard interpolate`: what an autoencoder makes of other latents."""
+"""`regard sample` and `regard interpolate`: decode latents of an autoencoder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,12 +11,12 @@ from regard.cli.options import Device, OneRun, Plot, SearchOverrides
 def sample(
     run: OneRun,
     words: SearchOverrides = None,
-    num: Annotated[int, Option("--num", "-n", help="How many.")] = 10,
+    num: Annotated[int, Option("--num", "-n", help="Number of samples.")] = 10,
     seed: Annotated[int, Option(help="Seed of the samples.")] = 0,
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Draw codes and write what they stand for: texts, a line each, or a sheet of images."""
+    """Sample latents and decode them: texts, one per line, or a sheet of images."""
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
@@ -26,16 +26,16 @@ def sample(
 
 def interpolate(
     run: OneRun,
-    first: Annotated[str, Argument(help="A text, or an image's file.")],
+    first: Annotated[str, Argument(help="A text or an image file.")],
     last: Annotated[str, Argument(help="Another one.")],
     words: SearchOverrides = None,
-    steps: Annotated[int, Option(help="How many, both ends included.")] = 7,
+    steps: Annotated[int, Option(help="Number of points, including both ends.")] = 7,
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Walk in a straight line from one code to another: texts, a line each, or a strip of images.
+    """Interpolate linearly between two latents: texts, one per line, or a strip of images.
 
-    The ends are what the model makes of the two given.
+    The ends are the reconstructions of the two sources.
     """
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder

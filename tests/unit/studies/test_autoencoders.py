@@ -13,10 +13,10 @@ from regard.models.pca import Pca
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.studies.anomalies import HELD_OUT, detect, find_threshold
-from regard.studies.autoencoder import Subject
+from regard.studies.anomalies import VALIDATION_ERRORS, detect_anomalies, find_threshold
+from regard.studies.autoencoder import TrainedAutoencoder
 from regard.studies.compression.codec import PRIOR, Compressor
-from regard.studies.reduction import RIVAL, reduce
+from regard.studies.reduction import PCA, reduce
 from regard.tasks.image_to_image.task import ImageToImageTask
 from tests.small_autoencoder import recipe
 
@@ -50,117 +50,121 @@ def rounded(make):
 
 
 @pytest.fixture
-def subject(plain):
-    return Subject(plain, "cpu")
+def autoencoder(plain):
+    return TrainedAutoencoder(plain, "cpu")
 
 
-def test_rival_is_fitted_to_what_the_run_learned_from(subject):
-    sources = [example.source for example in subject.learned_from.train]
-    rival = subject.rival(3)
-    expected = Pca.fit(subject.pixels(sources).flatten(1) / 255, 3)
+def test_rival_is_fitted_to_what_the_run_learned_from(autoencoder):
+    sources = [example.source for example in autoencoder.splits.train]
+    rival = autoencoder.fit_pca(3)
+    expected = Pca.fit(autoencoder.pixels(sources).flatten(1) / 255, 3)
     assert torch.allclose(rival.directions, expected.directions, atol=1e-4)
 
 
-def test_errors_are_those_of_images_that_come_back(subject):
-    sources = subject.read(ODD)[:5]
-    back = subject.task.decode(subject.task.encode(sources))
-    expected = squared_errors(back.numpy(), subject.pixels(sources).numpy())
-    assert subject.errors(sources) == pytest.approx(expected)
+def test_errors_are_those_of_images_that_come_back(autoencoder):
+    sources = autoencoder.read_sources(ODD)[:5]
+    back = autoencoder.task.decode(autoencoder.task.encode(sources))
+    expected = squared_errors(back.numpy(), autoencoder.pixels(sources).numpy())
+    assert autoencoder.reconstruction_errors(sources) == pytest.approx(expected)
     # Another way to the same: images drawn without any code in hand.
-    answers = [found[0].image for found in subject.task.predict(sources)]
-    right = np.repeat(subject.pixels(sources).numpy(), 3, axis=1).transpose(0, 2, 3, 1)
+    answers = [found[0].image for found in autoencoder.task.predict(sources)]
+    right = np.repeat(autoencoder.pixels(sources).numpy(), 3, axis=1).transpose(0, 2, 3, 1)
     by_hand = ((np.stack(answers) / 255 - right / 255) ** 2).mean((1, 2, 3))
-    assert subject.errors(sources) == pytest.approx(by_hand, abs=1e-6)
+    assert autoencoder.reconstruction_errors(sources) == pytest.approx(by_hand, abs=1e-6)
 
 
-def test_rival_with_all_components_loses_nothing(subject):
-    sources = subject.fitted_to[:5]
-    assert subject.rival_errors(sources, subject.rival(64)) == pytest.approx(np.zeros(5), abs=1e-5)
+def test_rival_with_all_components_loses_nothing(autoencoder):
+    sources = autoencoder.fit_sources[:5]
+    assert autoencoder.pca_errors(sources, autoencoder.fit_pca(64)) == pytest.approx(
+        np.zeros(5), abs=1e-5
+    )
 
 
-def test_numbered_picture_stands_for_itself(subject):
-    assert subject.read("shapes/0/3") == ["shapes/0/3"]
+def test_numbered_picture_stands_for_itself(autoencoder):
+    assert autoencoder.read_sources("shapes/0/3") == ["shapes/0/3"]
 
 
-def test_wide_codes_are_brought_to_two_numbers(subject):
-    found = reduce(subject, "shapes:60", num_bootstrap=0)
+def test_wide_codes_are_brought_to_two_numbers(autoencoder):
+    found = reduce(autoencoder, "shapes:60", num_bootstrap=0)
     (own, plane), (rival, other) = found.planes.items()
-    assert (own, rival) == ("the code, 3 numbers brought to 2", RIVAL)
+    assert (own, rival) == ("latents, 3 dimensions reduced to 2 by PCA", PCA)
     assert plane.places.shape == other.places.shape == (len(found.labels), 2)
     assert 0 < other.error.value < 0.2
     told = json.loads(json.dumps(found.to_dict()))
-    assert len(told["planes"][RIVAL]["places"]) == len(told["labels"])
+    assert len(told["planes"][PCA]["places"]) == len(told["labels"])
     assert len(found.draw().axes) == 2
 
 
-def test_threshold_lets_the_asked_share_of_validation_items_through(subject):
-    errors = subject.errors([example.source for example in subject.learned_from.valid])
+def test_threshold_lets_the_asked_share_of_validation_items_through(autoencoder):
+    errors = autoencoder.reconstruction_errors(
+        [example.source for example in autoencoder.splits.valid]
+    )
     for share in (0.05, 0.3):
-        assert (errors > find_threshold(subject, share)).mean() <= share
+        assert (errors > find_threshold(autoencoder, share)).mean() <= share
 
 
 def test_threshold_is_known_without_the_data_it_came_from(make):
     run = make("plain", "seed=4", "data.seed=0")
-    threshold = find_threshold(Subject(run, "cpu"))
+    threshold = find_threshold(TrainedAutoencoder(run, "cpu"))
     path = run / "config.json"
     config = json.loads(path.read_text())
     config["about"]["data"] = ["gone.tsv"]
     path.write_text(json.dumps(config))
-    subject = Subject(run, "cpu")
-    assert find_threshold(subject) == threshold
-    (run / HELD_OUT).unlink()
+    autoencoder = TrainedAutoencoder(run, "cpu")
+    assert find_threshold(autoencoder) == threshold
+    (run / VALIDATION_ERRORS).unlink()
     with pytest.raises(DataError, match=r"'gone.tsv' is neither a file nor a data set"):
-        find_threshold(subject)
+        find_threshold(autoencoder)
 
 
-def test_anomalies_tell_both_judges_on_the_same_items(subject):
-    found = detect(subject, NORMAL, ODD)
+def test_anomalies_tell_both_judges_on_the_same_items(autoencoder):
+    found = detect_anomalies(autoencoder, NORMAL, ODD)
     told = json.loads(json.dumps(found.to_dict()))
-    assert (told["width"], told["num_normal"]) == (3, len(subject.read(NORMAL)))
+    assert (told["width"], told["num_normal"]) == (3, len(autoencoder.read_sources(NORMAL)))
     difference = found.own.area.value - found.rival.area.value
     assert found.difference.value == pytest.approx(difference)
     assert len(found.draw().axes) == 2
 
 
 def test_compressed_images_come_back_as_the_model_draws_them(rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    sources = subject.read("shapes:60")
-    found = Compressor(subject).compress(sources, tmp_path / "codes")
+    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    sources = autoencoder.read_sources("shapes:60")
+    found = Compressor(autoencoder).compress(sources, tmp_path / "codes")
     assert found.num_bytes == (tmp_path / "codes").stat().st_size
     assert found.bits_per_pixel == 8 * found.num_bytes / (len(sources) * 64)
     # Another process that knows the run alone restores the same.
-    back = Compressor(Subject(rounded, "cpu")).restore(tmp_path / "codes")
-    assert torch.equal(back, subject.drawn(sources))
+    back = Compressor(TrainedAutoencoder(rounded, "cpu")).restore(tmp_path / "codes")
+    assert torch.equal(back, autoencoder.reconstruct(sources))
 
 
 def test_expectations_are_counted_once_and_anew_for_other_weights(rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    counts = Compressor(subject).counts
-    assert {sum(column) for column in counts} == {len(subject.fitted_to)}
+    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    counts = Compressor(autoencoder).counts
+    assert {sum(column) for column in counts} == {len(autoencoder.fit_sources)}
     path = rounded / PRIOR
     kept = json.loads(path.read_text())
     path.write_text(json.dumps({**kept, "value": [[7] * 5] * 3}))
-    assert Compressor(subject).counts == [[7] * 5] * 3
+    assert Compressor(autoencoder).counts == [[7] * 5] * 3
     path.write_text(json.dumps({**kept, "weights": "others", "value": [[7] * 5] * 3}))
-    assert Compressor(subject).counts == counts
+    assert Compressor(autoencoder).counts == counts
 
 
 def test_codes_of_another_run_are_refused(make, rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    Compressor(subject).compress(["shapes/0/1"], tmp_path / "codes")
+    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    Compressor(autoencoder).compress(["shapes/0/1"], tmp_path / "codes")
     other = make("rounded", "seed=2")
     with pytest.raises(DataError, match="was written by another model"):
-        Compressor(Subject(other, "cpu")).restore(tmp_path / "codes")
+        Compressor(TrainedAutoencoder(other, "cpu")).restore(tmp_path / "codes")
 
 
-def test_codes_that_are_no_whole_numbers_are_refused(subject):
+def test_codes_that_are_no_whole_numbers_are_refused(autoencoder):
     with pytest.raises(ConfigError, match=r"Train with `model.encoder.bottleneck.kind=rounded`"):
-        Compressor(subject)
+        Compressor(autoencoder)
 
 
 def test_run_without_codes_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="needs a run of an autoencoder"):
-        Subject(tiny_run.folder, "cpu")
+        TrainedAutoencoder(tiny_run.folder, "cpu")
 
 
 def test_changed_training_data_is_noticed(make, tmp_path):
@@ -170,11 +174,11 @@ def test_changed_training_data_is_noticed(make, tmp_path):
     config["about"]["data"] = [ODD]
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="is not any more what"):
-        _ = Subject(run, "cpu").learned_from
+        _ = TrainedAutoencoder(run, "cpu").splits
     del config["about"]["data"]
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="its training data is not known"):
-        _ = Subject(run, "cpu").learned_from
+        _ = TrainedAutoencoder(run, "cpu").splits
 
 
 def test_videos_are_refused(monkeypatch):
@@ -183,4 +187,4 @@ def test_videos_are_refused(monkeypatch):
     task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
     monkeypatch.setattr("regard.studies.autoencoder.load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
-        Subject("some-run")
+        TrainedAutoencoder("some-run")

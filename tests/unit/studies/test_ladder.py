@@ -6,7 +6,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.runs import folder as runs
 from regard.runs.recipes import load_recipe
 from regard.studies import ladder
-from regard.studies.ladder import FULL, LAPTOP, climb
+from regard.studies.ladder import FULL, LAPTOP, train_ladder
 
 SETTINGS = (
     "train.max_steps=2",
@@ -40,7 +40,7 @@ def request_of(reverse_files):
 @pytest.fixture(scope="module")
 def climbed(request_of, tmp_path_factory):
     request = request_of(tmp_path_factory.mktemp("ladder"))
-    return request, climb(request, only=RUNGS)
+    return request, train_ladder(request, only=RUNGS)
 
 
 def never(*_):
@@ -72,7 +72,7 @@ def test_settings_hold_for_every_rung(climbed):
 def test_finished_rungs_are_not_trained_again(climbed, monkeypatch):
     request, folders = climbed
     monkeypatch.setattr(ladder, "train", never)
-    assert climb(request, only=RUNGS) == folders
+    assert train_ladder(request, only=RUNGS) == folders
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_finished_rungs_are_not_trained_again(climbed, monkeypatch):
 def test_finished_rung_of_another_kind_is_refused(climbed, change):
     request, _ = climbed
     with pytest.raises(ConfigError, match="cho2014 was trained with other settings or on other"):
-        climb(replace(request, **change), only=RUNGS)
+        train_ladder(replace(request, **change), only=RUNGS)
 
 
 def test_interrupted_ladder_goes_on_where_it_stopped(
@@ -90,9 +90,9 @@ def test_interrupted_ladder_goes_on_where_it_stopped(
     request = request_of(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr("regard.training.loop.find_display", lambda: interrupted_at(1))
-        assert climb(request, only=RUNGS) is None
+        assert train_ladder(request, only=RUNGS) is None
     assert not (tmp_path / "bahdanau2015").exists()
-    assert climb(request, only=RUNGS) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]
+    assert train_ladder(request, only=RUNGS) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]
 
 
 def test_rung_that_never_began_in_earnest_begins_anew(climbed, tmp_path, request_of):
@@ -100,7 +100,7 @@ def test_rung_that_never_began_in_earnest_begins_anew(climbed, tmp_path, request
     folder = tmp_path / "cho2014"
     folder.mkdir()
     (folder / runs.CONFIG).write_bytes((climbed[1][0] / runs.CONFIG).read_bytes())
-    assert climb(request, only=RUNGS)[0] == folder
+    assert train_ladder(request, only=RUNGS)[0] == folder
     assert (folder / runs.METRICS).exists()
 
 
@@ -109,23 +109,23 @@ def test_wrong_setting_is_found_before_anything_is_trained(request_of, tmp_path,
     # The decoder of Cho et al. has no attention to set.
     wrong = replace(request_of(tmp_path), settings=("model.decoder.attention_dim=8",))
     with pytest.raises(ConfigError, match="`model.decoder.attention_dim` is not a setting"):
-        climb(wrong)
+        train_ladder(wrong)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_data_is_told(request_of, tmp_path):
     absent = replace(request_of(tmp_path / "out"), data=("absent.tsv",))
     with pytest.raises(DataError, match="'absent.tsv' is neither a file nor a data set"):
-        climb(absent, only=RUNGS)
+        train_ladder(absent, only=RUNGS)
 
 
 def test_unknown_rung_is_named_with_its_neighbour(request_of, tmp_path):
     with pytest.raises(
         ConfigError, match="`only` must be one of 'sutskever2014'.*but is 'cho2015'.*mean 'cho2014'"
     ):
-        climb(request_of(tmp_path), only=["cho2015"])
+        train_ladder(request_of(tmp_path), only=["cho2015"])
 
 
 def test_single_rung_is_refused(request_of, tmp_path):
     with pytest.raises(ConfigError, match="`only` must name at least two rungs.*but is 'cho2014'"):
-        climb(request_of(tmp_path), only=["cho2014"])
+        train_ladder(request_of(tmp_path), only=["cho2014"])

@@ -9,8 +9,8 @@ from regard.data.example import Example
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.studies.anomalies import detect
-from regard.studies.autoencoder import Subject
+from regard.studies.anomalies import detect_anomalies
+from regard.studies.autoencoder import TrainedAutoencoder
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
 from regard.tasks.classification.task import ClassificationTask
@@ -46,24 +46,24 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def subject(files, tmp_path_factory):
+def autoencoder(files, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "run"
     recipe = "dai2015-autoencoder-laptop"
     train(Request(data=files[:1], recipe=recipe, settings=TINY, out=out, device="cpu"))
-    return Subject(out, "cpu")
+    return TrainedAutoencoder(out, "cpu")
 
 
-def test_originals_are_counts_of_length_one(subject):
-    found = subject.originals(["the cat runs here .", "the the the the"])
+def test_originals_are_counts_of_length_one(autoencoder):
+    found = autoencoder.vectors(["the cat runs here .", "the the the the"])
     assert torch.allclose(found.norm(dim=-1), torch.ones(2))
-    tokenizer = subject.task.source.tokenizer
+    tokenizer = autoencoder.task.source.tokenizer
     (the,) = tokenizer.encode("the")
     # Four times "the" and the end.
     assert float(found[1, the]) == pytest.approx(4 / np.sqrt(17))
 
 
-def test_sentences_lie_on_both_planes_without_an_error_to_draw(subject, files):
-    found = reduce(subject, files[0], num_bootstrap=0)
+def test_sentences_lie_on_both_planes_without_an_error_to_draw(autoencoder, files):
+    found = reduce(autoencoder, files[0], num_bootstrap=0)
     own, rival = found.planes.values()
     assert (own.places.shape, rival.places.shape) == ((54, 2), (54, 2))
     assert own.error is None and rival.error is None
@@ -71,26 +71,26 @@ def test_sentences_lie_on_both_planes_without_an_error_to_draw(subject, files):
     assert found.draw().axes
 
 
-def test_error_of_a_sentence_is_what_a_token_of_it_costs(subject, files):
+def test_error_of_a_sentence_is_what_a_token_of_it_costs(autoencoder, files):
     text = "my dog sings here ."
-    (scored,) = subject.task.score([Example(text, text)])
+    (scored,) = autoencoder.task.score([Example(text, text)])
     expected = -sum(scored.token_log_probs) / len(scored.tokens)
-    assert subject.errors([text])[0] == pytest.approx(expected, rel=1e-5)
-    assert detect(subject, *files).unit == "nats a token"
+    assert autoencoder.reconstruction_errors([text])[0] == pytest.approx(expected, rel=1e-5)
+    assert detect_anomalies(autoencoder, *files).unit == "nats a token"
 
 
-def test_sentences_are_not_compressed_as_images(subject):
+def test_sentences_are_not_compressed_as_images(autoencoder):
     with pytest.raises(ConfigError, match="Only codes of whole numbers can be compressed"):
-        Compressor(subject)
+        Compressor(autoencoder)
 
 
-def test_classifier_reads_as_the_autoencoder_did(subject):
+def test_classifier_reads_as_the_autoencoder_did(autoencoder):
     examples = [Example("the cat runs here .", "cat"), Example("my dog sings here .", "dog")]
     recipe = load_recipe("sst2-lstm", ())
     begun = ClassificationTask.prepare(
-        recipe, examples, device=torch.device("cpu"), init_from=subject.task
+        recipe, examples, device=torch.device("cpu"), init_from=autoencoder.task
     )
-    assert begun.recipe.model.encoder == subject.task.recipe.model.encoder.encoder
-    weights = subject.task.model.encoder.encoder.state_dict()
+    assert begun.recipe.model.encoder == autoencoder.task.recipe.model.encoder.encoder
+    weights = autoencoder.task.model.encoder.encoder.state_dict()
     for name, tensor in begun.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])

@@ -17,35 +17,35 @@ def comparison(tiny_run, tiny_run_without_attention):
 def test_scores_are_those_of_the_runs(comparison, tiny_run):
     for name in ("bleu", "chrf", "accuracy"):
         wanted = tiny_run.evaluation.results[name].value
-        assert comparison.standings[1].results[name].value == wanted
+        assert comparison.runs[1].results[name].value == wanted
 
 
 def test_every_score_has_its_interval(comparison):
-    for standing in comparison.standings:
+    for standing in comparison.runs:
         low, high = standing.results["bleu"].interval
         assert low <= standing.results["bleu"].value <= high
 
 
 def test_first_run_is_held_against_nothing(comparison):
-    assert comparison.standings[0].differences == {}
+    assert comparison.runs[0].differences == {}
 
 
 def test_better_run_is_better_and_not_by_chance(comparison):
-    for name, found in comparison.standings[1].differences.items():
-        before, after = (standing.results[name].value for standing in comparison.standings)
+    for name, found in comparison.runs[1].differences.items():
+        before, after = (standing.results[name].value for standing in comparison.runs)
         assert found.value == pytest.approx(after - before)
         assert found.p_value < 0.05
 
 
 def test_equal_runs_do_not_differ(tiny_run, copy_run):
     found = compare([tiny_run.folder, copy_run("same")], device="cpu", num_samples=40)
-    differences = found.standings[1].differences.values()
+    differences = found.runs[1].differences.values()
     assert [(one.value, one.p_value) for one in differences] == [(0.0, 1.0)] * 2
     assert found.disagreements == []
 
 
 def test_model_that_learned_foretells_more_at_every_place(comparison):
-    worse, better = (standing.by_position for standing in comparison.standings)
+    worse, better = (standing.by_position for standing in comparison.runs)
     assert len(better) == 10
     for low, high in zip(worse, better, strict=True):
         assert low.results["accuracy"].value < high.results["accuracy"].value
@@ -55,28 +55,28 @@ def test_model_that_learned_foretells_more_at_every_place(comparison):
 def test_punctuation_is_not_to_be_foretold(copy_run, target, num_places):
     folders = [copy_run(name, [Example("a b", target)], ["x"]) for name in "ab"]
     found = compare(folders, device="cpu", num_samples=40)
-    assert len(found.standings[0].by_position) == num_places
+    assert len(found.runs[0].by_position) == num_places
 
 
 def test_tags_are_measured(comparison):
-    assert [group.name for group in comparison.standings[1].by_tag] == ["long", "short"]
+    assert [group.name for group in comparison.runs[1].by_tag] == ["long", "short"]
 
 
 def test_data_without_tags_has_no_groups_by_tag(german, copy_run):
-    untagged = [one for one in german.standings[0].contender.examples if not one.tags]
+    untagged = [one for one in german.runs[0].run.examples if not one.tags]
     folders = [copy_run(name, untagged, ["x"]) for name in "ab"]
     found = compare(folders, device="cpu", num_samples=40)
-    assert [standing.by_tag for standing in found.standings] == [[], []]
+    assert [standing.by_tag for standing in found.runs] == [[], []]
 
 
 def test_verbs_are_counted_where_they_come_last(german):
-    right, wrong = (standing.verbs.detail for standing in german.standings)
+    right, wrong = (standing.verbs.detail for standing in german.runs)
     assert right == {"verbs": 2, "in_place": 2, "misplaced": 0, "missing": 0}
     assert wrong == {"verbs": 2, "in_place": 0, "misplaced": 1, "missing": 1}
 
 
 def test_data_without_the_tag_has_no_verbs(comparison):
-    assert [standing.verbs for standing in comparison.standings] == [None, None]
+    assert [standing.verbs for standing in comparison.runs] == [None, None]
 
 
 def test_plain_values_survive_json(german):

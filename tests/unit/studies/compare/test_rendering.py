@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from regard.studies.compare.rendering import comparison_page, show
-from regard.studies.compare.sections import find_parts
+from regard.studies.compare.rendering import comparison_page, print_comparison
+from regard.studies.compare.sections import comparison_sections
 
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 """Names that look like addresses, but that nobody visits."""
@@ -29,7 +29,7 @@ def test_sentences_are_escaped(page):
 
 def test_page_has_every_part_and_where_the_outputs_differ(page, german):
     headings = re.findall(r"<h2>(.*?)</h2>", page)
-    titles = [part.title for part in find_parts(german)]
+    titles = [part.title for part in comparison_sections(german)]
     assert headings == [*titles, "Where the outputs differ most", "How it was made"]
 
 
@@ -42,9 +42,9 @@ def test_accuracy_by_position_is_drawn_and_nothing_is_not(page):
 
 
 def test_every_signature_is_on_the_page(page, german):
-    for result in german.standings[0].results.values():
+    for result in german.runs[0].results.values():
         assert result.signature in page
-    for difference in german.standings[1].differences.values():
+    for difference in german.runs[1].differences.values():
         assert difference.signature in page
 
 
@@ -55,13 +55,13 @@ def test_page_is_called_after_the_runs_unless_told_otherwise(german):
 
 def printed(comparison, width=100):
     console = Console(file=io.StringIO(), width=width)
-    show(comparison, console)
+    print_comparison(comparison, console)
     return console.file.getvalue()
 
 
 def test_every_part_is_printed(german):
     text = printed(german)
-    for part in find_parts(german):
+    for part in comparison_sections(german):
         assert f"{part.title}\n" in text
 
 
@@ -78,7 +78,7 @@ def test_answers_stand_side_by_side(german):
 
 def test_signatures_are_on_one_line_each_however_narrow_the_terminal(german):
     lines = printed(german, width=40).splitlines()
-    for result in german.standings[0].results.values():
+    for result in german.runs[0].results.values():
         assert f"{result.name}: {result.signature}" in lines
 
 

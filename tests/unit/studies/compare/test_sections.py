@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from regard.studies.compare import sections as parts
-from regard.studies.compare.sections import find_parts, glance
+from regard.studies.compare.sections import comparison_sections, overview
 
 TITLES = [
     "Quality",
@@ -15,35 +15,35 @@ TITLES = [
 
 
 def part(comparison, title):
-    (found,) = [one for one in find_parts(comparison) if one.title == title]
+    (found,) = [one for one in comparison_sections(comparison) if one.title == title]
     return found
 
 
 def test_parts_come_in_order(german):
-    assert [one.title for one in find_parts(german)] == TITLES
+    assert [one.title for one in comparison_sections(german)] == TITLES
 
 
 def test_every_row_fits_its_head(german):
-    for one in find_parts(german):
+    for one in comparison_sections(german):
         assert {len(row) for row in one.rows} == {len(one.head)}, one.title
 
 
 def test_data_without_tags_has_no_phenomena(german):
-    bare = [replace(standing, by_tag=[], verbs=None) for standing in german.standings]
-    titles = [one.title for one in find_parts(replace(german, standings=bare))]
+    bare = [replace(standing, by_tag=[], verbs=None) for standing in german.runs]
+    titles = [one.title for one in comparison_sections(replace(german, runs=bare))]
     assert titles == TITLES[:4]
 
 
 def test_targets_without_words_have_no_places(german):
-    bare = [replace(standing, by_position=[]) for standing in german.standings]
-    titles = [one.title for one in find_parts(replace(german, standings=bare))]
+    bare = [replace(standing, by_position=[]) for standing in german.runs]
+    titles = [one.title for one in comparison_sections(replace(german, runs=bare))]
     assert "Accuracy by target position" not in titles
 
 
 def test_quality_holds_scores_with_their_spread_and_differences_with_their_p_value(german):
     first, second = part(german, "Quality").rows
     assert first[:3] == ("right", "100.00 ± 0.00", "–")
-    found = german.standings[1].differences["bleu"]
+    found = german.runs[1].differences["bleu"]
     assert second[2] == f"{found.value:+.2f} (p {found.p_value:.3f})"
     assert (first[-1], second[-1]) == (100.0, 25.0)
 
@@ -76,7 +76,7 @@ def test_verbs_have_a_row_for_each_run(german):
 
 
 def test_glance_has_a_column_for_each_run(german, tiny_run):
-    found = glance(german)
+    found = overview(german)
     assert found.head == ("", "right", "wrong")
     rows = {name: values for name, *values in found.rows}
     assert rows["parameters"] == [tiny_run.predictor.num_parameters] * 2
@@ -86,10 +86,10 @@ def test_glance_has_a_column_for_each_run(german, tiny_run):
 
 def test_glance_measures_long_sentences_apart(german, monkeypatch):
     monkeypatch.setattr(parts, "LONG", 4)
-    (right, wrong) = next(values for name, *values in glance(german).rows if "4 words" in name)
+    (right, wrong) = next(values for name, *values in overview(german).rows if "4 words" in name)
     assert right > 99 > wrong
 
 
 def test_glance_without_long_sentences_leaves_their_place_empty(german):
-    rows = {name: values for name, *values in glance(german).rows}
+    rows = {name: values for name, *values in overview(german).rows}
     assert rows["BLEU above 20 words"] == ["–", "–"]

@@ -7,7 +7,7 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.image.field import open_image
-from regard.studies.compression.jpeg import draw, join, part, quality_at, rates
+from regard.studies.compression.jpeg import jpeg_rates, plot_rates, psnr_at, tile, untile
 
 
 @pytest.fixture(scope="module")
@@ -19,11 +19,11 @@ def shapes():
 @pytest.mark.parametrize("num", [1, 3, 4, 7])
 def test_sheet_comes_apart_into_its_images(num):
     images = np.random.default_rng(0).integers(0, 256, (num, 3, 4, 5), dtype=np.uint8)
-    assert (part(join(images), num, size=(4, 5)) == images).all()
+    assert (untile(tile(images), num, size=(4, 5)) == images).all()
 
 
 def test_larger_files_are_better_and_none_is_beaten(shapes):
-    found = rates(shapes)
+    found = jpeg_rates(shapes)
     sizes, qualities = ([getattr(r, k) for r in found] for k in ("num_bytes", "psnr"))
     assert sizes == sorted(set(sizes))
     assert qualities == sorted(set(qualities))
@@ -33,8 +33,8 @@ def test_larger_files_are_better_and_none_is_beaten(shapes):
 def test_size_is_that_of_the_whole_file(shapes):
     # Without padding there is but one sheet.
     shapes = shapes[..., :16, :16]
-    found = rates(shapes)
-    sheet, sizes = Image.fromarray(join(shapes)), []
+    found = jpeg_rates(shapes)
+    sheet, sizes = Image.fromarray(tile(shapes)), []
     for quality in (1, 2, 3):
         for sampling in (0, 2):
             buffer = io.BytesIO()
@@ -44,18 +44,18 @@ def test_size_is_that_of_the_whole_file(shapes):
 
 
 def test_quality_at_a_size_lies_between_its_neighbours(shapes):
-    found = rates(shapes)
+    found = jpeg_rates(shapes)
     middle = (found[2].bits_per_pixel + found[3].bits_per_pixel) / 2
-    assert quality_at(found, middle) == pytest.approx((found[2].psnr + found[3].psnr) / 2)
-    assert quality_at(found, found[0].bits_per_pixel / 2) is None
+    assert psnr_at(found, middle) == pytest.approx((found[2].psnr + found[3].psnr) / 2)
+    assert psnr_at(found, found[0].bits_per_pixel / 2) is None
 
 
 def test_curve_is_drawn_beside_others(shapes):
-    axes = draw(rates(shapes), {"ours": [(0.5, 20.0)]}).axes[0]
+    axes = plot_rates(jpeg_rates(shapes), {"ours": [(0.5, 20.0)]}).axes[0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["ours", "JPEG"]
     assert len(axes.lines[1].get_xdata()) >= 4
 
 
 def test_sheet_that_jpeg_cannot_hold_is_refused():
     with pytest.raises(DataError, match="65,000 pixels a side"):
-        rates(np.zeros((1, 1, 65_001, 1), dtype=np.uint8))
+        jpeg_rates(np.zeros((1, 1, 65_001, 1), dtype=np.uint8))

@@ -5,7 +5,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.studies.compression.range_coder import (
-    HEAD_BYTES,
+    HEADER_BYTES,
     TOTAL,
     Frequencies,
     decode,
@@ -92,7 +92,7 @@ def test_bytes_that_nobody_wrote_are_refused_or_read_but_never_hang():
         list(decode(b"\xff" * 9, repeat(table, 200)))
 
 
-MAKER = b"maker-01"
+MODEL_ID = b"model_id-01"
 
 
 @pytest.fixture
@@ -108,20 +108,20 @@ def codes(tables):
 
 def test_codes_come_back(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    size = write_codes(path, codes, tables, maker=MAKER)
+    size = write_codes(path, codes, tables, model_id=MODEL_ID)
     assert size == path.stat().st_size
-    assert (read_codes(path, tables, maker=MAKER) == codes).all()
+    assert (read_codes(path, tables, model_id=MODEL_ID) == codes).all()
 
 
 def test_no_codes_take_a_head_alone(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    assert write_codes(path, codes[:0], tables, maker=MAKER) == HEAD_BYTES
-    assert read_codes(path, tables, maker=MAKER).shape == (0, 3)
+    assert write_codes(path, codes[:0], tables, model_id=MODEL_ID) == HEADER_BYTES
+    assert read_codes(path, tables, model_id=MODEL_ID).shape == (0, 3)
 
 
 def test_every_cut_and_every_changed_byte_is_noticed(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    write_codes(path, codes, tables, maker=MAKER)
+    write_codes(path, codes, tables, model_id=MODEL_ID)
     whole = path.read_bytes()
     changed = [whole[:end] for end in range(len(whole))]
     changed += [
@@ -131,28 +131,28 @@ def test_every_cut_and_every_changed_byte_is_noticed(tmp_path, codes, tables):
     for data in changed:
         path.write_bytes(data)
         with pytest.raises(DataError):
-            read_codes(path, tables, maker=MAKER)
+            read_codes(path, tables, model_id=MODEL_ID)
 
 
 def test_bad_files_are_told_apart(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    write_codes(path, codes, tables, maker=MAKER)
+    write_codes(path, codes, tables, model_id=MODEL_ID)
     whole = path.read_bytes()
     with pytest.raises(DataError, match="written by another model"):
-        read_codes(path, tables, maker=b"maker-02")
+        read_codes(path, tables, model_id=b"model_id-02")
     path.write_bytes(whole[:-1])
     with pytest.raises(DataError, match="damaged or cut short"):
-        read_codes(path, tables, maker=MAKER)
+        read_codes(path, tables, model_id=MODEL_ID)
     path.write_bytes(whole[:10])
     with pytest.raises(DataError, match="ends within its first 25 bytes"):
-        read_codes(path, tables, maker=MAKER)
+        read_codes(path, tables, model_id=MODEL_ID)
     path.write_bytes(whole[:4] + b"\x07" + whole[5:])
     with pytest.raises(DataError, match="was written in version 7"):
-        read_codes(path, tables, maker=MAKER)
+        read_codes(path, tables, model_id=MODEL_ID)
     path.write_bytes(b"PNG" + whole)
     with pytest.raises(DataError, match="holds no codes"):
-        read_codes(path, tables, maker=MAKER)
+        read_codes(path, tables, model_id=MODEL_ID)
     with pytest.raises(DataError, match="cannot be read: No such file"):
-        read_codes(tmp_path / "none", tables, maker=MAKER)
+        read_codes(tmp_path / "none", tables, model_id=MODEL_ID)
     with pytest.raises(DataError, match="a table for each of 3 columns"):
-        write_codes(path, codes, tables[:2], maker=MAKER)
+        write_codes(path, codes, tables[:2], model_id=MODEL_ID)
