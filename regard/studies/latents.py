@@ -90,10 +90,10 @@ class LatentDecoder:
         if isinstance(task, Generates) and search is not None:
             task = task.with_search(search)
         assert isinstance(task, Autoencodes)
-        found = task.decode(latents)
-        if isinstance(found, list):
-            return found
-        tiles = [Tile(fit(check_image(as_picture(pixels)))) for pixels in found]
+        decoded = task.decode(latents)
+        if isinstance(decoded, list):
+            return decoded
+        tiles = [Tile(fit(check_image(as_picture(pixels)))) for pixels in decoded]
         path = self.path or default
         save(path, sheet(tiles, columns=columns, title=title), title=title)
         return [str(path)]

@@ -5,14 +5,16 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun, Plot
+from regard.cli.options import Device, OneRun
 
 
 def compress(
     run: OneRun,
     images: Annotated[str, Argument(help="An image, a folder, a .zip or a data set (test part).")],
     out: Annotated[Path, Option(help="The file to write.")],
-    picture: Plot = None,
+    plot: Annotated[
+        Path | None, Option("--picture", help="A file to plot to: .png, .svg or .html.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
     """Compress images to one file, by entropy-coding the codes of an autoencoder.
@@ -28,20 +30,20 @@ def compress(
 
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
-    if picture is not None:
-        check_path(picture, "--picture")
+    if plot is not None:
+        check_path(plot, "--picture")
     autoencoder = TrainedAutoencoder(run, device)
     sources = autoencoder.read_sources(images)
     result = Compressor(autoencoder).compress(sources, out)
     print(result)
-    if picture is not None:
+    if plot is not None:
         rates = jpeg_rates(autoencoder.pixels(sources).numpy())
         jpeg_psnr = psnr_at(rates, result.bits_per_pixel)
         quality = f"{jpeg_psnr:.2f} dB" if jpeg_psnr else "none: no JPEG file is that small"
         print(f"JPEG at equal size: {quality}")
         point = (result.bits_per_pixel, result.quality.value)
-        save(picture, plot_rates(rates, {run: [point]}), title="Size and quality")
-        print(picture)
+        save(plot, plot_rates(rates, {run: [point]}), title="Size and quality")
+        print(plot)
     print(out)
 
 

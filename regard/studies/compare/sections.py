@@ -197,8 +197,10 @@ def _score(scored: RunScores, name: str) -> str:
 
 
 def _difference(scored: RunScores, name: str) -> str:
-    found = scored.differences.get(name)
-    return f"{found.value:+.2f} (p {found.p_value:.3f})" if found else "–"
+    difference = scored.differences.get(name)
+    if difference is None:
+        return "–"
+    return f"{difference.value:+.2f} (p {difference.p_value:.3f})"
 
 
 def _rows(groups: Sequence[Sequence[Group]], score: str) -> list[tuple[object, ...]]:

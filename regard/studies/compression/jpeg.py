@@ -110,14 +110,16 @@ def _round_trip(images: Images, *, quality: int, sampling: int) -> tuple[int, Im
     sheet = tile(images)
     if max(sheet.shape) > 65_000:
         raise DataError(
-            f"A JPEG file holds at most 65,000 pixels per side, but these images take {sheet.shape}."
+            f"A JPEG file holds at most 65,000 pixels per side, but these take {sheet.shape}."
         )
     buffer = io.BytesIO()
     image = Image.fromarray(sheet[..., 0] if sheet.shape[2] == 1 else sheet)
     image.save(buffer, "JPEG", quality=quality, subsampling=sampling, optimize=True)
     with Image.open(buffer) as opened:
         decoded = np.asarray(opened).reshape(sheet.shape)
-    return buffer.tell(), untile(decoded, len(images), size=(images.shape[2], images.shape[3]))
+    return len(buffer.getvalue()), untile(
+        decoded, len(images), size=(images.shape[2], images.shape[3])
+    )
 
 
 def _pareto_front(rates: Sequence[Rate]) -> list[Rate]:
