@@ -1,4 +1,4 @@
-"""Codes of sentences: on a plane, as a measure of oddness, and as a start of a classifier."""
+"""Studies of text autoencoders: dimensionality reduction, anomalies, fine-tuning."""
 
 import numpy as np
 import pytest
@@ -29,11 +29,11 @@ TINY = (
 
 def write(path, nouns):
     lines = [
-        f"{first} {noun} {verb}s {place} .\t{noun}\n"
+        f"{first} {noun} {verb}s {adverb} .\t{noun}\n"
         for first in ("the", "a", "my")
         for noun in nouns
         for verb in ("run", "sing", "sleep")
-        for place in ("here", "in the sun", "all day long")
+        for adverb in ("here", "in the sun", "all day long")
     ]
     path.write_text("".join(lines), encoding="utf-8")
     return str(path)
@@ -53,44 +53,44 @@ def autoencoder(files, tmp_path_factory):
     return TrainedAutoencoder(out, "cpu")
 
 
-def test_originals_are_counts_of_length_one(autoencoder):
-    found = autoencoder.vectors(["the cat runs here .", "the the the the"])
-    assert torch.allclose(found.norm(dim=-1), torch.ones(2))
+def test_vectors_are_token_counts_of_unit_length(autoencoder):
+    vectors = autoencoder.vectors(["the cat runs here .", "the the the the"])
+    assert torch.allclose(vectors.norm(dim=-1), torch.ones(2))
     tokenizer = autoencoder.task.source.tokenizer
     (the,) = tokenizer.encode("the")
-    # Four times "the" and the end.
-    assert float(found[1, the]) == pytest.approx(4 / np.sqrt(17))
+    # Four times "the" and the end token.
+    assert float(vectors[1, the]) == pytest.approx(4 / np.sqrt(17))
 
 
-def test_sentences_lie_on_both_planes_without_an_error_to_draw(autoencoder, files):
-    found = reduce(autoencoder, files[0], num_bootstrap=0)
-    own, rival = found.planes.values()
-    assert (own.places.shape, rival.places.shape) == ((54, 2), (54, 2))
-    assert own.error is None and rival.error is None
-    assert set(found.labels) == {"cat", "dog"}
-    assert found.draw().axes
+def test_projections_of_sentences_have_no_image_error(autoencoder, files):
+    result = reduce(autoencoder, files[0], num_bootstrap=0)
+    latents, pca = result.projections.values()
+    assert (latents.points.shape, pca.points.shape) == ((54, 2), (54, 2))
+    assert latents.error is None and pca.error is None
+    assert set(result.labels) == {"cat", "dog"}
+    assert result.plot().axes
 
 
-def test_error_of_a_sentence_is_what_a_token_of_it_costs(autoencoder, files):
+def test_error_of_a_sentence_is_its_negative_log_likelihood_per_token(autoencoder, files):
     text = "my dog sings here ."
     (scored,) = autoencoder.task.score([Example(text, text)])
     expected = -sum(scored.token_log_probs) / len(scored.tokens)
     assert autoencoder.reconstruction_errors([text])[0] == pytest.approx(expected, rel=1e-5)
-    assert detect_anomalies(autoencoder, *files).unit == "nats a token"
+    assert detect_anomalies(autoencoder, *files).unit == "nats per token"
 
 
-def test_sentences_are_not_compressed_as_images(autoencoder):
-    with pytest.raises(ConfigError, match="Only codes of whole numbers can be compressed"):
+def test_sentences_cannot_be_compressed(autoencoder):
+    with pytest.raises(ConfigError, match="Only integer codes can be compressed"):
         Compressor(autoencoder)
 
 
-def test_classifier_reads_as_the_autoencoder_did(autoencoder):
+def test_classifier_is_initialised_with_the_encoder(autoencoder):
     examples = [Example("the cat runs here .", "cat"), Example("my dog sings here .", "dog")]
     recipe = load_recipe("sst2-lstm", ())
-    begun = ClassificationTask.prepare(
+    classifier = ClassificationTask.prepare(
         recipe, examples, device=torch.device("cpu"), init_from=autoencoder.task
     )
-    assert begun.recipe.model.encoder == autoencoder.task.recipe.model.encoder.encoder
+    assert classifier.recipe.model.encoder == autoencoder.task.recipe.model.encoder.encoder
     weights = autoencoder.task.model.encoder.encoder.state_dict()
-    for name, tensor in begun.model.encoder.state_dict().items():
+    for name, tensor in classifier.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
