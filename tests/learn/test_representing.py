@@ -35,8 +35,8 @@ def autoencoder(tmp_path_factory):
 def test_scenes_of_several_things_are_odd_to_one_that_knows_single_ones(autoencoder):
     found = detect_anomalies(autoencoder, "shapes:100", "scenes:100")
     # Seen: 0.72, with 37 in a hundred found at 5 false alarms.
-    assert found.own.area.value >= 0.65
-    assert found.own.found.value > 2 * found.own.false_alarms.value
+    assert found.autoencoder.roc_auc.value >= 0.65
+    assert found.autoencoder.detection_rate.value > 2 * found.autoencoder.false_alarm_rate.value
 
 
 def test_learned_codes_keep_more_than_jpeg_in_as_many_bytes(autoencoder, tmp_path):
