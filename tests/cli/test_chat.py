@@ -231,7 +231,7 @@ def test_chat_refuses_other_tasks(refused, sorting_run, monkeypatch):
     )
 
 
-@pytest.prompt.parametrize(
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--turns", "-1"), "`turns` must be at least 0, but is -1."),

@@ -254,10 +254,10 @@ def test_unreadable_image_among_others_has_an_empty_line(
 ):
     for name in ("a.png", "c.png"):
         (tmp_path / name).write_bytes((folder / "scenes" / "0.png").read_bytes())
-    answers = regard("predict", classifier, tmp_path).lines
+    labels = regard("predict", classifier, tmp_path).lines
     (tmp_path / "b.png").write_text("hello")
     result = regard("predict", classifier, tmp_path)
-    assert result.code == 0 and result.lines == [answers[0], "", answers[1]]
+    assert result.code == 0 and result.lines == [labels[0], "", answers[1]]
     assert "skipped 1 of 3 examples whose image cannot be read (first: " in result.err
     assert f"{tmp_path / 'b.png'} is not an image" in result.err
     rows = [json.loads(line) for line in regard("predict", classifier, tmp_path, "--json").lines]

@@ -10,7 +10,7 @@ from regard.cli.options import Device, OneRun, Plot, SearchOverrides
 
 def sample(
     run: OneRun,
-    words: SearchOverrides = None,
+    overrides: SearchOverrides = None,
     num: Annotated[int, Option("--num", "-n", help="Number of samples.")] = 10,
     seed: Annotated[int, Option(help="Seed of the samples.")] = 0,
     out: Plot = None,
@@ -20,7 +20,7 @@ def sample(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), words or (), out)
+    decoder = LatentDecoder(load_one(run, device), overrides or (), out)
     print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")
 
 
@@ -28,7 +28,7 @@ def interpolate(
     run: OneRun,
     first: Annotated[str, Argument(help="A text or an image file.")],
     last: Annotated[str, Argument(help="Another one.")],
-    words: SearchOverrides = None,
+    overrides: SearchOverrides = None,
     steps: Annotated[int, Option(help="Number of points, including both ends.")] = 7,
     out: Plot = None,
     device: Device = "auto",
@@ -40,5 +40,5 @@ def interpolate(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), words or (), out)
+    decoder = LatentDecoder(load_one(run, device), overrides or (), out)
     print(*decoder.interpolate(first, last, num=steps), sep="\n")

@@ -12,11 +12,11 @@ from regard.cli.output import print_json
 
 def predict(
     run: Run,
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         Argument(
             metavar="[FILE] [search.key=value ...]",
-            help="A file, or - for standard input; then settings of the search.",
+            help="A file, or - for standard input; then search settings.",
         ),
     ] = None,
     beam: Beam = None,
@@ -43,7 +43,7 @@ def predict(
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.reading import read_inputs
 
-    (file,), overrides = split_arguments(words or [], max_paths=1, default="-")
+    (file,), overrides = split_arguments(arguments or [], max_paths=1, default="-")
     task = load(run, device)
     options = PredictOptions(
         beams=beam,

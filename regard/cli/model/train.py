@@ -55,12 +55,12 @@ def train(
 
 def _resume_command(request: "Request") -> str:
     """Return the command that resumes a run: data and folder; the rest is in the folder."""
-    words = ["regard", "train", *request.data]
+    arguments = ["regard", "train", *request.data]
     for path in request.valid:
-        words += ["--valid", path]
+        arguments += ["--valid", path]
     for path in request.test:
-        words += ["--test", path]
-    return shlex.join([*words, "--out", str(request.out), "--resume"])
+        arguments += ["--test", path]
+    return shlex.join([*arguments, "--out", str(request.out), "--resume"])
 
 
 def _folder_name(paths: list[str], recipe: str | None) -> str:

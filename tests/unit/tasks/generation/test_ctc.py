@@ -202,5 +202,5 @@ def test_an_ensemble_writes_with_decoders(joint, alone, tmp_path):
     both = build_ensemble(dict.fromkeys(folders, joint))
     plain = replace(joint.recipe.search, ctc_weight=0.0)
     assert both.translate(["tones/0/1"]) == joint.translate(["tones/0/1"], search=plain)
-    with pytest.raises(ConfigError, match=r"^An ensemble needs runs whose decoder writes, but "):
+    with pytest.raises(ConfigError, match=r"^An ensemble needs runs with a decoder, but "):
         build_ensemble({folders[0]: joint, folders[1]: alone})
