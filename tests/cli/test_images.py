@@ -257,7 +257,7 @@ def test_unreadable_image_among_others_has_an_empty_line(
     labels = regard("predict", classifier, tmp_path).lines
     (tmp_path / "b.png").write_text("hello")
     result = regard("predict", classifier, tmp_path)
-    assert result.code == 0 and result.lines == [labels[0], "", answers[1]]
+    assert result.code == 0 and result.lines == [labels[0], "", labels[1]]
     assert "skipped 1 of 3 examples whose image cannot be read (first: " in result.err
     assert f"{tmp_path / 'b.png'} is not an image" in result.err
     rows = [json.loads(line) for line in regard("predict", classifier, tmp_path, "--json").lines]
