@@ -15,7 +15,7 @@ from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.plots.scatter import MOST_DOTS
 from regard.studies.anomalies import Detector, detect_anomalies
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression import jpeg
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
@@ -39,7 +39,7 @@ def of_picture(place: Path, data: str, *, is_shown: bool) -> dict[str, Any]:
         data: What it is asked about: the test side.
         is_shown: Whether its images may be shown.
     """
-    autoencoder = TrainedAutoencoder(place)
+    autoencoder = AutoencoderRun(place)
     sources = autoencoder.read_sources(data)
     encoder = autoencoder.task.model.encoder
     found: dict[str, Any] = {"code": None}
@@ -60,7 +60,7 @@ def of_picture(place: Path, data: str, *, is_shown: bool) -> dict[str, Any]:
     return found
 
 
-def _planes(autoencoder: TrainedAutoencoder, data: str) -> dict[str, Any]:
+def _planes(autoencoder: AutoencoderRun, data: str) -> dict[str, Any]:
     """Tell of two dimensions; where each code is a place already, also where some dots lie."""
     found = reduce(autoencoder, data)
     numbers: dict[str, Any] = {name: plane.to_dict() for name, plane in found.projections.items()}
@@ -80,7 +80,7 @@ def show(task: Any, source: str, target: str | None = None) -> list[dict[str, An
     ]
 
 
-def _rival_error(autoencoder: TrainedAutoencoder, sources: list[str]) -> dict[str, Any]:
+def _rival_error(autoencoder: AutoencoderRun, sources: list[str]) -> dict[str, Any]:
     """Return the error of principal components, as many as a code has numbers."""
     rival = autoencoder.fit_pca(autoencoder.latent_dim)
     back = to_bytes(rival.decode(rival.encode(autoencoder.vectors(sources))))
@@ -90,7 +90,7 @@ def _rival_error(autoencoder: TrainedAutoencoder, sources: list[str]) -> dict[st
 
 def of_anomalies(place: Path, normal: str, odd: str) -> dict[str, Any]:
     """Tell how well a run tells odd images from normal ones, with enough to draw it again."""
-    found = detect_anomalies(TrainedAutoencoder(place), normal, odd)
+    found = detect_anomalies(AutoencoderRun(place), normal, odd)
     return {
         **found.to_dict(),
         "normal": normal,
@@ -117,7 +117,7 @@ def _rounded(numbers: NDArray[np.float64]) -> list[float]:
 
 def of_compression(place: Path, data: str) -> dict[str, Any]:
     """Tell how small a run makes images and how much of them is left."""
-    autoencoder = TrainedAutoencoder(place)
+    autoencoder = AutoencoderRun(place)
     sources = autoencoder.read_sources(data)[:NUM_COMPRESSED]
     compressor = Compressor(autoencoder)
     found = compressor.compress(sources, place / "test.rgd")
@@ -137,7 +137,7 @@ def of_compression(place: Path, data: str) -> dict[str, Any]:
 
 def of_jpeg(place: Path, data: str) -> dict[str, Any]:
     """Tell what JPEG makes of the same images, at every quality that is worth it."""
-    autoencoder = TrainedAutoencoder(place, "cpu")
+    autoencoder = AutoencoderRun(place, "cpu")
     pixels: Tensor = autoencoder.pixels(autoencoder.read_sources(data)[:NUM_COMPRESSED])
     with torch.inference_mode():
         rates = jpeg.jpeg_rates(pixels.numpy())

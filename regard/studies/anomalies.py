@@ -18,7 +18,7 @@ from regard.metrics.representation.roc import (
 from regard.metrics.result import Result
 from regard.metrics.significance import Difference
 from regard.plots.curves import detection
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 
 FALSE_ALARMS = 0.05
 """Share of normal items above the threshold."""
@@ -116,7 +116,7 @@ class DetectionResult:
         )
 
 
-def find_threshold(autoencoder: TrainedAutoencoder, false_alarms: float = FALSE_ALARMS) -> float:
+def find_threshold(autoencoder: AutoencoderRun, false_alarms: float = FALSE_ALARMS) -> float:
     """Return the error that at most a share of the validation items exceeds.
 
     Args:
@@ -133,7 +133,7 @@ def find_threshold(autoencoder: TrainedAutoencoder, false_alarms: float = FALSE_
 
 
 def flag_anomalies(
-    autoencoder: TrainedAutoencoder, data: str, *, false_alarms: float = FALSE_ALARMS
+    autoencoder: AutoencoderRun, data: str, *, false_alarms: float = FALSE_ALARMS
 ) -> Iterator[dict[str, Any]]:
     """Yield each item with its error, the threshold, and whether it is an anomaly.
 
@@ -151,7 +151,7 @@ def flag_anomalies(
 
 
 def detect_anomalies(
-    autoencoder: TrainedAutoencoder,
+    autoencoder: AutoencoderRun,
     normal: str,
     anomalous: str,
     *,
@@ -187,6 +187,6 @@ def detect_anomalies(
     )
 
 
-def _validation_sources(autoencoder: TrainedAutoencoder) -> list[Any]:
+def _validation_sources(autoencoder: AutoencoderRun) -> list[Any]:
     """Return the validation sources: normal items that were not trained on."""
     return [example.source for example in autoencoder.splits.valid]

@@ -1,4 +1,4 @@
-"""A trained autoencoder with its data: reconstructions, errors and a PCA baseline."""
+"""A run of an autoencoder with its data: reconstructions, errors and a PCA baseline."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -26,7 +26,7 @@ MAX_FIT_SOURCES = 10_000
 """Maximum number of training items for fitting PCA, evenly spaced."""
 
 
-class TrainedAutoencoder:
+class AutoencoderRun:
     """A run of an autoencoder, with its training data."""
 
     def __init__(self, folder: str | Path, device: str = "auto") -> None:

@@ -13,7 +13,7 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
 from regard.plots.scatter import planes
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.reading import read_labelled_side
 
@@ -72,7 +72,7 @@ class Reduction:
         return planes(points, self.labels, notes=notes)
 
 
-def reduce(autoencoder: TrainedAutoencoder, data: str, *, num_bootstrap: int = 1000) -> Reduction:
+def reduce(autoencoder: AutoencoderRun, data: str, *, num_bootstrap: int = 1000) -> Reduction:
     """Project labelled items to two dimensions, by latents and by PCA.
 
     Latents of more than two dimensions are projected by PCA of the latents. Everything is fitted
@@ -113,7 +113,7 @@ def _check_shared(labels: list[str], data: str) -> None:
         )
 
 
-def _latent_name(autoencoder: TrainedAutoencoder) -> str:
+def _latent_name(autoencoder: AutoencoderRun) -> str:
     if autoencoder.latent_dim == 1:
         return "latents, 1 dimension"
     if autoencoder.latent_dim == 2:
@@ -122,7 +122,7 @@ def _latent_name(autoencoder: TrainedAutoencoder) -> str:
 
 
 def _project_latents(
-    autoencoder: TrainedAutoencoder, sources: list[Any]
+    autoencoder: AutoencoderRun, sources: list[Any]
 ) -> tuple[Tensor, Tensor | None]:
     """Return points (B, 2) by the autoencoder, and the images decoded from them."""
     points = latents = autoencoder.task.encode(sources)
@@ -136,7 +136,7 @@ def _project_latents(
 
 
 def _project_by_pca(
-    autoencoder: TrainedAutoencoder, sources: list[Any]
+    autoencoder: AutoencoderRun, sources: list[Any]
 ) -> tuple[Tensor, Tensor | None]:
     """Return points (B, 2) by PCA, and the images decoded from them."""
     pca = autoencoder.fit_pca(2)

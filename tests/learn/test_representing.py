@@ -7,7 +7,7 @@ import pytest
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.anomalies import detect_anomalies
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.codec import Compressor
 from regard.studies.compression.jpeg import jpeg_rates, psnr_at
 from regard.studies.compression.range_coder import HEADER_BYTES
@@ -29,7 +29,7 @@ def autoencoder(tmp_path_factory):
         data=("shapes:2000",), recipe="hinton2006-laptop", settings=ROUNDED, out=out, device="cpu"
     )
     train(request)
-    return TrainedAutoencoder(out, "cpu")
+    return AutoencoderRun(out, "cpu")
 
 
 def test_scenes_of_several_things_are_odd_to_one_that_knows_single_ones(autoencoder):

@@ -28,11 +28,11 @@ def anomalies(
     from regard.plots.figure import check_path, save
     from regard.runs.folder import describe_provenance
     from regard.studies.anomalies import detect_anomalies, flag_anomalies
-    from regard.studies.autoencoder import TrainedAutoencoder
+    from regard.studies.autoencoder import AutoencoderRun
 
     if out is not None:
         check_path(out, "--out")
-    autoencoder = TrainedAutoencoder(run, device)
+    autoencoder = AutoencoderRun(run, device)
     if anomalous is None:
         if out is not None:
             raise ConfigError("`--out` plots two sets. Give a second one.")

@@ -24,7 +24,7 @@ def compress(
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save
-    from regard.studies.autoencoder import TrainedAutoencoder
+    from regard.studies.autoencoder import AutoencoderRun
     from regard.studies.compression.codec import Compressor
     from regard.studies.compression.jpeg import jpeg_rates, plot_rates, psnr_at
 
@@ -32,7 +32,7 @@ def compress(
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
     if plot is not None:
         check_path(plot, "--picture")
-    autoencoder = TrainedAutoencoder(run, device)
+    autoencoder = AutoencoderRun(run, device)
     sources = autoencoder.read_sources(images)
     result = Compressor(autoencoder).compress(sources, out)
     print(result)
@@ -55,11 +55,11 @@ def restore(
 ) -> None:
     """Restore the images of a file that the same run compressed."""
     from regard.core.errors import ConfigError
-    from regard.studies.autoencoder import TrainedAutoencoder
+    from regard.studies.autoencoder import AutoencoderRun
     from regard.studies.compression.codec import Compressor, save_images
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"`--out` must be a new or an empty folder, but {out} is not.")
-    images = Compressor(TrainedAutoencoder(run, device)).restore(file)
+    images = Compressor(AutoencoderRun(run, device)).restore(file)
     save_images(images, out)
     print(f"{len(images):,} images in {out}")

@@ -26,11 +26,11 @@ def reduce(
     from regard.plots.figure import save
     from regard.runs.folder import describe_provenance
     from regard.studies import reduction
-    from regard.studies.autoencoder import TrainedAutoencoder
+    from regard.studies.autoencoder import AutoencoderRun
 
     if out is not None:
         check_suffix(out, "--out", ".svg", ".png", ".html", ".json")
-    autoencoder = TrainedAutoencoder(run, device)
+    autoencoder = AutoencoderRun(run, device)
     result = reduction.reduce(autoencoder, data)
     for name, projection in result.projections.items():
         print_results(filter(None, (projection.accuracy, projection.error)), title=name)

@@ -16,7 +16,7 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import psnr
 from regard.models.bottlenecks import RoundedBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.range_coder import (
     HEADER_BYTES,
     Frequencies,
@@ -53,7 +53,7 @@ class CompressionResult:
 class Compressor:
     """Compressor with an autoencoder of integer codes and their frequencies in training data."""
 
-    def __init__(self, autoencoder: TrainedAutoencoder) -> None:
+    def __init__(self, autoencoder: AutoencoderRun) -> None:
         self.autoencoder = autoencoder
         encoder = autoencoder.task.model.encoder
         bottleneck = getattr(encoder, "bottleneck", None)

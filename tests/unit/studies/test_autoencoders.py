@@ -14,7 +14,7 @@ from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.anomalies import VALIDATION_ERRORS, detect_anomalies, find_threshold
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.codec import PRIOR, Compressor
 from regard.studies.reduction import PCA, reduce
 from regard.tasks.image_to_image.task import ImageToImageTask
@@ -51,7 +51,7 @@ def rounded(train_run):
 
 @pytest.fixture
 def autoencoder(plain):
-    return TrainedAutoencoder(plain, "cpu")
+    return AutoencoderRun(plain, "cpu")
 
 
 def test_pca_is_fitted_to_the_training_data(autoencoder):
@@ -105,12 +105,12 @@ def test_threshold_flags_at_most_the_given_share_of_validation_items(autoencoder
 
 def test_threshold_is_cached_without_the_training_data(train_run):
     run = train_run("plain", "seed=4", "data.seed=0")
-    threshold = find_threshold(TrainedAutoencoder(run, "cpu"))
+    threshold = find_threshold(AutoencoderRun(run, "cpu"))
     path = run / "config.json"
     config = json.loads(path.read_text())
     config["about"]["data"] = ["gone.tsv"]
     path.write_text(json.dumps(config))
-    autoencoder = TrainedAutoencoder(run, "cpu")
+    autoencoder = AutoencoderRun(run, "cpu")
     assert find_threshold(autoencoder) == threshold
     (run / VALIDATION_ERRORS).unlink()
     with pytest.raises(DataError, match=r"'gone.tsv' is neither a file nor a data set"):
@@ -127,18 +127,18 @@ def test_autoencoder_and_pca_are_compared_on_the_same_items(autoencoder):
 
 
 def test_restored_images_equal_the_reconstruction(rounded, tmp_path):
-    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    autoencoder = AutoencoderRun(rounded, "cpu")
     sources = autoencoder.read_sources("shapes:60")
     result = Compressor(autoencoder).compress(sources, tmp_path / "codes")
     assert result.num_bytes == (tmp_path / "codes").stat().st_size
     assert result.bits_per_pixel == 8 * result.num_bytes / (len(sources) * 64)
     # A compressor loaded from the same run restores the same images.
-    back = Compressor(TrainedAutoencoder(rounded, "cpu")).restore(tmp_path / "codes")
+    back = Compressor(AutoencoderRun(rounded, "cpu")).restore(tmp_path / "codes")
     assert torch.equal(back, autoencoder.reconstruct(sources))
 
 
 def test_code_frequencies_are_cached_until_weights_change(rounded, tmp_path):
-    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    autoencoder = AutoencoderRun(rounded, "cpu")
     counts = Compressor(autoencoder).counts
     assert {sum(column) for column in counts} == {len(autoencoder.fit_sources)}
     path = rounded / PRIOR
@@ -150,11 +150,11 @@ def test_code_frequencies_are_cached_until_weights_change(rounded, tmp_path):
 
 
 def test_codes_of_another_run_are_refused(train_run, rounded, tmp_path):
-    autoencoder = TrainedAutoencoder(rounded, "cpu")
+    autoencoder = AutoencoderRun(rounded, "cpu")
     Compressor(autoencoder).compress(["shapes/0/1"], tmp_path / "codes")
     other = train_run("rounded", "seed=2")
     with pytest.raises(DataError, match="was written by another model"):
-        Compressor(TrainedAutoencoder(other, "cpu")).restore(tmp_path / "codes")
+        Compressor(AutoencoderRun(other, "cpu")).restore(tmp_path / "codes")
 
 
 def test_codes_that_are_not_integers_are_refused(autoencoder):
@@ -164,7 +164,7 @@ def test_codes_that_are_not_integers_are_refused(autoencoder):
 
 def test_run_without_latents_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="needs a run of an autoencoder"):
-        TrainedAutoencoder(tiny_run.folder, "cpu")
+        AutoencoderRun(tiny_run.folder, "cpu")
 
 
 def test_changed_training_data_is_noticed(train_run, tmp_path):
@@ -174,11 +174,11 @@ def test_changed_training_data_is_noticed(train_run, tmp_path):
     config["about"]["data"] = [ANOMALOUS]
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="has changed since"):
-        _ = TrainedAutoencoder(run, "cpu").splits
+        _ = AutoencoderRun(run, "cpu").splits
     del config["about"]["data"]
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="its training data is not known"):
-        _ = TrainedAutoencoder(run, "cpu").splits
+        _ = AutoencoderRun(run, "cpu").splits
 
 
 def test_videos_are_refused(monkeypatch):
@@ -187,4 +187,4 @@ def test_videos_are_refused(monkeypatch):
     task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
     monkeypatch.setattr("regard.studies.autoencoder.load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences .* some-run .* videos"):
-        TrainedAutoencoder("some-run")
+        AutoencoderRun("some-run")

@@ -10,7 +10,7 @@ from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.anomalies import detect_anomalies
-from regard.studies.autoencoder import TrainedAutoencoder
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.codec import Compressor
 from regard.studies.reduction import reduce
 from regard.tasks.classification.task import ClassificationTask
@@ -50,7 +50,7 @@ def autoencoder(files, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "run"
     recipe = "dai2015-autoencoder-laptop"
     train(Request(data=files[:1], recipe=recipe, settings=TINY, out=out, device="cpu"))
-    return TrainedAutoencoder(out, "cpu")
+    return AutoencoderRun(out, "cpu")
 
 
 def test_vectors_are_token_counts_of_unit_length(autoencoder):
