@@ -151,11 +151,7 @@ def flag_anomalies(
 
 
 def detect_anomalies(
-    autoencoder: AutoencoderRun,
-    normal: str,
-    anomalous: str,
-    *,
-    false_alarms: float = FALSE_ALARMS,
+    autoencoder: AutoencoderRun, normal: str, anomalous: str, *, false_alarms: float = FALSE_ALARMS
 ) -> DetectionResult:
     """Separate anomalies from normal items by their reconstruction error.
 

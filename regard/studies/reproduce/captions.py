@@ -86,8 +86,7 @@ def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
     return (
         Relation("Soft attention: at least 95 % of captions are exact.", soft[EXACT] >= 95),
         Relation(
-            "Transformer: at least 95 % of captions are exact.",
-            numbers["transformer"][EXACT] >= 95,
+            "Transformer: at least 95 % of captions are exact.", numbers["transformer"][EXACT] >= 95
         ),
         Relation("Hard attention: most captions are exact.", hard[EXACT] > 50),
         Relation(
