@@ -80,25 +80,25 @@ def choose_recipe(
 
 
 def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_large = device.type == "cuda"
+    is_gpu = device.type == "cuda"
     settings: dict[str, Any] = {}
     if num_labels := _count_labels(examples):
-        recipe = "he2016" if is_large else "he2016-laptop"
+        recipe = "he2016" if is_gpu else "he2016-laptop"
         reason = f"sources are images and targets labels ({num_labels:,} distinct ones)"
     else:
-        recipe = "xu2015" if is_large else "xu2015-laptop"
+        recipe = "xu2015" if is_gpu else "xu2015-laptop"
         reason = "sources are images and targets captions"
-        if not is_large:
+        if not is_gpu:
             settings = {"data.target.vocab_size": 4 * WORD_LIMIT, "validation.metric": "cider"}
-    return _with_steps(examples, recipe, settings, is_large=is_large, reason=reason)
+    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
 
 
 def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_large = device.type == "cuda"
+    is_gpu = device.type == "cuda"
     if num_labels := _count_labels(examples):
         reason = f"sources are recordings and targets labels ({num_labels:,} distinct ones)"
-        return _with_steps(examples, "sound-labels", {}, is_large=is_large, reason=reason)
-    recipe = "chan2016" if is_large else "chan2016-laptop"
+        return _with_steps(examples, "sound-labels", {}, is_gpu=is_gpu, reason=reason)
+    recipe = "chan2016" if is_gpu else "chan2016-laptop"
     tokens = _choose_tokens([example.target for example in examples])
     # Transcripts are compared by words or characters, also if tokens are subwords.
     metric = "cer" if tokens.kind == "char" else "wer"
@@ -108,7 +108,7 @@ def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choi
         "validation.metric": metric,
     }
     reason = f"sources are recordings; target tokens: {tokens.kind} ({tokens.reason})"
-    return _with_steps(examples, recipe, settings, is_large=is_large, reason=reason)
+    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
 
 
 CHOOSERS: dict[str, Callable[[Sequence[Example], torch.device], Choice]] = {
@@ -127,14 +127,9 @@ def _count_labels(examples: Sequence[Example]) -> int:
 
 
 def _with_steps(
-    examples: Sequence[Example],
-    recipe: str,
-    settings: dict[str, Any],
-    *,
-    is_large: bool,
-    reason: str,
+    examples: Sequence[Example], recipe: str, settings: dict[str, Any], *, is_gpu: bool, reason: str
 ) -> Choice:
-    reasons = ["there is a GPU" if is_large else "there is no GPU", reason]
+    reasons = ["there is a GPU" if is_gpu else "there is no GPU", reason]
     if len(examples) < SMALL_DATA:
         settings = settings | FEW_STEPS
         reasons.append(f"2,000 steps (only {len(examples):,} examples)")

@@ -29,11 +29,7 @@ def embed(
     task = load_one(run, device)
     sources = read_listed(data, task.recipe, read_side=task.read_side)
     vectors = embedding.embed(task, sources, layer=layer, pooling=pooling)
-    provenance = describe_provenance(task.device) | {
-        "run": run,
-        "data": data,
-        "layer": "last" if layer is None else layer,
-        "pooling": pooling or "default",
-    }
+    options = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
+    provenance = {**describe_provenance(task.device), "run": run, "data": data, **options}
     embedding.save_vectors(out, vectors, provenance)
     print(f"{len(vectors):,} vectors of width {vectors.shape[1]:,}: {out}")

@@ -197,10 +197,8 @@ def _score(scored: RunScores, name: str) -> str:
 
 
 def _difference(scored: RunScores, name: str) -> str:
-    difference = scored.differences.get(name)
-    if difference is None:
-        return "–"
-    return f"{difference.value:+.2f} (p {difference.p_value:.3f})"
+    diff = scored.differences.get(name)
+    return f"{diff.value:+.2f} (p {diff.p_value:.3f})" if diff else "–"
 
 
 def _rows(groups: Sequence[Sequence[Group]], score: str) -> list[tuple[object, ...]]:

@@ -66,7 +66,7 @@ class Compressor:
             )
         if autoencoder.is_text:
             raise ConfigError(
-                f"Only images can be compressed, but the sources of {autoencoder.folder} are texts."
+                f"Only images can be compressed, but {autoencoder.folder} is for text."
             )
         self._lowest = bottleneck.lowest
         self._num_levels = bottleneck.highest - bottleneck.lowest + 1
@@ -127,6 +127,5 @@ def save_images(images: Tensor, folder: Path) -> None:
     """Write images (B, C, Y, X), in 8 bits, as numbered PNG files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, image in enumerate(images.movedim(1, -1).numpy()):
-        Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image).save(
-            folder / f"{number:05}.png"
-        )
+        pixels = image[..., 0] if image.shape[-1] == 1 else image
+        Image.fromarray(pixels).save(folder / f"{number:05}.png")
