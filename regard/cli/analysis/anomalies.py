@@ -19,10 +19,11 @@ def anomalies(
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Detect anomalies by the reconstruction error of an autoencoder.
+    """Detect anomalies by their reconstruction error.
 
-    A share of the run's validation items exceeds the threshold. With one set, print the error of
-    each item and whether it is an anomaly. With two sets, print how well errors separate them.
+    The threshold is chosen so that a share of the validation items of the autoencoder exceeds it.
+    With one set, print the error of each item and whether it is an anomaly. With two sets, print
+    how well errors separate them.
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save

@@ -17,10 +17,10 @@ def compress(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Compress images to one file, by entropy-coding the codes of an autoencoder.
+    """Compress images to one file with an autoencoder.
 
-    Codes must be integers (`model.encoder.bottleneck.kind=rounded`). The order of images is kept,
-    their names are not.
+    The codes of the images are entropy-coded; they must be integers
+    (`model.encoder.bottleneck.kind=rounded`). The order of images is kept, their names are not.
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save

@@ -16,10 +16,10 @@ def embed(
     pooling: Pooling = None,
     device: Device = "auto",
 ) -> None:
-    """Write the encoder's vectors of lines, images or recordings, in input order.
+    """Write the vectors of lines, images or recordings.
 
-    Empty lines and files that cannot be read get a vector of zeros. A .safetensors file also holds
-    the provenance.
+    The encoder computes one vector per source, in input order. Empty lines and files that cannot be
+    read get a vector of zeros. A .safetensors file also holds the provenance.
     """
     from regard.interpret import embed as embedding
     from regard.runs.folder import describe_provenance, load_one

@@ -19,9 +19,10 @@ def ladder(
     only: Annotated[str, Option(help="Names of models, separated by commas.")] = "",
     device: Device = "auto",
 ) -> None:
-    """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017, vaswani2017, prefix-lm.
+    """Train the baseline models on one data set and compare them.
 
-    Models have full size with a GPU and a small size without. Settings apply to every model.
+    The models are sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017, vaswani2017 and
+    prefix-lm, in full size with a GPU and in a small size without. Settings apply to every model.
     Finished models are skipped. The comparison is written to comparison.html and comparison.json
     in the folder.
     """

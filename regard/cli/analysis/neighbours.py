@@ -18,9 +18,10 @@ def neighbours(
     pooling: Pooling = None,
     device: Device = "auto",
 ) -> None:
-    """Print the nearest lines by the cosine of their vectors, with the cosine.
+    """Print the nearest lines by the cosine of their vectors.
 
-    With several queries, each row starts with its query. Duplicates and empty lines are dropped.
+    A row holds the cosine and the line; with several queries, it starts with the query. Duplicates
+    and empty lines are dropped.
     """
     from regard.core.config import at_least
     from regard.data.text.lines import read_lines

@@ -18,9 +18,10 @@ def probe(
     out: Annotated[Path | None, Option(help="An .html page with the texts and probes.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Print the accuracy of linear probes for text length and word order at each layer.
+    """Print the accuracy of linear probes of each layer.
 
-    An untrained encoder is the baseline: it shows the effect of the architecture alone.
+    Probes predict text length and word order. An untrained encoder is the baseline: it shows the
+    effect of the architecture alone.
     """
     from regard.core.files import check_suffix
     from regard.interpret import probes

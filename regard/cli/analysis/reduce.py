@@ -17,10 +17,10 @@ def reduce(
     out: Annotated[Path | None, Option(help="A file: .svg, .png, .html or .json.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Reduce labelled items to two dimensions: by an autoencoder's latents, and by PCA.
+    """Reduce labelled items to two dimensions.
 
-    Print the accuracy of the labels of the 15 nearest neighbours, and the reconstruction error of
-    images.
+    Latents of an autoencoder are compared with PCA, by the accuracy of the labels of the 15 nearest
+    neighbours and by the reconstruction error of images.
     """
     from regard.core.files import check_suffix, write_json
     from regard.plots.figure import save

@@ -13,7 +13,7 @@ def reproduce(
     out: Annotated[Path | None, Option(help="A folder; runs/NAME if not given.")] = None,
     seed: Annotated[int, Option(help="The random seed.")] = 1,
 ) -> None:
-    """Reproduce a known experiment and print whether its results hold.
+    """Reproduce a known experiment and check its results.
 
     The exit code is 1 if a result does not hold.
     """

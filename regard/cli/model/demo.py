@@ -7,10 +7,10 @@ from regard.cli.output import stop
 
 
 def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
-    """Train two small translation models on the built-in phrasebook and show their results.
+    """Train two small translation models and compare them.
 
-    One is recurrent with attention, the other a transformer. A second call reuses the trained
-    models; after Ctrl-C, it resumes training.
+    One is recurrent with attention, the other a transformer; both are trained on the built-in
+    phrasebook. A second call reuses the trained models; after Ctrl-C, it resumes training.
     """
     from rich.console import Console
 

@@ -14,7 +14,10 @@ def evaluate(
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Evaluate a run on a test set; of a built-in data set, on its test part."""
+    """Evaluate a run on a test set.
+
+    Of a built-in data set, the test part is used.
+    """
     from regard.runs.evaluate import evaluate_data
     from regard.runs.folder import describe_provenance, load
 
@@ -31,7 +34,7 @@ def evaluate(
 def score(
     run: Run, data: Data, data2: SecondData = None, as_json: Json = False, device: Device = "auto"
 ) -> None:
-    """Print the log-probability of each pair's target, one line per pair, in input order."""
+    """Print the log-probability of each target, one line per pair."""
     from regard.runs.evaluate import score_data
     from regard.runs.folder import load
 

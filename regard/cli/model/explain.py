@@ -11,7 +11,10 @@ def explain(
         list[str] | None, Argument(metavar="[section.key=value ...]", help="Overrides.")
     ] = None,
 ) -> None:
-    """Print every setting of a recipe with its description, as a TOML file that can be edited."""
+    """Print every setting of a recipe with its description.
+
+    The output is a recipe in TOML that can be edited.
+    """
     from regard.core import config
     from regard.runs.recipes import load_recipe, recipe_path
 

@@ -16,7 +16,10 @@ def sample(
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Sample latents and decode them: texts, one per line, or a sheet of images."""
+    """Sample latents and decode them.
+
+    Texts are printed, one per line; images are saved on a sheet.
+    """
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
@@ -33,9 +36,10 @@ def interpolate(
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Interpolate linearly between two latents: texts, one per line, or a strip of images.
+    """Interpolate linearly between two latents and decode them.
 
-    The ends are the reconstructions of the two sources.
+    Texts are printed, one per line; images are saved on a sheet. The ends are the reconstructions
+    of the two sources.
     """
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder

@@ -16,10 +16,10 @@ def show(
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Plot attention weights over a sentence, an image or a recording.
+    """Plot attention weights.
 
-    The plot is printed in the terminal or written to a file. For models that predict images, the
-    source, the prediction and the target are shown.
+    The source is a sentence, an image, a video or a recording. The plot is printed in the terminal
+    or written to a file. For models that predict images, source, prediction and target are shown.
     """
     from rich.console import Console
 
