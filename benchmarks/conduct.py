@@ -132,7 +132,7 @@ def describe(run: Run, place: Path) -> dict[str, Any]:
     keys = ("step", "loss", "value", "accuracy", scored, "seconds")
     journal = [
         {key: row[key] for key in dict.fromkeys(keys) if key in row}
-        for row in read_json_lines(place / runs.JOURNAL)
+        for row in read_json_lines(place / runs.TRAINING_LOG)
         if row["kind"] == "valid"
     ]
     return {

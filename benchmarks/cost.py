@@ -25,7 +25,7 @@ from regard.attention.multihead import SelfAttention
 from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
 from regard.models.convolutional import GatedConvolution, widen
-from regard.runs.folder import describe_making
+from regard.runs.folder import describe_provenance
 
 LENGTHS = (128, 256, 512, 1024, 2048, 4096)
 DIM = 256
@@ -96,7 +96,7 @@ def main() -> None:
         for point in points:
             point.measure_time()
     value = {
-        **describe_making(device),
+        **describe_provenance(device),
         "command": f"python benchmarks/cost.py --device {device.type} --rounds {arguments.rounds}",
         "dim": DIM,
         "heads": HEADS,

@@ -178,7 +178,7 @@ def _gather(run: Run, folder: Path) -> dict[str, Any] | None:
     lowered = bleu(outputs, references, is_lower_cased=True)
     metrics["test"]["scores"]["bleu_lower_cased"] = lowered.to_dict()
     samples = list(zip(sources, [r[0] for r in references], outputs, strict=True))[:20]
-    rows = read_json_lines(folder / runs.JOURNAL)
+    rows = read_json_lines(folder / runs.TRAINING_LOG)
     journal = [
         {key: row[key] for key in ("kind", "step", "loss", "bleu", "seconds") if key in row}
         for row in rows

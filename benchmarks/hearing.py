@@ -29,7 +29,7 @@ from regard.data.example import Example
 from regard.interpret.visualize import spectrogram_of
 from regard.metrics.text.error_rates import align
 from regard.runs import folder as runs
-from regard.runs.long_audio import join, transcribe
+from regard.runs.long_audio import join_segments, transcribe
 
 RECIPES = ("chan2016", "speech-transformer")
 LAPTOP = "chan2016-laptop"
@@ -160,7 +160,7 @@ def _by_chunk(folder: Path, path: Path) -> list[dict[str, Any]]:
     for pause in PAUSES:
         write_long(path, test, pause=pause)
         for ((recipe, name), task), seconds in product(tasks.items(), CHUNKS):
-            written = join(transcribe(task, str(path), seconds=seconds)).split()
+            written = join_segments(transcribe(task, str(path), seconds=seconds)).split()
             about = {"kind": "chunks", "recipe": recipe, "criterion": name}
             rows.append({**about, "pause": pause, "chunk": seconds, **_errors(right, written)})
     return rows

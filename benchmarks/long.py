@@ -27,7 +27,7 @@ from regard.core.device import find_device, seed_everything
 from regard.core.files import write_json
 from regard.models.build import build_model
 from regard.models.seq2seq import EncoderDecoder
-from regard.runs.folder import describe_making
+from regard.runs.folder import describe_provenance
 from regard.runs.recipes import load_recipe
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
@@ -68,7 +68,7 @@ def main() -> None:
         for point in points:
             point.measure()
     value = {
-        **describe_making(find_device("cpu")),
+        **describe_provenance(find_device("cpu")),
         "command": f"python benchmarks/long.py --rounds {arguments.rounds}",
         "sources": SOURCES,
         "target": TARGET,

@@ -206,7 +206,7 @@ def _ways_to_reply(folder: Path) -> list[dict[str, Any]]:
     test = _read_test(task, place)[:NUM_REPLIES]
     sources = [example.source for example in test]
     drawn = replace(task.recipe.search, temperature=0.8, top_p=0.9)
-    reranked = reranking.rerank(task, reverse, sources, question=reranking.last_turn)
+    reranked = reranking.rerank(task, reverse, sources, reverse_target=reranking.last_turn)
     ways = {
         "people": [example.target for example in test],
         "beam": task.translate(sources),

@@ -54,7 +54,7 @@ def measure(recipe: str, steps: int, folder: Path) -> dict[str, object]:
         capture_output=True,
     )
     metrics = read_json(out / runs.METRICS)
-    lines = [row for row in read_json_lines(out / runs.JOURNAL) if row["kind"] == "train"]
+    lines = [row for row in read_json_lines(out / runs.TRAINING_LOG) if row["kind"] == "train"]
     pace = median(row["tokens_per_second"] for row in lines[1:])
     # Target tokens of an epoch, end tokens included, from what the steps saw.
     tokens = metrics["training"]["target_tokens"] / metrics["training"]["steps"]

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.plots import figure as picture
-from regard.studies.compression.jpeg import Rate, draw, quality_at
+from regard.studies.compression.jpeg import Rate, plot_rates, psnr_at
 
 from .parts import Runs, making, table
 
@@ -41,10 +41,10 @@ def _form(rival: dict[str, Any], runs: Runs, folder: Path) -> list[str]:
     ]
     file = f"compression-{rival['form']}.svg"
     points = [(run["bits_per_pixel"], run["psnr"]["value"]) for run in runs]
-    picture.save(folder / file, draw(rates, {"learned codes": points}))
+    picture.save(folder / file, plot_rates(rates, {"learned codes": points}))
     rows = []
     for run in runs:
-        other = quality_at(rates, run["bits_per_pixel"])
+        other = psnr_at(rates, run["bits_per_pixel"])
         low, high = run["psnr"]["interval"]
         rows.append(
             (

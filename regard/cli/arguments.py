@@ -10,8 +10,8 @@ def split_arguments(
 
     Args:
         arguments: Arguments in any order.
-        max_paths: How many files may be given.
-        default: The file where none is given, if that is allowed.
+        max_paths: Maximum number of files.
+        default: File to use if none is given; without it, a file is required.
     """
     overrides = [argument for argument in arguments if _is_override(argument)]
     paths = [argument for argument in arguments if argument not in overrides]
@@ -29,7 +29,7 @@ def split_arguments(
 
 
 def _is_override(argument: str) -> bool:
-    """Return whether this is no path and no data set with an argument (`fsdd:speaker=theo`)."""
+    """Return whether an argument is an override, not a path or a data set (`fsdd:speaker=theo`)."""
     key, equals, _ = argument.partition("=")
     return bool(equals) and ":" not in key and not argument.startswith(("/", "./"))
 

@@ -1,4 +1,4 @@
-"""`regard COMMAND …`: the table of commands, loaded on first use, and how each of them ends."""
+"""`regard COMMAND …`: table of commands, imported on first use, with error handling."""
 
 import logging
 import os
@@ -13,7 +13,7 @@ from regard.core.errors import RegardError
 from regard.core.logging import log_to
 from regard.core.tables import resolve
 
-HELP = "Encoder–decoders with attention: train one on your own pairs, see it think, ship it."
+HELP = "Train, inspect and serve encoder–decoder models with attention."
 
 PANELS: dict[str, dict[str, str]] = {
     "Model": {
@@ -44,32 +44,32 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Data": {"data": "regard.cli.data.datasets:app"},
 }
-"""By the heading of the help, the commands and where they are defined."""
+"""Commands by heading of the help, and the functions that define them."""
 
 COMMANDS = {name: dotted for panel in PANELS.values() for name, dotted in panel.items()}
 
 
 class Commands(TyperGroup):
-    """The commands; only the module of the one that runs is imported."""
+    """Group of commands; only the module of the invoked command is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command: a function, or an application with commands of its own."""
+        """Import a command: a function, or an application with subcommands."""
         if cmd_name not in COMMANDS:
             return None
-        found = resolve(COMMANDS[cmd_name])
+        command = resolve(COMMANDS[cmd_name])
         single = typer.Typer(rich_markup_mode=None)
-        if isinstance(found, typer.Typer):
-            single.add_typer(found, name=cmd_name)
+        if isinstance(command, typer.Typer):
+            single.add_typer(command, name=cmd_name)
         else:
-            single.command(cmd_name)(found)
+            single.command(cmd_name)(command)
         return typer.main.get_group(single).commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the help of all commands in panels."""
+        """Write the help of all commands under their headings."""
         limit = formatter.width - 6 - max(map(len, COMMANDS))
         for panel, names in PANELS.items():
             commands = [(name, self.get_command(ctx, name)) for name in names]
@@ -79,9 +79,9 @@ class Commands(TyperGroup):
                 )
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command; an error for people is one line on standard error and exit code 2."""
+        """Run a command; a `RegardError` is printed as one line, with exit code 2."""
         try:
-            outcome = super().invoke(ctx)
+            result = super().invoke(ctx)
             sys.stdout.flush()
         except RegardError as error:
             print(f"regard: {error}", file=sys.stderr)
@@ -90,10 +90,10 @@ class Commands(TyperGroup):
             print("regard: interrupted.", file=sys.stderr)
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            # The reader of our output closed it, as `head` does; that is no error.
+            # The reader closed standard output, as `head` does; this is not an error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        return outcome
+        return result
 
 
 app = typer.Typer(
@@ -110,9 +110,9 @@ app = typer.Typer(
 @app.callback(invoke_without_command=True)
 def root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say more on the way.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log debug messages.")] = False,
 ) -> None:
-    """Send the package's messages to standard error; print the version if asked for."""
+    """Log to standard error; print the version if requested."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     log_to(handler, logging.DEBUG if verbose else logging.INFO)

@@ -9,7 +9,9 @@ Run = Annotated[str, Argument(help="A run folder, or several joined by commas (a
 OneRun = Annotated[str, Argument(help="A run folder.")]
 Device = Annotated[str, Option(help="auto, cpu or cuda.")]
 Beam = Annotated[int | None, Option(help="Beams; 1 is greedy search.")]
-Rerank = Annotated[str | None, Option(metavar="RUN", help="A run from targets to sources.")]
+Rerank = Annotated[
+    str | None, Option(metavar="RUN", help="A run from targets to sources, to rerank.")
+]
 RerankWeight = Annotated[float | None, Option(help="Weight of --rerank; 0.5 if not given.")]
 Data = Annotated[str, Argument(help="A data set's name or a file of pairs.")]
 SecondData = Annotated[str | None, Argument(help="The target side, line by line.")]
@@ -17,7 +19,7 @@ DataAndOverrides = Annotated[
     list[str],
     Argument(
         metavar="DATA [DATA2] [section.key=value ...]",
-        help="A data set's name, a file of pairs, or two line-aligned files; then settings.",
+        help="A data set's name, a file of pairs, or two line-aligned files; then overrides.",
     ),
 ]
 Sources = Annotated[
@@ -28,12 +30,12 @@ Valid = Annotated[list[str] | None, Option(help="Validation data; twice for line
 Test = Annotated[list[str] | None, Option(help="Test data; twice for line-aligned files.")]
 Columns = Annotated[str | None, Option(help="Columns of a file, such as source,source,target,-.")]
 SearchOverrides = Annotated[
-    list[str] | None, Argument(metavar="[search.key=value ...]", help="Settings of the search.")
+    list[str] | None, Argument(metavar="[search.key=value ...]", help="Search settings.")
 ]
 Layer = Annotated[int | None, Option(help="A layer, 0 = embeddings; the last if not given.")]
 Pooling = Annotated[str | None, Option(help="summary, mean or first; summary if not given.")]
 Plot = Annotated[Path | None, Option(help="A file to plot to: .png, .svg or .html.")]
 RunFolder = Annotated[Path | None, Option(help="The run folder.")]
-RunFolders = Annotated[Path, Option(help="The folder of the run folders.")]
+RunFolders = Annotated[Path, Option(help="A folder for the run folders.")]
 Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
-Force = Annotated[bool, Option("--force", help="Replace what is in --out.")]
+Force = Annotated[bool, Option("--force", help="Replace the run in --out.")]

@@ -1,4 +1,4 @@
-"""What several commands print: JSON, scores, tables, and how to resume."""
+"""Output shared by commands: JSON, scores, tables, and how to resume."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from regard.metrics.result import Result
     from regard.tasks.evaluation import Evaluation
 
-NOTHING = "∅"
-"""The missing side of an insertion or a deletion."""
+EMPTY = "∅"
+"""Missing side of an insertion or a deletion."""
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
-    """Print one JSON object over several lines; without indent, on a line of its own."""
+    """Print a JSON object on several lines; without indent, on one line."""
     print(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
 def print_results(results: "Iterable[Result]", *, title: str = "") -> None:
-    """Print scores, each on a line; under a title they are indented."""
+    """Print one score per line, indented if there is a title."""
     if title:
         print(f"{title}:")
     for result in results:
@@ -43,25 +43,24 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, title: st
 
 
 def print_evaluation(evaluation: "Evaluation", *, max_rows: int = 10) -> None:
-    """Print the scores of a test set, by group where there are groups, and frequent errors."""
+    """Print the scores of a test set, the scores of its groups, and frequent errors."""
     print_results(evaluation.results.values())
     for title, groups in (
         ("By length", evaluation.by_length),
         ("By tag", evaluation.by_tag),
-        (
-            "Most missed (times in the right answers, % of them missed)",
-            evaluation.by_unit[:max_rows],
-        ),
+        ("Most missed (count in the references, % of them missed)", evaluation.by_unit[:max_rows]),
     ):
         if groups:
             print(f"\n{title}:")
         for group in groups:
-            values = "  ".join(f"{name} {r.value:6.2f}" for name, r in group.results.items())
+            values = "  ".join(
+                f"{name} {result.value:6.2f}" for name, result in group.results.items()
+            )
             print(f"  {group.name:<14} {group.count:>6,}  {values}")
     if evaluation.edits:
-        print("\nMost frequent errors (right → written):")
+        print("\nMost frequent errors (reference → output):")
     for edit in evaluation.edits[:max_rows]:
-        print(f"  {edit.right or NOTHING} → {edit.written or NOTHING}  {edit.count:,}")
+        print(f"  {edit.right or EMPTY} → {edit.written or EMPTY}  {edit.count:,}")
 
 
 def stop(how_to_resume: str) -> NoReturn:

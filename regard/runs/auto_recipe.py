@@ -1,4 +1,4 @@
-"""A sensible recipe for the data and the machine, with the reasons."""
+"""Automatic choice of a recipe from the training data and the device, with reasons."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -12,43 +12,43 @@ from regard.data.text.field import texts_of
 from regard.metrics.table import ERROR_RATES
 
 WORD_LIMIT = 2_000
-"""Up to so many distinct words, words themselves are the best pieces."""
+"""Largest number of distinct words for which tokens are words."""
 
 SMALL_DATA = 10_000
-"""Fewer pairs than this are read more often, in smaller batches: they make too few steps else."""
+"""Number of pairs below which batches are smaller and the number of steps is fixed."""
 
 SYMBOL_LENGTH = 2
-"""What stands between blanks and is no longer than this on average is no word: a phone, a digit."""
+"""Largest mean length of symbols separated by spaces, such as phonemes or digits."""
 
 WORD_LENGTH = 20
-"""A line without blanks that is longer than this is no word, but text without blanks."""
+"""Mean length of lines without spaces above which they are text, not single words."""
 
 LABEL_WORDS = 3
-"""What is said of images or recordings in so few words, and of two of them alike, is a label."""
+"""Largest mean number of words of a label; longer targets are captions or transcripts."""
 
 
 FEW_STEPS = {"train.max_epochs": 0, "train.max_steps": 2_000, "train.validate_every": 200}
-"""How long a model is trained on small data."""
+"""Training length on small data."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A recipe, the settings that the data changes in it, and why."""
+    """A recipe, the settings changed because of the data, and the reasons."""
 
     recipe: str
     settings: dict[str, Any] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
 
 
-def choose(
+def choose_recipe(
     examples: Sequence[Example], device: torch.device, *, metric: str | None = None
 ) -> Choice:
     """Choose a recipe for the training data and the device.
 
     Args:
         examples: The training data.
-        device: Where to train.
-        metric: What was asked to judge by, which the reasons then name; by the pieces if not given.
+        device: Device of the training.
+        metric: Validation metric named in the reasons; chosen by the kind of tokens if not given.
     """
     choose_for = CHOOSERS.get(detect_modality(examples).name)
     if choose_for is not None:
@@ -56,7 +56,7 @@ def choose(
     settings: dict[str, Any] = {"data.is_joint": False}
     if device.type == "cuda":
         recipe, reasons = "bahdanau2015", ["there is a GPU"]
-        # Two vocabularies cannot share one embedding, as the recipe would have it.
+        # The recipe ties source and target embeddings, which needs one joint vocabulary.
         settings["model.ties"] = "output"
     else:
         recipe, reasons = "bahdanau2015-laptop", ["there is no GPU"]
@@ -64,15 +64,15 @@ def choose(
         ("source", [text for example in examples for text in texts_of(example.source)]),
         ("target", [example.target for example in examples]),
     ):
-        pieces = _choose_pieces(texts)
-        settings[f"data.{side}.kind"] = pieces.kind
-        settings[f"data.{side}.vocab_size"] = pieces.vocab_size
-        reasons.append(f"{side} pieces: {pieces.kind} ({pieces.reason})")
-    # The target's, which came last, say what an answer is made of.
-    settings["metrics"] = list(pieces.metrics)
-    settings["validation.metric"] = pieces.metrics[0]
-    judge = metric or pieces.metrics[0]
-    reasons.append(f"judged by {judge} ({'less' if judge in ERROR_RATES else 'more'} is better)")
+        tokens = _choose_tokens(texts)
+        settings[f"data.{side}.kind"] = tokens.kind
+        settings[f"data.{side}.vocab_size"] = tokens.vocab_size
+        reasons.append(f"{side} tokens: {tokens.kind} ({tokens.reason})")
+    # `tokens` are now those of the target, which decide the metrics.
+    settings["metrics"] = list(tokens.metrics)
+    settings["validation.metric"] = tokens.metrics[0]
+    metric = metric or tokens.metrics[0]
+    reasons.append(f"metric: {metric} ({'lower' if metric in ERROR_RATES else 'higher'} is better)")
     if len(examples) < SMALL_DATA:
         settings |= {"data.batch.max_sentences": 32, **FEW_STEPS}
         reasons.append(f"2,000 steps of 32 pairs (only {len(examples):,} pairs)")
@@ -80,46 +80,46 @@ def choose(
 
 
 def _choose_for_images(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_large = device.type == "cuda"
+    is_gpu = device.type == "cuda"
     settings: dict[str, Any] = {}
-    if num := _num_labels(examples):
-        recipe = "he2016" if is_large else "he2016-laptop"
-        what = f"sources are images and targets labels ({num:,} distinct ones)"
+    if num_labels := _count_labels(examples):
+        recipe = "he2016" if is_gpu else "he2016-laptop"
+        reason = f"sources are images and targets labels ({num_labels:,} distinct ones)"
     else:
-        recipe = "xu2015" if is_large else "xu2015-laptop"
-        what = "sources are images and targets captions"
-        if not is_large:
+        recipe = "xu2015" if is_gpu else "xu2015-laptop"
+        reason = "sources are images and targets captions"
+        if not is_gpu:
             settings = {"data.target.vocab_size": 4 * WORD_LIMIT, "validation.metric": "cider"}
-    return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
+    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
 
 
 def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choice:
-    is_large = device.type == "cuda"
-    if num := _num_labels(examples):
-        what = f"sources are recordings and targets labels ({num:,} distinct ones)"
-        return _with_steps(examples, "sound-labels", {}, is_large=is_large, what=what)
-    recipe = "chan2016" if is_large else "chan2016-laptop"
-    pieces = _choose_pieces([example.target for example in examples])
-    # What is heard is compared word by word, or letter by letter, whatever it is made of.
-    metric = "cer" if pieces.kind == "char" else "wer"
+    is_gpu = device.type == "cuda"
+    if num_labels := _count_labels(examples):
+        reason = f"sources are recordings and targets labels ({num_labels:,} distinct ones)"
+        return _with_steps(examples, "sound-labels", {}, is_gpu=is_gpu, reason=reason)
+    recipe = "chan2016" if is_gpu else "chan2016-laptop"
+    tokens = _choose_tokens([example.target for example in examples])
+    # Transcripts are compared by words or characters, also if tokens are subwords.
+    metric = "cer" if tokens.kind == "char" else "wer"
     settings = {
-        "data.target.kind": pieces.kind,
-        "data.target.vocab_size": pieces.vocab_size,
+        "data.target.kind": tokens.kind,
+        "data.target.vocab_size": tokens.vocab_size,
         "validation.metric": metric,
     }
-    what = f"sources are recordings; target pieces: {pieces.kind} ({pieces.reason})"
-    return _with_steps(examples, recipe, settings, is_large=is_large, what=what)
+    reason = f"sources are recordings; target tokens: {tokens.kind} ({tokens.reason})"
+    return _with_steps(examples, recipe, settings, is_gpu=is_gpu, reason=reason)
 
 
 CHOOSERS: dict[str, Callable[[Sequence[Example], torch.device], Choice]] = {
     "image": _choose_for_images,
     "audio": _choose_for_audio,
 }
-"""By modality; what is not here is treated as text."""
+"""Choice by modality; modalities without an entry are treated as text."""
 
 
-def _num_labels(examples: Sequence[Example]) -> int:
-    """Return how many distinct labels there are, 0 where targets are texts."""
+def _count_labels(examples: Sequence[Example]) -> int:
+    """Return the number of distinct labels, or 0 if the targets are texts."""
     labels = {example.target for example in examples}
     mean_words = sum(len(label.split()) for label in labels) / len(labels)
     is_label = mean_words <= LABEL_WORDS and 2 * len(labels) <= len(examples)
@@ -127,9 +127,9 @@ def _num_labels(examples: Sequence[Example]) -> int:
 
 
 def _with_steps(
-    examples: Sequence[Example], recipe: str, settings: dict[str, Any], *, is_large: bool, what: str
+    examples: Sequence[Example], recipe: str, settings: dict[str, Any], *, is_gpu: bool, reason: str
 ) -> Choice:
-    reasons = ["there is a GPU" if is_large else "there is no GPU", what]
+    reasons = ["there is a GPU" if is_gpu else "there is no GPU", reason]
     if len(examples) < SMALL_DATA:
         settings = settings | FEW_STEPS
         reasons.append(f"2,000 steps (only {len(examples):,} examples)")
@@ -137,8 +137,8 @@ def _with_steps(
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """What the texts of one side are cut into, and how answers made of it are judged."""
+class TokenChoice:
+    """Kind of tokens of the source or the target, and metrics of targets made of them."""
 
     kind: str
     vocab_size: int
@@ -146,23 +146,24 @@ class Pieces:
     reason: str
 
 
-def _choose_pieces(texts: Sequence[str]) -> Pieces:
+def _choose_tokens(texts: Sequence[str]) -> TokenChoice:
     words = [text.split() for text in texts]
     distinct = {word for line in words for word in line}
     mean_words = sum(map(len, words)) / len(words)
     if mean_words < 1.5 and _mean_length(texts) > WORD_LENGTH:
-        why = f"text without blanks, {_mean_length(texts):.0f} characters a line"
-        return Pieces("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), why)
+        reason = f"text without spaces, {_mean_length(texts):.0f} characters per line"
+        return TokenChoice("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), reason)
     if mean_words < 1.5:
-        return Pieces("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
+        return TokenChoice("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
     if len(distinct) <= WORD_LIMIT and _mean_length(distinct) <= SYMBOL_LENGTH:
-        why = f"{len(distinct):,} distinct symbols between blanks"
-        return Pieces("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), why)
+        reason = f"{len(distinct):,} distinct symbols separated by spaces"
+        return TokenChoice("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), reason)
     metrics = ("bleu", "chrf", "accuracy", "lecture_bleu")
     if len(distinct) <= WORD_LIMIT:
-        return Pieces("word", 4 * WORD_LIMIT, metrics, f"only {len(distinct):,} distinct words")
+        reason = f"only {len(distinct):,} distinct words"
+        return TokenChoice("word", 4 * WORD_LIMIT, metrics, reason)
     size = 4_000 if len(texts) < 10_000 else 8_000
-    return Pieces("bpe", size, metrics, f"{len(distinct):,} distinct words")
+    return TokenChoice("bpe", size, metrics, f"{len(distinct):,} distinct words")
 
 
 def _mean_length(texts: Collection[str]) -> float:

@@ -7,7 +7,7 @@ from regard.core.config import at_least
 from regard.core.errors import DataError
 from regard.data.text.dialogue import TURNS, write_context
 from regard.models.encoders import max_tokens
-from regard.runs.reranking import Answers, answering, check_writer
+from regard.runs.reranking import PredictFunction, check_text_generator, predict_function
 from regard.search.settings import SearchConfig, change_search
 from regard.tasks.base import Task
 from regard.tasks.generation.recipe import Recipe
@@ -15,7 +15,7 @@ from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
 TEMPERATURE, TOP_P = 0.8, 0.9
-"""Sampling where the recipe would search: the most likely reply is often the dullest."""
+"""Defaults for recipes that do not sample: the most likely reply is often generic."""
 
 
 @dataclass
@@ -24,16 +24,16 @@ class Conversation:
 
     task: Predictor
     """The model."""
-    predict: Answers
-    """Predicts replies, reranked or not."""
+    predict: PredictFunction
+    """Function that predicts replies, with or without reranking."""
     search: SearchConfig
-    """Search for or sampling of the first reply; the seed of each further one is one higher."""
+    """Search settings of the first reply; the seed increases by one with each reply."""
     num_turns: int
-    """Most turns in the context of a reply; 0 = the last turn, without its speaker."""
+    """Maximum number of turns in the context of a reply; 0 = the last turn, without its speaker."""
     turns: list[str] = field(default_factory=list)
-    """All turns; the person began."""
+    """All turns; the first is the person's."""
     num_replies: int = 0
-    """Replies until now, including those that were taken back."""
+    """Number of replies so far, including those that were undone."""
 
     @classmethod
     def start(
@@ -45,25 +45,25 @@ class Conversation:
         reranker: Task[Any] | None = None,
         rerank_weight: float | None = None,
     ) -> "Conversation":
-        """Begin a conversation.
+        """Start a conversation.
 
         Args:
-            task: The model; it must read text and generate text.
-            overrides: Changes of the search, such as `search.temperature=0.8`.
-            num_turns: Most turns in the context of a reply.
+            task: The model; its sources and targets must be text.
+            overrides: Overrides of search settings, such as `search.temperature=0.8`.
+            num_turns: Maximum number of turns in the context of a reply.
             reranker: A run that reranks replies.
-            rerank_weight: Its weight.
+            rerank_weight: Weight of the reranker.
         """
         at_least("turns", num_turns, 0)
-        predictor = check_writer(task, "What you chat with")
-        predict = answering(predictor, reranker, rerank_weight)
+        predictor = check_text_generator(task, "The run to chat with")
+        predict = predict_function(predictor, reranker, rerank_weight)
         search = reply_search(predictor.recipe.search, overrides)
         return cls(predictor, predict, search, num_turns)
 
     def reply(self, turn: str) -> tuple[str, Prediction]:
-        """Add a turn and the model's reply; return the context that was read, and the reply.
+        """Append a turn and the model's reply; return the context and the reply.
 
-        After an error or an interruption, the conversation is as before.
+        An error or an interruption leaves the conversation unchanged.
         """
         context = self._write_context([*self.turns, turn])
         search = replace(self.search, seed=self.search.seed + self.num_replies)
@@ -73,14 +73,14 @@ class Conversation:
         return context, reply
 
     def undo(self) -> str | None:
-        """Remove the last exchange and return the turn that began it, if there is one."""
+        """Remove the last turn and its reply; return the turn, or None if there is none."""
         removed = self.turns[-2:-1]
         del self.turns[-2:]
         return removed[0] if removed else None
 
     def _write_context(self, turns: list[str]) -> str:
-        """Write the context; the oldest turns are dropped as far as the model cannot read them."""
-        contexts = [write_context(turns, most=most) for most in range(self.num_turns, 0, -1)]
+        """Return the longest context that fits the model, without the oldest turns if needed."""
+        contexts = [write_context(turns, most=num) for num in range(self.num_turns, 0, -1)]
         contexts = contexts or turns[-1:]
         limit = max_source_tokens(self.task.recipe)
         lengths = [len(ids) for ids in self.task.source.read_all(contexts)]
@@ -89,12 +89,12 @@ class Conversation:
                 return context
         raise DataError(
             f"A turn must have at most {limit} tokens for this model, but has {lengths[-1]}. "
-            "Say it in fewer words."
+            "Write a shorter turn."
         )
 
 
 def reply_search(search: SearchConfig, overrides: list[str]) -> SearchConfig:
-    """Return the recipe's search with overrides; without a temperature of its own, it samples."""
+    """Return the recipe's search with overrides; sample by default if the recipe does not."""
     sampled = search if search.is_drawn else replace(search, temperature=TEMPERATURE, top_p=TOP_P)
     changed = change_search(sampled, overrides)
     if not changed.is_drawn:
@@ -104,6 +104,6 @@ def reply_search(search: SearchConfig, overrides: list[str]) -> SearchConfig:
 
 
 def max_source_tokens(recipe: Recipe) -> int:
-    """Return how many tokens a model can read: limited by its positions and by its training."""
-    learned = recipe.data.batch.max_length
-    return min(learned, max_tokens(recipe.model.encoder) or learned)
+    """Return the maximum source length, limited by the model's positions and the training data."""
+    max_trained = recipe.data.batch.max_length
+    return min(max_trained, max_tokens(recipe.model.encoder) or max_trained)

@@ -1,4 +1,4 @@
-"""Several runs that answer as one: which folders are meant, and whether they fit together."""
+"""Ensembles of runs: parse lists of folders, check that runs are compatible, and combine them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,13 +19,13 @@ TARGET_FILES = (TOKENIZER.format("target"),)
 
 
 def split_folders(folders: str | Path) -> list[Path]:
-    """Return the folders that a text names, joined by commas.
+    """Split a comma-separated list of folders.
 
-    A folder with a comma in its own name is that one folder.
+    An existing folder whose name contains a comma is not split.
     """
-    whole = Path(folders)
-    if whole.is_dir() or "," not in str(folders):
-        return [whole]
+    single = Path(folders)
+    if single.is_dir() or "," not in str(folders):
+        return [single]
     names = [name.strip() for name in str(folders).split(",")]
     for number, name in enumerate(names):
         if not name:
@@ -34,33 +34,33 @@ def split_folders(folders: str | Path) -> list[Path]:
                 "no name. Leave out the comma, or name one more."
             )
     paths = [Path(name) for name in names]
-    places = [path.resolve() for path in paths]
-    for number, place in enumerate(places):
-        if place in places[:number]:
+    resolved = [path.resolve() for path in paths]
+    for number, path in enumerate(resolved):
+        if path in resolved[:number]:
             raise ConfigError(f"{names[number]} is given twice. Name each run once.")
     return paths
 
 
-def assemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
-    """Make of several opened runs a predictor that writes with all of them.
+def build_ensemble(runs: Mapping[Path, Task[Any]]) -> Predictor:
+    """Combine several loaded runs into one predictor.
 
-    Its settings are those of the first. Decoders write together; CTC is not asked.
+    The settings are those of the first run. Predicted distributions are averaged; CTC is not used.
 
     Args:
         runs: Each run by its folder.
     """
     members = {folder: _check_task(folder, run) for folder, run in runs.items()}
-    first, *others = members
-    lead = members[first]
-    for other in others:
-        _check_fields(first, other, lead.recipe.data.source)
-    search = replace(lead.recipe.search, ctc_weight=0.0)
-    model = replace(lead.recipe.model, ctc=NoCtcConfig())
+    first_folder, *other_folders = members
+    first = members[first_folder]
+    for other in other_folders:
+        _check_fields(first_folder, other, first.recipe.data.source)
+    search = replace(first.recipe.search, ctc_weight=0.0)
+    model = replace(first.recipe.model, ctc=NoCtcConfig())
     return Predictor(
-        replace(lead.recipe, search=search, model=model),
+        replace(first.recipe, search=search, model=model),
         Ensemble([member.model for member in members.values()]),
-        lead.fields,
-        device=lead.device,
+        first.fields,
+        device=first.device,
     )
 
 
@@ -68,18 +68,18 @@ def _check_task(folder: Path, run: Task[Any]) -> Predictor:
     if type(run) is not Predictor:
         raise ConfigError(
             f"An ensemble needs runs for the task 'generation', but {folder} is one for "
-            f"'{run.recipe.task}'. Leave it out, or open it alone."
+            f"'{run.recipe.task}'. Leave it out, or load it alone."
         )
     if run.recipe.model.ctc_weight == 1:
         raise ConfigError(
-            f"An ensemble needs runs whose decoder writes, but {folder} has `model.ctc.weight` 1. "
-            "Leave it out, or open it alone."
+            f"An ensemble needs runs with a decoder, but {folder} has `model.ctc.weight` 1. "
+            "Leave it out, or load it alone."
         )
     return run
 
 
 def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
-    """Raise if two runs read or write other tokens, cut text otherwise, or see images otherwise."""
+    """Raise if two runs have different vocabularies, tokenisers or image preprocessing."""
     differing = [
         side
         for side, names in (("source", modality_of(config).files), ("target", TARGET_FILES))
@@ -88,15 +88,15 @@ def _check_fields(first: Path, other: Path, config: SourceConfig) -> None:
     ]
     if differing:
         is_text = modality_of(config).name == "text"
-        what = "vocabularies" if is_text else "fields"
+        noun = "vocabularies" if is_text else "fields"
         raise ConfigError(
-            f"An ensemble needs runs with the same {what}, but {first} and {other} have different "
-            f"{' and '.join(differing)} {what}. Train them with the same data and data settings."
+            f"An ensemble needs runs with the same {noun}, but {first} and {other} have different "
+            f"{' and '.join(differing)} {noun}. Train them with the same data and data settings."
         )
 
 
 def _content(path: Path) -> Any:
-    """Return what a file holds, but of images not what happens to them in training only."""
+    """Return the content of a field's file, without the augmentation of images."""
     if not path.exists():
         return None
     if not path.match(ImageField.file.format("*")):

@@ -26,16 +26,16 @@ def evaluate_data(
     Args:
         task: The run.
         paths: A data set's name, a file of pairs, or two line-aligned files.
-        columns: The roles of the columns of a file, if not those of the recipe: a model that was
-            trained on two columns may be evaluated on several references.
-        beams: Number of beams, if not that of the recipe.
-        num_bootstrap: Samples behind each confidence interval.
+        columns: Roles of the columns of a file, the recipe's if not given: a model trained on two
+            columns may be evaluated on several references.
+        beams: Number of beams, the recipe's if not given.
+        num_bootstrap: Number of bootstrap samples per confidence interval.
     """
     config: BaseDataConfig = task.recipe.data
     if columns is not None:
         if not isinstance(config, DataConfig):
             raise ConfigError(
-                "`--columns` is for models that write their answer, but the task of this run is "
+                "`--columns` is for models that generate text, but the task of this run is "
                 f"'{task.recipe.task}'. Leave it out."
             )
         config = replace(config, columns=columns)
@@ -55,8 +55,8 @@ def score_data(task: Task[Any], paths: tuple[str, ...]) -> Iterator[tuple[Exampl
     """
     if not isinstance(task, Scores):
         raise ConfigError(
-            "This needs a run that gives targets a log-probability, but the task of this run is "
-            f"'{task.recipe.task}'."
+            "This needs a run that computes log-probabilities of targets, but the task of this run "
+            f"is '{task.recipe.task}'."
         )
     examples = task.read_side(paths, "test", config=task.recipe.data)
     yield from zip(examples, task.score(examples), strict=True)

@@ -1,4 +1,4 @@
-"""The run folder: complete in itself, and safe to open whoever made it."""
+"""Run folders: settings, vocabularies, weights and results of a run, loaded without pickle."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import read_json, write_json
 from regard.data.text.readers import read_examples
-from regard.runs.ensemble import assemble, split_folders
+from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
@@ -24,21 +24,21 @@ from regard.training.checkpoint import load_weights
 AnyTask = TypeVar("AnyTask", bound=Task[Any])
 
 FORMAT = 2
-"""Version of the folder's layout; raised when an older reader would go wrong."""
+"""Version of the folder's layout; increased when older versions could not read it."""
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 METRICS = "metrics.json"
-JOURNAL = "journal.jsonl"
+TRAINING_LOG = "journal.jsonl"
 TEST = "test.jsonl"
 PREDICTIONS = "predictions.json"
 REPORT = "report.html"
 
 
-def save_start(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
-    """Write everything but weights: settings, vocabularies, and how the run was made.
+def initialize_folder(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
+    """Write everything but weights: settings, vocabularies and provenance.
 
-    What an earlier run found goes first: it would pass for the outcome of this one.
+    Weights and results of an earlier run are deleted first: they do not belong to this run.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in (WEIGHTS, METRICS, PREDICTIONS, REPORT):
@@ -48,7 +48,7 @@ def save_start(folder: Path, task: Task[Any], about: dict[str, Any]) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read a run's settings, or say why this is not a run folder."""
+    """Read a run's settings; raise `CheckpointError` if this is not a run folder."""
     if not folder.is_dir():
         raise CheckpointError(
             f"{folder} is not a folder. Give a run folder made by `regard train`."
@@ -57,9 +57,9 @@ def read_config(folder: Path) -> dict[str, Any]:
     version = config.get("format")
     if version != FORMAT:
         is_older = isinstance(version, int) and version < FORMAT
-        what = "Train again" if is_older else "Upgrade with `pip install -U regard`"
+        remedy = "Train again" if is_older else "Upgrade with `pip install -U regard`"
         raise CheckpointError(
-            f"{folder} was saved in format {version}; this version reads format {FORMAT}. {what}."
+            f"{folder} was saved in format {version}; this version reads format {FORMAT}. {remedy}."
         )
     return config
 
@@ -67,24 +67,24 @@ def read_config(folder: Path) -> dict[str, Any]:
 def load(
     folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None
 ) -> Task[Any]:
-    """Open a run folder: a `Task`, of the class that its recipe is for.
+    """Load a run folder as a `Task` of the class that its recipe names.
 
     Args:
-        folder: One run folder, or several that answer together, joined by commas.
-        device: Where the model goes.
-        recipe: The recipe that it was trained with, where that holds settings from outside the
-            package; by default, the folder's own.
+        folder: A run folder, or several joined by commas (an ensemble).
+        device: Device of the model.
+        recipe: Recipe of the training, needed if it holds settings from outside the package; the
+            folder's recipe if not given.
     """
     folders = split_folders(folder)
     if len(folders) == 1:
         return load_one(folders[0], device, recipe=recipe)
-    return assemble({path: load_one(path, device, recipe=recipe) for path in folders})
+    return build_ensemble({path: load_one(path, device, recipe=recipe) for path in folders})
 
 
 def load_one(
     folder: str | Path, device: str = "auto", *, recipe: BaseRecipe | None = None
 ) -> Task[Any]:
-    """Open one run folder, where several would make no sense."""
+    """Load a single run folder; ensembles are not supported."""
     path = Path(folder)
     task = load_untrained(path, find_device(device), recipe=recipe)
     load_weights(task.model, path / WEIGHTS)
@@ -92,29 +92,29 @@ def load_one(
 
 
 def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> AnyTask:
-    """Open a run folder whose task must be of a class; raise a `ConfigError` for any other.
+    """Load a run folder whose task must be of a class; raise a `ConfigError` for any other.
 
     Args:
         kind: The class, such as `Predictor`.
         folder: As for `load`.
-        device: Where the model goes.
+        device: Device of the model.
     """
     task = load(folder, device)
     if not isinstance(task, kind):
         raise ConfigError(
-            f"{folder} must be a run that opens as {kind.__name__}, but is one for the task "
+            f"{folder} must be a run that loads as {kind.__name__}, but is one for the task "
             f"'{task.recipe.task}'."
         )
     return task
 
 
 def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
-    """Open a run folder and return the best prediction for each source."""
+    """Load a run folder and return the best prediction for each source."""
     return load(folder, device).translate(sources)
 
 
 def read_test_sources(folder: str | Path, task: Task[Any]) -> list[Any]:
-    """Return the sources of the test set that is kept in a run folder."""
+    """Return the sources of the test set stored in a run folder."""
     columns = getattr(task.recipe.data, "columns", ())
     return [example.source for example in read_examples(Path(folder) / TEST, columns=columns)]
 
@@ -122,18 +122,18 @@ def read_test_sources(folder: str | Path, task: Task[Any]) -> list[Any]:
 def load_untrained(
     folder: Path, device: torch.device, *, recipe: BaseRecipe | None = None
 ) -> Task[Any]:
-    """Open a run folder with fresh weights, as it was before training."""
+    """Load a run folder with newly initialised weights, as before training."""
     saved = read_config(folder)["recipe"]
     recipe = recipe or to_recipe(saved)
     return task_class(recipe).open(recipe, folder, device=device)
 
 
-def describe_making(device: torch.device) -> dict[str, Any]:
-    """Say how a number comes about: command, versions, commit and hardware."""
+def describe_provenance(device: torch.device) -> dict[str, Any]:
+    """Return the provenance of a result: command, versions, commit and hardware."""
     script, *arguments = sys.argv
     is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
-        # Our command, or a script that uses it.
+        # The `regard` command, or a script that uses the package.
         "command": " ".join([f"python {script}" if is_script else "regard", *arguments]),
         "regard": regard.__version__,
         "torch": torch.__version__,
@@ -143,12 +143,12 @@ def describe_making(device: torch.device) -> dict[str, Any]:
 
 
 def _commit() -> str:
-    """Return the commit of the source tree the package runs from, or an empty string.
+    """Return the commit of the source tree of the package, or an empty string.
 
-    A copy without its history, in a container or on a cluster, is told through REGARD_COMMIT.
+    For copies without history, in a container or on a cluster, REGARD_COMMIT gives the commit.
     """
-    if told := os.environ.get("REGARD_COMMIT"):
-        return told
+    if commit := os.environ.get("REGARD_COMMIT"):
+        return commit
     folder = Path(regard.__file__).parent.parent
     if not (folder / ".git").exists():
         return ""

@@ -1,4 +1,4 @@
-"""Long recordings → text, part by part, in memory that does not grow with their length."""
+"""Transcription of long recordings, segment by segment, in constant memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
-NUM_TOGETHER = 8
-"""Parts that are heard at once."""
+BATCH_SIZE = 8
+"""Number of segments that are transcribed at once."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a recording and what a model predicts for it."""
+    """A segment of a recording and its prediction."""
 
     chunk: Chunk
     prediction: Prediction
@@ -30,71 +30,71 @@ class Segment:
 def transcribe(
     task: Task[Any], path: str, *, seconds: float, search: SearchConfig | None = None
 ) -> Iterator[Segment]:
-    """Hear a recording of any length in parts, each as soon as it is asked for.
+    """Transcribe a recording of any length in segments, lazily.
 
     Args:
-        task: A model that writes what it hears.
-        path: A recording in a file.
-        seconds: How long a part is at most; best as long as what the model learned from.
-        search: How to search; the recipe's way if not given.
+        task: A model that transcribes audio.
+        path: An audio file.
+        seconds: Maximum length of a segment; best the length of the training recordings.
+        search: Search settings; the recipe's if not given.
     """
     generator = check_chunks(task, seconds)
     chunks = cut_at_pauses(path, seconds=seconds)
-    while together := list(islice(chunks, NUM_TOGETHER)):
-        found = generator.predict([chunk.reference for chunk in together], search=search)
-        for chunk, predictions in zip(together, found, strict=True):
-            yield Segment(chunk, predictions[0])
+    while batch := list(islice(chunks, BATCH_SIZE)):
+        predictions = generator.predict([chunk.reference for chunk in batch], search=search)
+        for chunk, hypotheses in zip(batch, predictions, strict=True):
+            yield Segment(chunk, hypotheses[0])
 
 
 def transcribe_all(
     task: Task[Any], paths: Sequence[str], *, seconds: float, search: SearchConfig | None = None
 ) -> Iterator[list[Segment]]:
-    """Hear recordings one after the other; one among others that cannot be read has no parts.
+    """Transcribe several recordings in order; unreadable ones yield an empty list.
 
-    How many these are is said at the end. Where nothing else is asked, it is an error.
+    Their number is logged at the end. Raise `DataError` if no recording can be read.
 
     Args:
-        task: A model that writes what it hears.
-        paths: Recordings in files.
-        seconds: How long a part is at most.
-        search: How to search; the recipe's way if not given.
+        task: A model that transcribes audio.
+        paths: Audio files.
+        seconds: Maximum length of a segment.
+        search: Search settings; the recipe's if not given.
     """
     reasons: list[str] = []
-    num_heard = 0
+    num_transcribed = 0
     for path in paths:
         try:
-            parts = list(transcribe(task, path, seconds=seconds, search=search))
+            segments = list(transcribe(task, path, seconds=seconds, search=search))
         except DataError as error:
             if len(paths) == 1:
                 raise
             reasons.append(str(error))
-            if num_heard:
+            if num_transcribed:
                 yield []
             continue
-        if not num_heard:  # Until then, all could have been in vain.
+        if not num_transcribed:  # Earlier failures are held back: if all fail, it is an error.
             yield from ([] for _ in reasons)
-        num_heard += 1
-        yield parts
-    AUDIO_FILES.report_skipped(reasons, num_kept=num_heard, num_given=len(paths))
+        num_transcribed += 1
+        yield segments
+    AUDIO_FILES.report_skipped(reasons, num_kept=num_transcribed, num_given=len(paths))
 
 
-def join(parts: Iterable[Segment]) -> str:
-    """Return the text of parts in order; what two of them heard in their overlap comes once."""
+def join_segments(segments: Iterable[Segment]) -> str:
+    """Join the texts of segments in order; words repeated in an overlap are kept once."""
     words: list[str] = []
-    for part in parts:
-        new = part.prediction.text.split()
-        num = _num_doubled(words, new) if part.chunk.has_overlap else 0
-        words += new[num:]
+    for segment in segments:
+        new = segment.prediction.text.split()
+        num_repeated = _count_repeated(words, new) if segment.chunk.has_overlap else 0
+        words += new[num_repeated:]
     return " ".join(words)
 
 
 def check_chunks(task: Task[Any], seconds: float) -> Predictor:
-    """Return a task that transcribes recordings in parts; raise a `ConfigError` for any other."""
+    """Return a task that can transcribe in segments; raise a `ConfigError` for any other."""
     field = task.source if isinstance(task, Predictor) else None
     if not isinstance(task, Predictor) or not isinstance(field, AudioField):
         raise ConfigError(
-            "`--chunk` is for models that write what they hear, but this run is for the task "
-            f"'{task.recipe.task}' and reads '{_kind(task)}'. Leave it out."
+            "`--chunk` is for models that transcribe audio, but this run is for the task "
+            f"'{task.recipe.task}' and its sources are '{_source_kind(task)}'. Leave it out."
         )
     at_least("chunk", seconds, 4 * OVERLAP)
     if seconds > field.config.max_seconds:
@@ -105,11 +105,11 @@ def check_chunks(task: Task[Any], seconds: float) -> Predictor:
     return task
 
 
-def _kind(task: Task[Any]) -> str:
+def _source_kind(task: Task[Any]) -> str:
     return str(getattr(getattr(task.recipe.data, "source", None), "kind", "text"))
 
 
-def _num_doubled(before: list[str], after: list[str]) -> int:
-    """Return how many words, at the most, end the one list and begin the other."""
-    most = min(len(before), len(after))
-    return next((num for num in range(most, 0, -1) if before[-num:] == after[:num]), 0)
+def _count_repeated(before: list[str], after: list[str]) -> int:
+    """Return the length of the longest suffix of one list that is a prefix of the other."""
+    longest = min(len(before), len(after))
+    return next((num for num in range(longest, 0, -1) if before[-num:] == after[:num]), 0)

@@ -1,4 +1,4 @@
-"""Several trainings at once, each in a process of its own, and a report of each."""
+"""Training of several models in parallel, each in its own process, with a report of each."""
 
 import logging
 import multiprocessing
@@ -21,29 +21,31 @@ from regard.training.logs import Display, LineDisplay
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130
-"""Exit code of a process whose training was stopped from outside."""
+"""Exit code of a process whose training was interrupted."""
 
 
-def train_together(requests: Sequence[Request]) -> bool:
-    """Train all requests and write their reports; tell whether every one came to its end.
+def train_in_parallel(requests: Sequence[Request]) -> bool:
+    """Train all requests and write their reports; return whether all finished.
 
-    Side by side on the cores of a machine: small models cannot keep two cores busy with one
-    training, but two trainings can. One after the other where there is a GPU or a single core.
+    On CPUs, trainings run in parallel: one small model cannot use several cores fully. With a
+    GPU or a single core, they run one after the other.
     """
     num_threads = num_cores() // max(1, len(requests))
     if any(find_device(request.device).type == "cuda" for request in requests) or not num_threads:
-        return all(learn(request) for request in requests)
+        return all(train_and_report(request) for request in requests)
     context = multiprocessing.get_context("spawn")
     processes = [
-        context.Process(target=_learn_alone, args=(request, num_threads), name=request.out.name)
+        context.Process(
+            target=_train_in_process, args=(request, num_threads), name=request.out.name
+        )
         for request in requests
     ]
     with Interrupts():
         try:
-            with _deaf():
+            with _ignore_interrupts():
                 for process in processes:
                     process.start()
-            _await_all(processes)
+            _wait_for_all(processes)
         except KeyboardInterrupt:
             return False
         finally:
@@ -51,14 +53,14 @@ def train_together(requests: Sequence[Request]) -> bool:
     for process in processes:
         if process.exitcode not in (0, INTERRUPTED, -signal.SIGTERM):
             raise RegardError(
-                f"Training {process.name} failed with exit code {process.exitcode}; what it said "
-                "stands above. The same command goes on where it stopped."
+                f"Training {process.name} failed with exit code {process.exitcode}; its messages "
+                "are above. Run the same command to resume."
             )
     return all(process.exitcode == 0 for process in processes)
 
 
-def learn(request: Request, *, display: Display | None = None) -> bool:
-    """Train one request and write its report; tell whether it came to its end."""
+def train_and_report(request: Request, *, display: Display | None = None) -> bool:
+    """Train one request and write its report; return whether training finished."""
     trained = train(request, display=display)
     if trained.evaluation is None:
         return False
@@ -67,24 +69,24 @@ def learn(request: Request, *, display: Display | None = None) -> bool:
     return True
 
 
-def _learn_alone(request: Request, num_threads: int) -> None:
-    """Train in this process, which has nothing else to do."""
+def _train_in_process(request: Request, num_threads: int) -> None:
+    """Train one request as the only work of this process."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(processName)s: %(message)s"))
     log_to(handler)
     torch.set_num_threads(num_threads)
     try:
-        is_whole = learn(request, display=LineDisplay())
+        is_finished = train_and_report(request, display=LineDisplay())
     except RegardError as error:
         logger.error("%s", error)
         sys.exit(2)
-    if not is_whole:
+    if not is_finished:
         sys.exit(INTERRUPTED)
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C until their training can stop well."""
+def _ignore_interrupts() -> Iterator[None]:
+    """Let new processes ignore Ctrl-C until their training handles it."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -92,17 +94,17 @@ def _deaf() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _await_all(processes: Sequence[SpawnProcess]) -> None:
-    """Wait until all have ended, or one has ended badly."""
+def _wait_for_all(processes: Sequence[SpawnProcess]) -> None:
+    """Wait until all processes have ended, or one has failed."""
     while running := [process for process in processes if process.is_alive()]:
-        # Looked at after who runs: one that ended in between would be waited for by nobody.
+        # Check exit codes after `is_alive`: a process may fail between the two.
         if any(process.exitcode for process in processes):
             return
         wait([process.sentinel for process in running])
 
 
 def _stop(processes: Sequence[SpawnProcess]) -> None:
-    """Ask those that still run to stop, which training does well, and wait for them."""
+    """Terminate running processes, which lets training save a checkpoint, and wait for them."""
     for process in processes:
         if process.is_alive():
             process.terminate()

@@ -1,4 +1,4 @@
-"""Predictions for many sources, as the command line and a server compute them."""
+"""Prediction for many sources, shared by the command line and servers."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,100 +11,103 @@ from PIL import Image
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
-from regard.runs.long_audio import Segment, check_chunks, join, transcribe_all
-from regard.runs.reranking import answering
+from regard.runs.long_audio import Segment, check_chunks, join_segments, transcribe_all
+from regard.runs.reranking import predict_function
 from regard.tasks.base import GeneratesImages, Task, search_with
 from regard.tasks.prediction import Prediction
 from regard.tasks.reading import drop_unreadable
 from regard.tasks.recipe import BaseDataConfig
 
-NUM_TOGETHER = 2_000
-"""Sources that are read before the first of their predictions is returned."""
+NUM_SOURCES = 2_000
+"""Number of sources that are read and sorted into batches at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions:
-    """How a run predicts."""
+    """Options of prediction."""
 
     beams: int | None = None
-    """Number of beams, if not the recipe's; 1 is greedy search."""
+    """Number of beams, the recipe's if not given; 1 is greedy search."""
     num_best: int = 1
-    """Predictions per source."""
+    """Number of predictions per source."""
     prefix: str = ""
     """First words of every prediction."""
     overrides: tuple[str, ...] = ()
-    """Changes of the search, such as `search.temperature=0.8`."""
+    """Overrides of search settings, such as `search.temperature=0.8`."""
     chunk_seconds: float | None = None
-    """Longest part into which recordings are cut; they are not cut if not given."""
+    """Maximum length of the segments of a recording; recordings are not cut if not given."""
     image_folder: Path | None = None
-    """Where images are saved that a model predicts."""
+    """Folder for predicted images."""
     rerank_weight: float | None = None
-    """Weight of the run that reranks, if there is one."""
+    """Weight of the reranker, if there is one."""
 
 
 @dataclass(frozen=True)
 class SourcePredictions:
-    """What a run predicts for one source."""
+    """Predictions for one source."""
 
     source: str
     predictions: list[Prediction] = field(default_factory=list)
-    """The best first; empty where the source cannot be read."""
+    """Predictions in descending order of score; empty if the source cannot be read."""
     segments: list[Segment] | None = None
-    """The parts of a recording, where it was cut into chunks."""
+    """Segments of a recording that was cut into chunks."""
 
     @property
     def texts(self) -> list[str]:
-        """The predictions as text; an empty one where the source cannot be read."""
+        """Predictions as text; one empty text if the source cannot be read."""
         if self.segments is not None:
-            return [join(self.segments)]
-        return [one.text for one in self.predictions] or [""]
+            return [join_segments(self.segments)]
+        return [prediction.text for prediction in self.predictions] or [""]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return a dictionary that can be written as JSON."""
         if self.segments is None:
-            predictions = [one.to_dict() for one in self.predictions]
+            predictions = [prediction.to_dict() for prediction in self.predictions]
             return {"source": self.source, "predictions": predictions}
         parts = [
-            {"begin": one.chunk.begin, "end": one.chunk.end, "text": one.prediction.text}
-            for one in self.segments
+            {
+                "begin": segment.chunk.begin,
+                "end": segment.chunk.end,
+                "text": segment.prediction.text,
+            }
+            for segment in self.segments
         ]
-        return {"source": self.source, "text": join(self.segments), "parts": parts}
+        return {"source": self.source, "text": join_segments(self.segments), "parts": parts}
 
 
 class PredictionPipeline:
-    """Predicts for any number of sources, in the order given."""
+    """Prediction for any number of sources, in input order."""
 
     def __init__(
         self, task: Task[Any], options: PredictOptions, *, reranker: Task[Any] | None = None
     ) -> None:
-        """Check that the task and the options fit together.
+        """Check that the task supports the options.
 
         Args:
             task: The run that predicts.
-            options: How it predicts.
-            reranker: A run that predicts sources from targets and so reranks predictions.
+            options: Options of prediction.
+            reranker: A run that predicts sources from targets, to rerank predictions.
         """
         self.task = task
         self.options = options
         beams, overrides = options.beams, options.overrides
         if reranker is not None and beams is not None:
-            # Beams are then the number of candidates, which sampling has as well.
+            # With a reranker, `beams` is the number of candidates, also for sampling.
             beams, overrides = None, (*overrides, f"search.beams={beams}")
-        predict = partial(
-            answering(task, reranker, options.rerank_weight), num_best=options.num_best
-        )
+        function = predict_function(task, reranker, options.rerank_weight)
+        predict = partial(function, num_best=options.num_best)
         search = search_with(task, beams=beams, num_best=options.num_best, words=overrides)
         if options.prefix and search is None:
             raise ConfigError(
-                "`--prefix` is for models that write their answer, but the task of this run is "
+                "`--prefix` is for models that generate text, but the task of this run is "
                 f"'{task.recipe.task}'. Leave it out."
             )
         _check_image_folder(task, options.image_folder)
         if options.chunk_seconds is not None:
             if options.num_best > 1 or options.prefix or reranker is not None:
                 raise ConfigError(
-                    "`--chunk` gives one answer made of many, so it cannot be joined with "
-                    "`--nbest`, `--prefix` or `--rerank`. Leave one of them out."
+                    "`--chunk` joins the predictions of segments into one, so it cannot be used "
+                    "with `--nbest`, `--prefix` or `--rerank`. Leave one of them out."
                 )
             check_chunks(task, options.chunk_seconds)
         self.search = search
@@ -113,20 +116,20 @@ class PredictionPipeline:
         self._predict = predict
 
     def __call__(self, sources: Iterable[str]) -> Iterator[SourcePredictions]:
-        """Yield the predictions of each source; those that cannot be read have none."""
+        """Yield the predictions of each source; unreadable sources have none."""
         if self.options.chunk_seconds is not None:
             paths, seconds = list(sources), self.options.chunk_seconds
-            parts = transcribe_all(self.task, paths, seconds=seconds, search=self.search)
-            for source, segments in zip(paths, parts, strict=True):
+            transcripts = transcribe_all(self.task, paths, seconds=seconds, search=self.search)
+            for source, segments in zip(paths, transcripts, strict=True):
                 yield SourcePredictions(source, segments=segments)
             return
-        waiting, numbers = iter(sources), count(1)
-        while together := list(islice(waiting, NUM_TOGETHER)):
-            found = predict_readable(self._predict, together, config=self.task.recipe.data)
-            for source, predictions, number in zip(together, found, numbers, strict=False):
+        remaining, numbers = iter(sources), count(1)
+        while group := list(islice(remaining, NUM_SOURCES)):
+            predicted = predict_readable(self._predict, group, config=self.task.recipe.data)
+            for source, predictions, number in zip(group, predicted, numbers, strict=False):
                 if self.options.image_folder is not None:
                     path = self.options.image_folder / f"{number:05}-{Path(source).stem}.png"
-                    predictions = [_save_image(one, path) for one in predictions]
+                    predictions = [_save_image(prediction, path) for prediction in predictions]
                 yield SourcePredictions(source, predictions)
 
 
@@ -136,14 +139,14 @@ def predict_readable(
     *,
     config: BaseDataConfig,
 ) -> list[list[Prediction]]:
-    """Predict for sources in the order given; those whose image cannot be read get no prediction.
+    """Predict for sources in input order; sources whose image cannot be read get no prediction.
 
-    Their number is logged as in training. If there is no other source, it is an error.
+    Their number is logged as in training. Raise `DataError` if no source can be read.
 
     Args:
         predict: Predicts for sources that can all be read.
         sources: The sources.
-        config: How sources are read.
+        config: Data settings of the run.
     """
     try:
         return predict(sources)
@@ -154,21 +157,21 @@ def predict_readable(
         kept = drop_unreadable(filled, config)
         if len(kept) == len(filled):
             raise
-    bad = {example.source for example in filled} - {example.source for example in kept}
-    found = iter(predict([source for source in sources if source not in bad]))
-    return [[] if source in bad else next(found) for source in sources]
+    unreadable = {example.source for example in filled} - {example.source for example in kept}
+    predicted = iter(predict([source for source in sources if source not in unreadable]))
+    return [[] if source in unreadable else next(predicted) for source in sources]
 
 
 def _check_image_folder(task: Task[Any], folder: Path | None) -> None:
-    """Raise if predicted images have no folder, or a folder would stay empty."""
+    """Raise if predicted images have no folder, or a folder is given for other predictions."""
     has_images = isinstance(task, GeneratesImages)
     if has_images and folder is None:
-        raise ConfigError("The answers are images, which need a folder. Name one with `--out`.")
+        raise ConfigError("Predicted images need a folder. Name one with `--out`.")
     if folder is None:
         return
     if not has_images:
         raise ConfigError(
-            "`--out` is for models that answer with images, but the task of this run is "
+            "`--out` is for models that predict images, but the task of this run is "
             f"'{task.recipe.task}'. Leave it out."
         )
     if folder.exists() and not folder.is_dir():
@@ -176,9 +179,9 @@ def _check_image_folder(task: Task[Any], folder: Path | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _save_image(found: Prediction, path: Path) -> Prediction:
+def _save_image(prediction: Prediction, path: Path) -> Prediction:
     """Save the image of a prediction, if it has one, and return it with the path as its text."""
-    if found.image is None:
-        return found
-    Image.fromarray(found.image).save(path)
-    return replace(found, text=str(path))
+    if prediction.image is None:
+        return prediction
+    Image.fromarray(prediction.image).save(path)
+    return replace(prediction, text=str(path))

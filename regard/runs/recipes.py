@@ -1,4 +1,4 @@
-"""Recipes by name: the TOML files that come along, one's own, and words that change them."""
+"""Recipes: built-in and user-defined TOML files, with overrides."""
 
 from collections.abc import Sequence
 from importlib import resources
@@ -12,7 +12,7 @@ from regard.tasks.table import to_recipe
 
 
 def recipe_names() -> list[str]:
-    """Return the names of the recipes that come with the package."""
+    """Return the names of the built-in recipes."""
     folder = resources.files("regard") / "recipes"
     return sorted(
         entry.name.removesuffix(".toml")
@@ -22,31 +22,32 @@ def recipe_names() -> list[str]:
 
 
 def recipe_path(name: str) -> Path:
-    """Return the file of a recipe, given as a name or as a path to a TOML file."""
+    """Return the path of a recipe, given as a name or as a path to a TOML file."""
     if name.endswith(".toml") or "/" in name:
         return Path(name)
     names = recipe_names()
     if name not in names:
-        known = ", ".join(f"'{known}'" for known in names)
+        quoted = ", ".join(f"'{known}'" for known in names)
         raise ConfigError(
-            f"`--recipe` must be a TOML file or one of {known}, but is '{name}'.{near(name, names)}"
+            f"`--recipe` must be a TOML file or one of {quoted}, but is '{name}'."
+            f"{near(name, names)}"
         )
     return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
 
 
 def load_recipe(
-    name: str, words: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
+    name: str, overrides: Sequence[str] = (), *, defaults: dict[str, Any] | None = None
 ) -> Any:
-    """Read a recipe and change it by words such as `train.max_steps=200`.
+    """Read a recipe and apply overrides such as `train.max_steps=200`.
 
     Args:
         name: A recipe's name, or a path to a TOML file.
-        words: Changes a person asked for; they come last.
-        defaults: Changes the data asked for, as dotted keys and values.
+        overrides: Overrides by the user, applied last.
+        defaults: Settings chosen from the data, as dotted keys and values, applied first.
     """
     values = read_toml(recipe_path(name))
-    asked = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
-    return to_recipe(override(override(values, asked), words))
+    chosen = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
+    return to_recipe(override(override(values, chosen), overrides))
 
 
 def _literal(value: Any) -> str:

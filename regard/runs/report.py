@@ -1,4 +1,4 @@
-"""A run as one page: how good it is, how it learned, what it writes and where it looks."""
+"""HTML report of a run: scores, training curves, samples, attention weights and errors."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,34 +14,35 @@ from regard.plots.figure import to_svg
 from regard.plots.grid import Tile, sheet
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
 from regard.plots.inputs import check_image, resize_image
-from regard.runs.folder import JOURNAL, METRICS, REPORT
+from regard.runs.folder import METRICS, REPORT, TRAINING_LOG
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import AttentionMap
 
-MOST_ERRORS = 15
-"""Kinds of errors that are shown."""
+MAX_ERRORS = 15
+"""Maximum number of rows in the table of errors."""
 
-NOTHING = "∅"
+EMPTY = "∅"
+"""Missing side of an insertion or a deletion."""
 
-Looked = list[tuple[Example, AttentionMap]]
-"""The first examples that have an answer, with it, and where the model looked for it."""
+AttendedExamples = list[tuple[Example, AttentionMap]]
+"""Examples with a prediction as target, and their attention weights."""
 
-_BETWEEN_WORDS = (
-    "Each row is a piece of the output, each column a piece of the source; the darker, the "
-    "more the model looked there while it wrote."
+_TEXT_NOTE = (
+    "Attention weights. Each row is a token of the output, each column a token of the source; "
+    "darker cells have larger weights."
 )
-_OVER_IMAGES = (
-    "Above each piece of the output stands the image; the brighter, the more the model looked "
-    "there while it wrote. Each piece has a scale of its own, which ends at its greatest weight."
+_IMAGE_NOTE = (
+    "Attention weights over the image for each token of the output; brighter regions have larger "
+    "weights. Each token has its own scale, which ends at its largest weight."
 )
 
-_OVER_SOUND = (
-    "Each picture shows the sound's frequencies over time, with the stretches where each piece of "
-    "the output is heard; below them, the weights these are taken from."
+_AUDIO_NOTE = (
+    "Each plot shows the frequencies of the recording over time, with the segment that is aligned "
+    "to each token of the output; below, the weights from which the segments are computed."
 )
-_NOTES = {"sentences": _BETWEEN_WORDS, "images": _OVER_IMAGES, "recordings": _OVER_SOUND}
-"""What is said of maps over each kind of source."""
+_NOTES = {"sentences": _TEXT_NOTE, "images": _IMAGE_NOTE, "recordings": _AUDIO_NOTE}
+"""Explanation of attention plots by kind of source."""
 
 
 def write_report(
@@ -56,35 +57,35 @@ def write_report(
     """Write `report.html` into a run folder, and return its path.
 
     Args:
-        folder: The run folder, with its metrics and journal.
+        folder: The run folder, with its metrics and training log.
         predictor: The model of the run.
-        evaluation: What was measured on its test set.
-        title: The heading of the page.
-        num_samples: Sources shown with their answers: the first of the test set.
-        num_maps: How many of them are shown with their attention.
+        evaluation: Evaluation on the test set.
+        title: Heading of the page.
+        num_samples: Number of test examples shown with their predictions, from the first on.
+        num_maps: Number of test examples shown with their attention weights.
     """
     metrics = read_json(folder / METRICS)
-    journal = read_json_lines(folder / JOURNAL)
+    log = read_json_lines(folder / TRAINING_LOG)
     metric = predictor.recipe.validation.metric
-    looked = _look(predictor, evaluation, num_maps)
-    has_images = any(found.image is not None for _, found in looked)
-    has_sound = any(found.recording is not None for _, found in looked)
-    sources = "images" if has_images else "recordings" if has_sound else "sentences"
+    attended = _attend(predictor, evaluation, num_maps)
+    has_images = any(attention.image is not None for _, attention in attended)
+    has_audio = any(attention.recording is not None for _, attention in attended)
+    sources = "images" if has_images else "recordings" if has_audio else "sentences"
     sections = [
         Section("", _summary(metrics, evaluation, sources)),
-        Section("Learning", figure(to_svg(curves.loss_curve(journal, score=metric)))),
+        Section("Training curves", figure(to_svg(curves.loss_curve(log, score=metric)))),
         Section(
             "Samples",
-            _image_samples(_look(predictor, evaluation, num_samples))
+            _image_samples(_attend(predictor, evaluation, num_samples))
             if has_images
             else _samples(evaluation, num_samples),
         ),
-        *_maps(looked, _NOTES[sources]),
+        *_maps(attended, _NOTES[sources]),
         *_groups("by source length", evaluation.by_length),
         *_groups("by phenomenon", evaluation.by_tag),
         *_errors(evaluation),
         *representation_sections(predictor, evaluation.sources),
-        Section("How it was made", _making(metrics, evaluation)),
+        Section("Provenance", _provenance(metrics, evaluation)),
     ]
     path = folder / REPORT
     write_text(path, str(report(title, sections)))
@@ -103,35 +104,39 @@ def _summary(metrics: dict[str, Any], evaluation: Evaluation, sources: str) -> A
 
 def _samples(evaluation: Evaluation, num: int) -> Any:
     rows = list(zip(evaluation.sources, evaluation.references, evaluation.outputs, strict=True))
-    note = paragraph(f"The first {min(num, len(rows))} sentences of the test set, unpicked.")
+    note = paragraph(f"The first {min(num, len(rows))} examples of the test set, not selected.")
     return join(note, table(["Source", "Reference", "Output"], rows[:num]))
 
 
-def _image_samples(looked: Looked) -> Any:
+def _image_samples(attended: AttendedExamples) -> Any:
     tiles = [
-        Tile(resize_image(check_image(found.still)), pair.target, f"right: {pair.references[0]}")
-        for pair, found in looked
-        if found.still is not None
+        Tile(
+            resize_image(check_image(attention.still)),
+            example.target,
+            f"right: {example.references[0]}",
+        )
+        for example, attention in attended
+        if attention.still is not None
     ]
-    note = f"The first {len(tiles)} images of the test set that were answered, unpicked."
+    note = f"The first {len(tiles)} images of the test set with a prediction, not selected."
     return join(paragraph(note), figure(to_svg(sheet(tiles))))
 
 
-def _look(predictor: Predictor, evaluation: Evaluation, num: int) -> Looked:
+def _attend(predictor: Predictor, evaluation: Evaluation, num: int) -> AttendedExamples:
     texts = zip(evaluation.sources, evaluation.outputs, evaluation.references, strict=True)
-    answered = [
+    examples = [
         Example(source, output, references=(reference,))
         for source, output, reference in texts
         if output
     ][:num]
-    return list(zip(answered, predictor.attend(answered), strict=True))
+    return list(zip(examples, predictor.attend(examples), strict=True))
 
 
-def _maps(looked: Looked, note: str) -> list[Section]:
+def _maps(attended: AttendedExamples, note: str) -> list[Section]:
     figures = [
-        figure(attention_svg(found), f"{pair.source} → {pair.target}")
-        for pair, found in looked
-        if found.weights.shape[0]
+        figure(attention_svg(attention), f"{example.source} → {example.target}")
+        for example, attention in attended
+        if attention.weights.shape[0]
     ]
     return [Section("Attention", join(paragraph(note), *figures))] if figures else []
 
@@ -152,13 +157,13 @@ def _errors(evaluation: Evaluation) -> list[Section]:
     if not evaluation.edits:
         return []
     rows = [
-        (edit.right or NOTHING, edit.written or NOTHING, edit.count)
-        for edit in evaluation.edits[:MOST_ERRORS]
+        (edit.right or EMPTY, edit.written or EMPTY, edit.count)
+        for edit in evaluation.edits[:MAX_ERRORS]
     ]
-    return [Section("Most frequent errors", table(["Right", "Written", "Times"], rows))]
+    return [Section("Most frequent errors", table(["Reference", "Output", "Count"], rows))]
 
 
-def _making(metrics: dict[str, Any], evaluation: Evaluation) -> Any:
+def _provenance(metrics: dict[str, Any], evaluation: Evaluation) -> Any:
     names = ("command", "commit", "hardware", "seed", "regard", "torch")
     values: dict[str, object] = {name: metrics[name] for name in names if metrics[name] != ""}
     for result in evaluation.results.values():

@@ -1,4 +1,4 @@
-"""Answers in a new order: those first from which another model can tell what was asked."""
+"""Reranking of predictions by a reverse model: maximum mutual information (Li et al. 2016)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,17 +15,20 @@ from regard.data.text.dialogue import SPEAKERS
 from regard.data.text.field import as_text
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
-from regard.tasks.generation import forced_decoding as forcing
+from regard.tasks.generation.forced_decoding import score
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import Prediction
 
-LEAST_CANDIDATES = 10
-"""Of fewer answers there is little to choose from."""
+MIN_CANDIDATES = 10
+"""Minimum number of candidates per source."""
 
 WEIGHT = 0.5
-"""What the reverse model counts, if not told otherwise."""
+"""Default weight of the reverse model."""
 
-Answers = Callable[..., list[list[Prediction]]]
+RERANKED, RERANKER = "The run to be reranked", "The run that reranks"
+"""Roles of runs in messages."""
+
+PredictFunction = Callable[..., list[list[Prediction]]]
 """Sources, and `search`, `num_best` and `prefix` as for `Predictor.predict` → predictions."""
 
 
@@ -37,63 +40,66 @@ def rerank(
     num_best: int = 1,
     weight: float = WEIGHT,
     search: SearchConfig | None = None,
-    question: Callable[[str], str] = str,
+    reverse_target: Callable[[str], str] = str,
     prefix: str = "",
 ) -> list[list[Prediction]]:
-    """Answer every source by what is likely both ways, in the order given.
+    """Predict for each source, ranked by the probabilities of two models, in input order.
 
-    Answers that fit anything, such as "I don't know", are likely but tell nothing of the question.
-    Maximum mutual information, both ways, as in Li et al. 2016 ("MMI-bidi"): candidates are ranked
-    by log p(target | source) / length^a + weight · log p(question | target) / length^a, a being the
-    length penalty, so that a weight means the same for long and short questions. With a translator
-    and one that translates back this is a noisy channel.
+    Generic targets such as "I don't know" are likely for any source, but the source is unlikely
+    given them. Candidates are ranked by log p(target | source) / length^a + weight ·
+    log p(source | target) / length^a, where a is the length penalty ("MMI-bidi" in Li et al.
+    2016). The lengths make the weight independent of the source length. With two translation
+    models in opposite directions, this is a noisy channel model.
 
     Args:
-        task: What writes candidates: as many as it has beams, 10 at least, searched for or drawn.
-        reverse: What tells the question from an answer; its vocabularies may be its own.
-        sources: What is asked.
-        num_best: How many predictions a source; fewer come where fewer are distinct.
-        weight: What the reverse model counts; 0 leaves the order to the first model alone.
-        search: How to search or draw; the recipe's way if not given.
-        question: What of a source the reverse model is to tell; all of it if not given.
-        prefix: What every answer must begin with.
+        task: Model that generates the candidates, by search or sampling: as many as it has beams,
+            but at least `MIN_CANDIDATES`.
+        reverse: Model from targets to sources; its vocabularies may differ.
+        sources: The sources.
+        num_best: Number of predictions per source; fewer if fewer are distinct.
+        weight: Weight of the reverse model; with 0, only `task` ranks.
+        search: Search settings; the recipe's if not given.
+        reverse_target: Function from a source to the part that the reverse model scores; the whole
+            source if not given.
+        prefix: Forced beginning of every prediction.
 
     Returns:
-        Predictions with the log-probabilities of `task`, the best by both first.
+        Predictions with the log-probabilities of `task`, in descending order of the joint score.
     """
-    check_writer(task, "What is reranked")
-    check_writer(reverse, "What reranks")
+    check_text_generator(task, RERANKED)
+    check_text_generator(reverse, RERANKER)
     at_least("nbest", num_best, 1)
     at_least("rerank-weight", weight, 0.0)
     config = search or task.recipe.search
-    most = max(config.beams, num_best, LEAST_CANDIDATES)
-    found = task.predict(sources, search=replace(config, beams=most), num_best=most, prefix=prefix)
-    candidates = [_distinct(group) for group in found]
+    num = max(config.beams, num_best, MIN_CANDIDATES)
+    search = replace(config, beams=num)
+    predictions = task.predict(sources, search=search, num_best=num, prefix=prefix)
+    candidates = [_distinct(group) for group in predictions]
     columns = task.recipe.data.columns
-    questions = [question(as_text(split_columns(source, columns))) for source in sources]
+    targets = [reverse_target(as_text(split_columns(source, columns))) for source in sources]
     pairs = [
-        Example(one.text, asked)
-        for asked, group in zip(questions, candidates, strict=True)
-        for one in group
+        Example(candidate.text, target)
+        for target, group in zip(targets, candidates, strict=True)
+        for candidate in group
     ]
-    told = iter(forcing.score(reverse, pairs))
-    answers = []
+    reverse_scores = (_score(scored, config) for scored in score(reverse, pairs))
+    reranked = []
     for group in candidates:
-        valued = [(_value(one, config) + weight * _value(next(told), config), one) for one in group]
-        valued.sort(key=lambda pair: -pair[0])
-        answers.append([one for _, one in valued[:num_best]])
-    return answers
+        scored = [(_score(one, config) + weight * next(reverse_scores), one) for one in group]
+        scored.sort(key=lambda pair: -pair[0])
+        reranked.append([one for _, one in scored[:num_best]])
+    return reranked
 
 
-def answering(
+def predict_function(
     task: Task[Any], reverse: Task[Any] | None = None, weight: float | None = None
-) -> Answers:
-    """Return how a run answers: by itself, or reranked by another one.
+) -> PredictFunction:
+    """Return the function that predicts with a run, reranked if there is a reverse model.
 
     Args:
         task: The run.
-        reverse: What reranks its answers, if anything does.
-        weight: What the other run counts.
+        reverse: The run that reranks the predictions.
+        weight: Weight of `reverse`.
     """
     if reverse is None:
         if weight is not None:
@@ -101,34 +107,34 @@ def answering(
         return task.predict
     return partial(
         rerank,
-        check_writer(task, "What is reranked"),
-        check_writer(reverse, "What reranks"),
+        check_text_generator(task, RERANKED),
+        check_text_generator(reverse, RERANKER),
         weight=WEIGHT if weight is None else weight,
-        question=last_turn,
+        reverse_target=last_turn,
     )
 
 
-def check_writer(run: Task[Any], what: str) -> Predictor:
+def check_text_generator(run: Task[Any], role: str) -> Predictor:
     """Return a run that generates text from text; raise a `ConfigError` for any other.
 
     Args:
         run: The run.
-        what: Its role, as a message begins.
+        role: Role of the run, as the subject of the message.
     """
     if type(run) is not Predictor:
         raise ConfigError(
-            f"{what} must be a run for the task 'generation', an encoder–decoder, but is one for "
+            f"{role} must be a run for the task 'generation', an encoder–decoder, but is one for "
             f"'{run.recipe.task}'."
         )
     if modality_of(run.recipe.data.source).name != "text":
-        raise ConfigError(f"{what} must be a run that reads text alone, but it reads images.")
+        raise ConfigError(f"{role} must have text sources, but its sources contain images.")
     return run
 
 
 def last_turn(context: str) -> str:
-    """Return what was said last: `how are you` of `you: hi me: hello you: how are you`.
+    """Return the last turn: `how are you` of `you: hi me: hello you: how are you`.
 
-    What is not written as a conversation is returned as it is.
+    Text that is not a conversation is returned unchanged.
     """
     if not context.startswith(tuple(f"{speaker}: " for speaker in SPEAKERS)):
         return context
@@ -136,15 +142,15 @@ def last_turn(context: str) -> str:
 
 
 def _distinct(predictions: Sequence[Prediction]) -> list[Prediction]:
-    """Keep of equal texts the first: what was drawn twice, or cut into pieces in two ways."""
+    """Drop predictions with equal texts, sampled twice or tokenised differently."""
     texts: dict[str, Prediction] = {}
     for one in predictions:
         texts.setdefault(one.text, one)
     return list(texts.values())
 
 
-def _value(prediction: Prediction, config: SearchConfig) -> float:
-    """Return what a search ranks by: the log-probability, made comparable between lengths."""
-    # The answer to an empty source has no token at all.
+def _score(prediction: Prediction, config: SearchConfig) -> float:
+    """Return the log-probability with the length penalty of a search."""
+    # The prediction for an empty source has no token.
     scale: float = max(len(prediction.tokens), 1) ** config.length_penalty
     return prediction.log_prob / scale

@@ -1,4 +1,4 @@
-"""Training as a whole: from a data set or a file of pairs to a run folder."""
+"""Training of a run: from a data set or a file of pairs to a run folder."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from regard.runs.folder import (
     METRICS,
     PREDICTIONS,
     TEST,
-    describe_making,
+    describe_provenance,
+    initialize_folder,
     load_one,
     load_untrained,
     read_config,
-    save_start,
 )
 from regard.runs.request import Request
 from regard.tasks.base import Task
@@ -32,25 +32,25 @@ from regard.training.loop import Summary, Trainer
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What training leaves behind."""
+class TrainingResult:
+    """Result of a training."""
 
     folder: Path
     """The run folder."""
     predictor: Any
     """The `Task` with its best weights."""
     summary: Summary
-    """How training ended."""
+    """Summary of the training loop."""
     evaluation: Evaluation | None
-    """What was measured on the test set; absent if training was interrupted."""
+    """Evaluation on the test set; None if training was interrupted."""
 
 
-def train(request: Request, *, display: Display | None = None) -> Trained:
-    """Train a model and measure it.
+def train(request: Request, *, display: Display | None = None) -> TrainingResult:
+    """Train a model and evaluate it on the test set.
 
     Args:
-        request: What data, what recipe, where to.
-        display: What a person sees; a progress bar or plain lines if not given.
+        request: Data, recipe and run folder.
+        display: Display of the progress; a progress bar or plain lines if not given.
     """
     request.check_folder()
     recipe, splits = request.resolve()
@@ -69,30 +69,30 @@ def train(request: Request, *, display: Display | None = None) -> Trained:
     if request.is_resumed:
         trainer.resume()
     else:
-        # Only now, when nothing can be refused any more, is anything written.
-        _save_start(request, task, splits)
+        # Write only after all checks have passed.
+        _initialize_folder(request, task, splits)
         seed_everything(recipe.seed)
     summary = trainer.run()
     task.model.eval()
     logger.info("Trained for %.0f s (%s).", summary.progress.seconds, summary.stopped)
     if summary.stopped == "interrupted":
-        return Trained(request.out, task, summary, None)
+        return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)
     save_metrics(request.out, task, evaluation, summary=summary)
-    return Trained(request.out, task, summary, evaluation)
+    return TrainingResult(request.out, task, summary, evaluation)
 
 
 def save_metrics(
     folder: Path, task: Task[Any], evaluation: Evaluation, *, summary: Summary
 ) -> None:
-    """Write what was measured and how, and what was answered, beside the weights."""
+    """Write metrics, provenance and predictions of the test set to the run folder."""
     progress = summary.progress
     search = getattr(task.recipe, "search", None)
     write_json(folder / PREDICTIONS, evaluation.outputs)
     write_json(
         folder / METRICS,
         {
-            **describe_making(task.device),
+            **describe_provenance(task.device),
             "seed": task.recipe.seed,
             "parameters": task.num_parameters,
             "training": {
@@ -110,8 +110,8 @@ def save_metrics(
     )
 
 
-def read_again(folder: Path, task: Task[Any]) -> Splits:
-    """Read once more what a run was trained, validated and tested on.
+def read_run_data(folder: Path, task: Task[Any]) -> Splits:
+    """Read the training, validation and test data of a run again.
 
     Args:
         folder: The run folder.
@@ -120,19 +120,19 @@ def read_again(folder: Path, task: Task[Any]) -> Splits:
     about = read_config(folder)["about"]
     if "data" not in about:
         raise CheckpointError(f"{folder} was not trained here, so its training data is not known.")
-    # Runs from before validation and test data were noted had none of their own, or are refused.
+    # Older runs do not list validation and test data; a different split fails the check below.
     data, valid, test = (tuple(about.get(side, ())) for side in ("data", "valid", "test"))
     splits = task.read(data, valid, test, config=task.recipe.data)
     if about["data_fingerprint"] != _fingerprint(splits):
         raise CheckpointError(
-            f"{' '.join(data)} is not any more what {folder} was trained on. "
-            "Bring that data back, or train anew."
+            f"{' '.join(data)} has changed since {folder} was trained on it. "
+            "Restore the data, or train again."
         )
     return splits
 
 
 def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
-    """Prepare the task anew, or take it from the run that goes on."""
+    """Prepare a new task, or load that of the run to be resumed."""
     device = find_device(request.device)
     if not request.is_resumed:
         init_from = load_one(recipe.init_from, str(device)) if recipe.init_from else None
@@ -142,36 +142,36 @@ def _open(request: Request, recipe: BaseRecipe, splits: Splits) -> Task[Any]:
     if about["data_fingerprint"] != _fingerprint(splits):
         raise CheckpointError(
             f"{request.out} was trained on other data than {' '.join(request.data)}. "
-            "Resume with the data it began with."
+            "Resume with the same data."
         )
-    own = recipe if isinstance(request.recipe, BaseRecipe) else None
-    task = load_untrained(request.out, device, recipe=own)
+    given_recipe = recipe if isinstance(request.recipe, BaseRecipe) else None
+    task = load_untrained(request.out, device, recipe=given_recipe)
     _check_resumed(recipe, task.recipe)
     task.recipe = recipe
     return task
 
 
-def _check_resumed(asked: BaseRecipe, saved: BaseRecipe) -> None:
-    """Raise if a run is to go on as another model or with other data."""
+def _check_resumed(requested: BaseRecipe, saved: BaseRecipe) -> None:
+    """Raise if a run would be resumed with another model or other data."""
     for section in ("task", "model", "data", "seed"):
-        if getattr(asked, section, None) != getattr(saved, section, None):
+        if getattr(requested, section, None) != getattr(saved, section, None):
             raise ConfigError(
                 f"`{section}` cannot change when a run is resumed; only `train`, `validation`, "
-                "`search` and `reward` can. Leave the setting out, or train anew with --force."
+                "`search` and `reward` can. Leave the setting out, or train again with --force."
             )
 
 
-def _save_start(request: Request, task: Task[Any], splits: Splits) -> None:
-    """Write what is known of a run before it begins, in place of what an earlier one left."""
+def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> None:
+    """Write settings, provenance and the test set; delete results of an earlier run."""
     about = {
-        **describe_making(task.device),
+        **describe_provenance(task.device),
         "data": list(request.data),
         "valid": list(request.valid),
         "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
     }
-    save_start(request.out, task, about)
+    initialize_folder(request.out, task, about)
     write_examples(request.out / TEST, splits.test)
 
 

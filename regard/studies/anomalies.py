@@ -1,4 +1,4 @@
-"""Odd items by what an autoencoder cannot draw: errors, a threshold, and how well they tell."""
+"""Anomaly detection by the reconstruction errors of an autoencoder, compared with PCA."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,164 +18,171 @@ from regard.metrics.representation.roc import (
 from regard.metrics.result import Result
 from regard.metrics.significance import Difference
 from regard.plots.curves import detection
-from regard.studies.autoencoder import Subject
+from regard.studies.autoencoder import AutoencoderRun
 
 FALSE_ALARMS = 0.05
-"""Share of normal items that may be taken for odd."""
+"""Share of normal items above the threshold."""
 
-HELD_OUT = "validation-errors.json"
-"""The file in a run folder that holds the error of each validation item."""
+VALIDATION_ERRORS = "validation-errors.json"
+"""File in a run folder with the error of each validation item."""
 
 Errors = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Judge:
-    """One way to tell odd items: their errors, and beyond which error they are odd."""
+class Detector:
+    """Errors of normal items and anomalies under one model, and a threshold."""
 
     normal: Errors
-    """(B,), of items like those that were learned from."""
-    odd: Errors
-    """(B,), of others."""
+    """(B,), errors of items like the training data."""
+    anomalous: Errors
+    """(B,), errors of anomalies."""
     threshold: float
-    """Chosen on validation items, which are neither."""
+    """Error above which an item is an anomaly, chosen on validation items."""
 
     @property
-    def area(self) -> Result:
-        """How well errors tell the two."""
-        return auc(self.normal, self.odd)
+    def roc_auc(self) -> Result:
+        """Area under the ROC curve."""
+        return auc(self.normal, self.anomalous)
 
     @property
-    def false_alarms(self) -> Result:
-        """How many in a hundred normal items are taken for odd."""
+    def false_alarm_rate(self) -> Result:
+        """Percentage of normal items above the threshold."""
         return share_above(self.normal, self.threshold, name="false alarms", num_bootstrap=1000)
 
     @property
-    def found(self) -> Result:
-        """How many in a hundred odd items are found."""
-        return share_above(self.odd, self.threshold, name="odd items found", num_bootstrap=1000)
+    def detection_rate(self) -> Result:
+        """Percentage of anomalies above the threshold."""
+        return share_above(
+            self.anomalous, self.threshold, name="anomalies found", num_bootstrap=1000
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return a dictionary that can be written as JSON."""
         return {
             "threshold": self.threshold,
-            "auc": self.area.to_dict(),
-            "false_alarms": self.false_alarms.to_dict(),
-            "found": self.found.to_dict(),
+            "auc": self.roc_auc.to_dict(),
+            "false_alarms": self.false_alarm_rate.to_dict(),
+            "found": self.detection_rate.to_dict(),
         }
 
 
 @dataclass(frozen=True)
-class Anomalies:
-    """How well an autoencoder tells odd items from normal ones, beside principal components."""
+class DetectionResult:
+    """Anomaly detection by an autoencoder and by PCA on the same items."""
 
-    own: Judge
-    rival: Judge
-    width: int
-    """Numbers of a code."""
+    autoencoder: Detector
+    pca: Detector
+    latent_dim: int
+    """Dimension of the latents."""
     num_components: int
-    """As many, where the training data has so many directions."""
+    """Number of principal components: `latent_dim`, or less if the training data has less."""
     unit: str
-    """What an error is."""
+    """Unit of the autoencoder's errors."""
 
     @property
-    def judges(self) -> dict[str, Judge]:
-        """The autoencoder and principal components, by name."""
-        return {"autoencoder": self.own, f"PCA, {self.num_components} components": self.rival}
+    def detectors(self) -> dict[str, Detector]:
+        """Detectors by name."""
+        return {"autoencoder": self.autoencoder, f"PCA, {self.num_components} components": self.pca}
 
     @property
     def difference(self) -> Difference:
-        """How far the autoencoder is ahead, and whether that is chance."""
-        before, after = ((one.normal, one.odd) for one in (self.rival, self.own))
+        """Difference of the AUC between autoencoder and PCA, with its significance."""
+        before, after = ((one.normal, one.anomalous) for one in (self.pca, self.autoencoder))
         return auc_difference(before, after)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return a dictionary that can be written as JSON."""
         return {
-            "width": self.width,
+            "width": self.latent_dim,
             "num_components": self.num_components,
-            "num_normal": len(self.own.normal),
-            "num_odd": len(self.own.odd),
-            "autoencoder": self.own.to_dict(),
-            "pca": self.rival.to_dict(),
+            "num_normal": len(self.autoencoder.normal),
+            "num_odd": len(self.autoencoder.anomalous),
+            "autoencoder": self.autoencoder.to_dict(),
+            "pca": self.pca.to_dict(),
             "difference": self.difference.to_dict(),
         }
 
-    def draw(self) -> Figure:
-        """Draw the autoencoder's errors with its threshold, and both ROC curves."""
+    def plot(self) -> Figure:
+        """Plot the autoencoder's errors with its threshold, and both ROC curves."""
         return detection(
-            {"normal": self.own.normal, "odd": self.own.odd},
+            {"normal": self.autoencoder.normal, "anomalies": self.autoencoder.anomalous},
             {
-                f"{name}: {one.area.value:.3f}": roc_curve(one.normal, one.odd)
-                for name, one in self.judges.items()
+                f"{name}: {one.roc_auc.value:.3f}": roc_curve(one.normal, one.anomalous)
+                for name, one in self.detectors.items()
             },
             x_label=self.unit,
-            threshold=self.own.threshold,
+            threshold=self.autoencoder.threshold,
         )
 
 
-def find_threshold(subject: Subject, false_alarms: float = FALSE_ALARMS) -> float:
-    """Return the error beyond which at most a share of the validation items lies.
+def find_threshold(autoencoder: AutoencoderRun, false_alarms: float = FALSE_ALARMS) -> float:
+    """Return the error that at most a share of the validation items exceeds.
 
     Args:
-        subject: An autoencoder.
+        autoencoder: An autoencoder.
         false_alarms: The share.
     """
 
-    def measure() -> list[float]:
-        errors: list[float] = subject.errors(_held_out(subject)).tolist()
+    def compute_errors() -> list[float]:
+        sources = _validation_sources(autoencoder)
+        errors: list[float] = autoencoder.reconstruction_errors(sources).tolist()
         return errors
 
-    return choose_threshold(subject.remembered(HELD_OUT, measure), false_alarms)
+    return choose_threshold(autoencoder.cached(VALIDATION_ERRORS, compute_errors), false_alarms)
 
 
-def flag(
-    subject: Subject, data: str, *, false_alarms: float = FALSE_ALARMS
+def flag_anomalies(
+    autoencoder: AutoencoderRun, data: str, *, false_alarms: float = FALSE_ALARMS
 ) -> Iterator[dict[str, Any]]:
     """Yield each item with its error, the threshold, and whether it is an anomaly.
 
     Args:
-        subject: An autoencoder.
+        autoencoder: An autoencoder.
         data: The items; of a built-in data set, its test part.
-        false_alarms: Share of validation items that may lie beyond the threshold.
+        false_alarms: Share of validation items that may exceed the threshold.
     """
-    threshold = find_threshold(subject, false_alarms)
-    sources = subject.read(data)
-    for source, error in zip(sources, subject.errors(sources).tolist(), strict=True):
-        is_odd = error > threshold
-        yield {"source": source, "error": error, "threshold": threshold, "is_odd": is_odd}
+    threshold = find_threshold(autoencoder, false_alarms)
+    sources = autoencoder.read_sources(data)
+    errors = autoencoder.reconstruction_errors(sources).tolist()
+    for source, error in zip(sources, errors, strict=True):
+        is_anomaly = error > threshold
+        yield {"source": source, "error": error, "threshold": threshold, "is_anomaly": is_anomaly}
 
 
-def detect(
-    subject: Subject, normal: str, odd: str, *, false_alarms: float = FALSE_ALARMS
-) -> Anomalies:
-    """Tell odd items from normal ones by what is lost between original and answer.
+def detect_anomalies(
+    autoencoder: AutoencoderRun, normal: str, anomalous: str, *, false_alarms: float = FALSE_ALARMS
+) -> DetectionResult:
+    """Separate anomalies from normal items by their reconstruction error.
 
-    Principal components have as many directions as the code has numbers, and learn from the same.
+    PCA has as many components as the latents have dimensions, and is fitted to the same data.
 
     Args:
-        subject: An autoencoder that has learned from normal items.
-        normal: Data like that; of a data set with a name, its test side.
-        odd: Other data, likewise.
-        false_alarms: Share of normal items that a threshold may take for odd.
+        autoencoder: An autoencoder trained on normal items.
+        normal: Normal data; of a built-in data set, its test part.
+        anomalous: Anomalies, likewise.
+        false_alarms: Share of normal items that may exceed the threshold.
     """
-    sets = [subject.read(data) for data in (normal, odd)]
-    rival = subject.rival(subject.width)
-    own = [subject.errors(sources) for sources in sets]
-    others = [subject.rival_errors(sources, rival) for sources in sets]
-    return Anomalies(
-        own=Judge(own[0], own[1], find_threshold(subject, false_alarms)),
-        rival=Judge(
-            others[0],
-            others[1],
-            choose_threshold(subject.rival_errors(_held_out(subject), rival), false_alarms),
+    normal_sources, anomalous_sources = map(autoencoder.read_sources, (normal, anomalous))
+    pca = autoencoder.fit_pca(autoencoder.latent_dim)
+    validation_errors = autoencoder.pca_errors(_validation_sources(autoencoder), pca)
+    return DetectionResult(
+        autoencoder=Detector(
+            autoencoder.reconstruction_errors(normal_sources),
+            autoencoder.reconstruction_errors(anomalous_sources),
+            find_threshold(autoencoder, false_alarms),
         ),
-        width=subject.width,
-        num_components=rival.width,
-        unit="nats a token" if subject.reads_text else "squared error",
+        pca=Detector(
+            autoencoder.pca_errors(normal_sources, pca),
+            autoencoder.pca_errors(anomalous_sources, pca),
+            choose_threshold(validation_errors, false_alarms),
+        ),
+        latent_dim=autoencoder.latent_dim,
+        num_components=pca.width,
+        unit="nats per token" if autoencoder.is_text else "squared error",
     )
 
 
-def _held_out(subject: Subject) -> list[Any]:
-    """Return the validation sources: like what was learned, but not learned from."""
-    return [example.source for example in subject.learned_from.valid]
+def _validation_sources(autoencoder: AutoencoderRun) -> list[Any]:
+    """Return the validation sources: normal items that were not trained on."""
+    return [example.source for example in autoencoder.splits.valid]

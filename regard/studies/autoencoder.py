@@ -1,4 +1,4 @@
-"""An autoencoder as its studies see it: originals, codes, errors, and a linear rival."""
+"""A run of an autoencoder with its data: reconstructions, errors and a PCA baseline."""
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -18,33 +18,33 @@ from regard.data.splits import Splits
 from regard.metrics.vision.images import image_mse
 from regard.models.pca import Pca
 from regard.runs.folder import WEIGHTS, load_one
-from regard.runs.train import read_again
+from regard.runs.train import read_run_data
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.latents import check_autoencoder
 
-NUM_FITTED = 10_000
-"""Training items that principal components are fitted to at most, evenly chosen."""
+MAX_FIT_SOURCES = 10_000
+"""Maximum number of training items for fitting PCA, evenly spaced."""
 
 
-class Subject:
-    """A run that has codes, with what it learned from."""
+class AutoencoderRun:
+    """A run of an autoencoder, with its training data."""
 
     def __init__(self, folder: str | Path, device: str = "auto") -> None:
-        """Open a run.
+        """Load a run.
 
         Args:
-            folder: Its folder.
-            device: Where the model goes.
+            folder: The run folder.
+            device: Device of the model.
         """
         self.folder = Path(folder)
         self.task = cast(Any, load_one(folder, device))
         check_autoencoder(self.task)
         if self.task.source.modality == "video":
             raise ConfigError(
-                f"A run that reads images or sentences is needed, but {folder} reads videos and "
-                "draws what comes after them."
+                f"A run with images or sentences as sources is needed, but {folder} predicts the "
+                "next frame of videos."
             )
-        self.reads_text = self.task.source.modality == "text"
+        self.is_text = self.task.source.modality == "text"
         """Whether sources are sentences, not images."""
 
     @cached_property
@@ -52,96 +52,96 @@ class Subject:
         """Checksum of the weights."""
         return sha256(self.folder / WEIGHTS)
 
-    def remembered(self, file: str, make: Callable[[], Any]) -> Any:
-        """Return what is made once and kept in the run folder, for as long as the weights stay.
+    def cached(self, file: str, compute: Callable[[], Any]) -> Any:
+        """Return a value that is computed once and cached in the run folder until weights change.
 
-        So whoever has the run folder alone, without its training data, can still use it.
+        With the cache, the value is available without the training data.
 
         Args:
-            file: What it is kept in.
-            make: Makes what JSON can hold.
+            file: Name of the cache file.
+            compute: Function that computes a value for JSON.
         """
         path = self.folder / file
         if path.exists():
-            known = read_json(path)
-            if known.get("weights") == self.fingerprint:
-                return known["value"]
-        value = make()
+            cache = read_json(path)
+            if cache.get("weights") == self.fingerprint:
+                return cache["value"]
+        value = compute()
         write_json(path, {"weights": self.fingerprint, "value": value})
         return value
 
     @cached_property
-    def learned_from(self) -> Splits:
-        """What the run was trained on, read again."""
-        return read_again(self.folder, self.task)
+    def splits(self) -> Splits:
+        """Training, validation and test data of the run."""
+        return read_run_data(self.folder, self.task)
 
     @cached_property
-    def fitted_to(self) -> list[Any]:
-        """Training sources to fit something to: all, or evenly many of them."""
-        train = self.learned_from.train
-        rows = np.linspace(0, len(train) - 1, min(NUM_FITTED, len(train))).astype(int)
+    def fit_sources(self) -> list[Any]:
+        """Training sources for fitting PCA: all, or evenly spaced ones."""
+        train = self.splits.train
+        rows = np.linspace(0, len(train) - 1, min(MAX_FIT_SOURCES, len(train))).astype(int)
         return [train[row].source for row in rows]
 
     @cached_property
-    def width(self) -> int:
-        """Numbers of a code."""
-        return int(self.task.encode(self.fitted_to[:1]).shape[1])
+    def latent_dim(self) -> int:
+        """Dimension of the latents."""
+        return int(self.task.encode(self.fit_sources[:1]).shape[1])
 
-    def read(self, data: str) -> list[Any]:
-        """Return the sources of a file or a folder, or those of a data set's test side.
+    def read_sources(self, data: str) -> list[Any]:
+        """Return the sources of a file, a folder, or the test part of a built-in data set.
 
-        A numbered picture, such as `shapes/0/3`, stands for itself.
+        The reference of a built-in image, such as `shapes/0/3`, is returned as it is.
         """
-        if not self.reads_text and split_reference(data) is not None:
+        if not self.is_text and split_reference(data) is not None:
             return [data]
         examples = self.task.read_side((data,), "test", config=self.task.recipe.data)
         if not examples:
-            raise DataError(f"{data} holds nothing to look at.")
+            raise DataError(f"{data} holds no items.")
         return [example.source for example in examples]
 
     def pixels(self, sources: Sequence[str]) -> Tensor:
-        """Return images as they should be drawn, (B, C, Y, X), in 8 bits."""
+        """Return the target images, (B, C, Y, X), in 8 bits."""
         return torch.from_numpy(np.concatenate(self.task.target.read_all(sources)))
 
-    def drawn(self, sources: Sequence[str]) -> Tensor:
-        """Return images as they come back from their codes, (B, C, Y, X), in 8 bits."""
+    def reconstruct(self, sources: Sequence[str]) -> Tensor:
+        """Return the images decoded from the latents of sources, (B, C, Y, X), in 8 bits."""
         images: Tensor = self.task.decode(self.task.encode(sources))
         return images
 
-    def originals(self, sources: Sequence[Any]) -> Tensor:
-        """Return sources as vectors: pixels from 0 to 1; of a text how often each token is in it.
+    def vectors(self, sources: Sequence[Any]) -> Tensor:
+        """Return sources as vectors: pixels from 0 to 1, or token counts of texts.
 
-        The counts are divided by their length, so that long texts are no further from each other.
+        Counts are scaled to unit length, so that distances do not grow with the text length.
         """
-        if not self.reads_text:
+        if not self.is_text:
             return self.pixels(sources).flatten(1).float() / 255  # (B, D)
         counts = torch.zeros(len(sources), self.task.source.spec.vocab_size)
         for row, ids in zip(counts, self.task.source.read_all(sources), strict=True):
             row += torch.bincount(torch.tensor(ids), minlength=len(row))
         return torch.nn.functional.normalize(counts, dim=-1)
 
-    def rival(self, width: int) -> Pca:
-        """Return principal components of the training data, as many as a code has numbers."""
-        vectors = self.originals(self.fitted_to)
-        return Pca.fit(vectors, min(width, *vectors.shape))
+    def fit_pca(self, num_components: int) -> Pca:
+        """Fit PCA to the training data."""
+        vectors = self.vectors(self.fit_sources)
+        return Pca.fit(vectors, min(num_components, *vectors.shape))
 
-    def errors(self, sources: Sequence[Any]) -> NDArray[np.float64]:
-        """Return how badly each source comes back from its code, (B,).
+    def reconstruction_errors(self, sources: Sequence[Any]) -> NDArray[np.float64]:
+        """Return the reconstruction error of each source, (B,).
 
-        Of an image it is the squared error of a value, where black is 0 and white is 1; of a text
-        what a token costs, in nats.
+        For images, the mean squared error of pixels from 0 to 1; for texts, the mean negative
+        log-likelihood per token, in nats.
         """
-        if not self.reads_text:
-            return image_mse(self.drawn(sources).numpy(), self.pixels(sources).numpy())
+        if not self.is_text:
+            return image_mse(self.reconstruct(sources).numpy(), self.pixels(sources).numpy())
         scored = self.task.score([Example(text, text) for text in sources])
         return np.array([-one.log_prob / max(1, len(one.tokens)) for one in scored])
 
-    def rival_errors(self, sources: Sequence[Any], rival: Pca) -> NDArray[np.float64]:
-        """Return how badly each source comes back from principal components, (B,)."""
-        vectors = self.originals(sources)
-        back = rival.decode(rival.encode(vectors))
-        if not self.reads_text:
-            # As for our own images: nothing is darker than black, and there are 256 shades.
-            back = to_bytes(back).float() / 255
-        found: NDArray[np.float64] = (back - vectors).double().square().mean(1).numpy()
-        return found
+    def pca_errors(self, sources: Sequence[Any], pca: Pca) -> NDArray[np.float64]:
+        """Return the mean squared reconstruction error of PCA for each source, (B,)."""
+        vectors = self.vectors(sources)
+        decoded = pca.decode(pca.encode(vectors))
+        if not self.is_text:
+            # Clip and round to 8 bits, as for images of the autoencoder.
+            decoded = to_bytes(decoded).float() / 255
+        errors: NDArray[np.float64] = (decoded - vectors).double().square().mean(1).numpy()
+        return errors

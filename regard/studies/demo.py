@@ -1,9 +1,9 @@
-"""The demonstration: two small translators trained on the built-in phrasebook and compared."""
+"""Demo: two small translation models trained on the built-in phrasebook and compared."""
 
 from pathlib import Path
 
 from regard.runs.folder import REPORT
-from regard.runs.parallel import train_together
+from regard.runs.parallel import train_in_parallel
 from regard.runs.request import Request
 
 SENTENCES = (
@@ -15,15 +15,15 @@ SENTENCES = (
 MODELS = {
     "bahdanau2015": (
         "bahdanau2015-laptop",
-        # Smaller batches learn in four passes nearly what the recipe learns in six.
+        # With smaller batches, four epochs are nearly as good as six of the recipe.
         ("data.batch.max_tokens=800", "train.max_epochs=4"),
     ),
     "vaswani2017": (
         "vaswani2017-tiny",
         (
-            "data.source.kind=word",  # a grammar's words need no pieces
-            # Small batches, half the blocks and no dropout, which costs a quarter of the time:
-            # so there are enough steps in a few minutes on one core.
+            "data.source.kind=word",  # the grammar has few words, so no subwords
+            # Small batches, half the blocks and no dropout (a quarter of the time) allow enough
+            # steps in a few minutes on one core.
             "data.batch.max_tokens=600",
             "model.encoder.num_layers=2",
             "model.decoder.num_layers=2",
@@ -35,24 +35,26 @@ MODELS = {
         ),
     ),
 }
-"""By the name of a run its recipe, and the overrides that make it fit into the time."""
+"""Recipe and overrides by the name of the run; the overrides shorten training."""
 
 
 def is_trained(out: Path) -> bool:
-    """Return whether all models are trained; the report is the last file that training writes."""
+    """Return whether all models are trained: the report is the last file to be written."""
     return all((out / name / REPORT).exists() for name in MODELS)
 
 
 def train_models(out: Path, device: str) -> bool:
-    """Train the models that are not trained yet; return False if that was interrupted.
+    """Train the models that are not trained yet; return False if training was interrupted.
 
     Args:
         out: The folder of the run folders.
-        device: Where to train.
+        device: Device of the training.
     """
     requests = [
-        Request(data=("phrasebook",), recipe=recipe, settings=words, out=out / name, device=device)
-        for name, (recipe, words) in MODELS.items()
+        Request(
+            data=("phrasebook",), recipe=recipe, settings=settings, out=out / name, device=device
+        )
+        for name, (recipe, settings) in MODELS.items()
     ]
-    waiting = [request for request in requests if not (request.out / REPORT).exists()]
-    return train_together([request.going_on() for request in waiting])
+    remaining = [request for request in requests if not (request.out / REPORT).exists()]
+    return train_in_parallel([request.resume_if_started() for request in remaining])

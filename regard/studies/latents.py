@@ -1,4 +1,4 @@
-"""Latents of an autoencoder, sampled or interpolated, as lines of text or a sheet of images."""
+"""Decoding of sampled or interpolated latents to lines of text or a sheet of images."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,40 +16,40 @@ from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
 from regard.tasks.prediction import as_picture
 
 MAX_IMAGES = 500
-"""Images of a sheet."""
+"""Maximum number of images on a sheet."""
 
 MAX_COLUMNS = 12
-"""Images of a row of interpolated images."""
+"""Maximum number of interpolated images per row."""
 
 
 @dataclass(frozen=True)
 class LatentDecoder:
-    """Decodes latents to texts, or to images that are saved on a sheet."""
+    """Decoder of latents to texts, or to images that are saved on a sheet."""
 
     task: Task[Any]
     """An autoencoder."""
     overrides: Sequence[str] = ()
-    """Changes of the search for texts, such as `search.temperature=0.8`."""
+    """Overrides of the search for texts, such as `search.temperature=0.8`."""
     path: Path | None = None
-    """Where a sheet of images is saved."""
+    """File of the sheet of images."""
 
     def sample(self, num: int, *, seed: int = 0, name: str) -> list[str]:
         """Decode samples of the prior, and return texts or the path of a sheet.
 
         Args:
             num: Number of samples.
-            seed: Of the samples.
-            name: What the sheet calls the model.
+            seed: Random seed.
+            name: Name of the model in the sheet's title.
         """
         latents = sample_latents(self.task, num, seed=seed)
         self._check_sheet(num)
-        return self._decode(latents, Path("samples.svg"), title=f"Made up by {name}")
+        return self._decode(latents, Path("samples.svg"), title=f"Samples of {name}")
 
     def interpolate(self, first: str, last: str, *, num: int) -> list[str]:
         """Decode latents between two sources, and return texts or the path of a sheet.
 
         Args:
-            first: A text or the file of an image.
+            first: A text or an image file.
             last: Another one.
             num: Number of latents, both ends included.
         """
@@ -67,19 +67,19 @@ class LatentDecoder:
         )
 
     def _check_sheet(self, num: int) -> None:
-        """Raise a `ConfigError` if a sheet is asked for that cannot be saved."""
+        """Raise a `ConfigError` if the requested sheet cannot be saved."""
         if isinstance(self.task, GeneratesImages):
             if self.path is not None:
                 check_path(self.path, "--out")
             if num > MAX_IMAGES:
                 raise ConfigError(
-                    f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are asked for. Ask "
-                    "for fewer."
+                    f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are requested. "
+                    "Request fewer."
                 )
         elif self.path is not None:
             raise ConfigError(
-                "`--out` is for codes that stand for images, but those of this run stand for "
-                f"texts, which are printed. Leave it out, or end the line with `> {self.path}`."
+                "`--out` is for latents of images, but those of this run are latents of texts, "
+                f"which are printed. Leave it out, or redirect with `> {self.path}`."
             )
 
     def _decode(
@@ -90,10 +90,10 @@ class LatentDecoder:
         if isinstance(task, Generates) and search is not None:
             task = task.with_search(search)
         assert isinstance(task, Autoencodes)
-        found = task.decode(latents)
-        if isinstance(found, list):
-            return found
-        tiles = [Tile(resize_image(check_image(as_picture(pixels)))) for pixels in found]
+        decoded = task.decode(latents)
+        if isinstance(decoded, list):
+            return decoded
+        tiles = [Tile(resize_image(check_image(as_picture(pixels)))) for pixels in decoded]
         path = self.path or default
         save(path, sheet(tiles, columns=columns, title=title), title=title)
         return [str(path)]

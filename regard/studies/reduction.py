@@ -1,4 +1,4 @@
-"""Two numbers for each item: an autoencoder's plane beside that of principal components."""
+"""Dimensionality reduction to two dimensions: latents of an autoencoder compared with PCA."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,133 +13,139 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import mse
 from regard.models.pca import Pca
 from regard.plots.scatter import projections
-from regard.studies.autoencoder import Subject
+from regard.studies.autoencoder import AutoencoderRun
 from regard.tasks.image_to_image.metrics import to_bytes
 from regard.tasks.reading import read_labelled_side
 
-RIVAL = "principal components"
+PCA = "principal components"
 
 FEW_LABELS = 10
-"""So many may each have a single item."""
+"""Number of labels up to which each may have a single item."""
 
 
 @dataclass(frozen=True)
-class Plane:
-    """Where items lie, and what that tells of them."""
+class Projection:
+    """Items in two dimensions, and the quality of the projection."""
 
-    places: Tensor
+    points: Tensor
     """(B, 2)."""
     accuracy: Result
-    """How often neighbours have the same label."""
+    """Accuracy of the labels of the 15 nearest neighbours."""
     error: Result | None
-    """What two numbers lose of an image; absent for texts."""
+    """Squared error of images decoded from the points; None for texts."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
-        found: dict[str, Any] = {"accuracy": self.accuracy.to_dict()}
+        """Return a dictionary that can be written as JSON."""
+        values: dict[str, Any] = {"accuracy": self.accuracy.to_dict()}
         if self.error is not None:
-            found["error"] = self.error.to_dict()
-        return found
+            values["error"] = self.error.to_dict()
+        return values
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """The same items on several planes."""
+    """Several projections of the same items."""
 
-    planes: dict[str, Plane]
-    """By the name of what made them."""
+    projections: dict[str, Projection]
+    """Projections by name of the method."""
     labels: list[str]
-    """What each item is."""
+    """Label of each item."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, the places included."""
+        """Return a dictionary that can be written as JSON, including the points."""
         return {
             "planes": {
-                name: {**plane.to_dict(), "places": _rounded(plane.places)}
-                for name, plane in self.planes.items()
+                name: {**projection.to_dict(), "points": _rounded(projection.points)}
+                for name, projection in self.projections.items()
             },
             "labels": self.labels,
         }
 
-    def draw(self) -> Figure:
-        """Draw the planes side by side."""
+    def plot(self) -> Figure:
+        """Plot the projections side by side."""
         notes = {}
-        for name, plane in self.planes.items():
-            told = [f"15 neighbours {plane.accuracy.value:.1f} %"]
-            if plane.error is not None:
-                told.append(f"squared error {plane.error.value:.4f}")
-            notes[name] = ", ".join(told)
-        places = {name: plane.places.numpy() for name, plane in self.planes.items()}
-        return projections(places, self.labels, notes=notes)
+        for name, projection in self.projections.items():
+            notes[name] = f"15 neighbours {projection.accuracy.value:.1f} %"
+            if projection.error is not None:
+                notes[name] += f", squared error {projection.error.value:.4f}"
+        points = {name: projection.points.numpy() for name, projection in self.projections.items()}
+        return projections(points, self.labels, notes=notes)
 
 
-def reduce(subject: Subject, data: str, *, num_bootstrap: int = 1000) -> Reduction:
-    """Bring labelled items to two numbers, by their codes and by principal components.
+def reduce(autoencoder: AutoencoderRun, data: str, *, num_bootstrap: int = 1000) -> Reduction:
+    """Project labelled items to two dimensions, by latents and by PCA.
 
-    Codes of more than two numbers are brought to two by their own principal components. All is
-    fitted to training data; what is drawn and measured is not.
+    Latents of more than two dimensions are projected by PCA of the latents. Everything is fitted
+    to training data; other data is plotted and measured.
 
     Args:
-        subject: An autoencoder.
-        data: Labelled images or sentences; of a data set with a name, its test side.
-        num_bootstrap: Samples behind each confidence interval.
+        autoencoder: An autoencoder.
+        data: Labelled images or sentences; of a built-in data set, its test part.
+        num_bootstrap: Number of bootstrap samples per confidence interval.
     """
-    config = subject.task.recipe.data
+    config = autoencoder.task.recipe.data
     examples = [one for one in read_labelled_side((data,), "test", config=config) if one.target]
     if not examples:
-        raise DataError(f"{data} holds nothing with a label, by which dots could be told apart.")
+        raise DataError(f"{data} holds no labelled items, which are needed to colour the points.")
     sources = [example.source for example in examples]
     labels = [example.target for example in examples]
     _check_shared(labels, data)
-    found = {}
-    by_name = {_name(subject): _by_code, RIVAL: _by_rival}
-    for name, find in by_name.items():
-        places, images = find(subject, sources)
-        accuracy = neighbour_accuracy(places.numpy(), labels, num_bootstrap=num_bootstrap)
+    projections = {}
+    methods = {_latent_name(autoencoder): _project_latents, PCA: _project_by_pca}
+    for name, project in methods.items():
+        points, images = project(autoencoder, sources)
+        accuracy = neighbour_accuracy(points.numpy(), labels, num_bootstrap=num_bootstrap)
         error = None
         if images is not None:
-            right = subject.pixels(sources).numpy()
-            error = mse(images.numpy(), right, num_bootstrap=num_bootstrap)
-        found[name] = Plane(places, accuracy, error)
-    return Reduction(found, labels)
+            pixels = autoencoder.pixels(sources).numpy()
+            error = mse(images.numpy(), pixels, num_bootstrap=num_bootstrap)
+        projections[name] = Projection(points, accuracy, error)
+    return Reduction(projections, labels)
 
 
 def _check_shared(labels: list[str], data: str) -> None:
-    """Raise a `DataError` if labels are as different as the targets of pairs are."""
-    num = len(set(labels))
-    if num > max(FEW_LABELS, len(labels) // 2):
+    """Raise a `DataError` if most labels occur once, as targets of pairs do."""
+    num_distinct = len(set(labels))
+    if num_distinct > max(FEW_LABELS, len(labels) // 2):
         raise DataError(
-            f"Items must share labels, by which dots are told apart, but the {len(labels):,} of "
-            f"{data} have {num:,} different ones, the first being '{labels[0]}'."
+            f"Items must share labels, which colour the points, but the {len(labels):,} of {data} "
+            f"have {num_distinct:,} different ones, the first being '{labels[0]}'."
         )
 
 
-def _name(subject: Subject) -> str:
-    if subject.width == 1:
-        return "the code, a single number"
-    return "the code" if subject.width == 2 else f"the code, {subject.width} numbers brought to 2"
+def _latent_name(autoencoder: AutoencoderRun) -> str:
+    if autoencoder.latent_dim == 1:
+        return "latents, 1 dimension"
+    if autoencoder.latent_dim == 2:
+        return "latents"
+    return f"latents, {autoencoder.latent_dim} dimensions reduced to 2 by PCA"
 
 
-def _by_code(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
-    """Return places (B, 2) by an autoencoder, and the images that they stand for."""
-    positions = codes = subject.task.encode(sources)
-    if subject.width == 1:
-        positions = torch.cat([codes, torch.zeros_like(codes)], dim=1)
-    elif subject.width > 2:
-        narrow = Pca.fit(subject.task.encode(subject.fitted_to), 2)
-        positions = narrow.encode(codes)
-        codes = narrow.decode(positions)
-    return positions, None if subject.reads_text else subject.task.decode(codes)
+def _project_latents(
+    autoencoder: AutoencoderRun, sources: list[Any]
+) -> tuple[Tensor, Tensor | None]:
+    """Return points (B, 2) by the autoencoder, and the images decoded from them."""
+    points = latents = autoencoder.task.encode(sources)
+    if autoencoder.latent_dim == 1:
+        points = torch.cat([latents, torch.zeros_like(latents)], dim=1)
+    elif autoencoder.latent_dim > 2:
+        pca = Pca.fit(autoencoder.task.encode(autoencoder.fit_sources), 2)
+        points = pca.encode(latents)
+        latents = pca.decode(points)
+    return points, None if autoencoder.is_text else autoencoder.task.decode(latents)
 
 
-def _by_rival(subject: Subject, sources: list[Any]) -> tuple[Tensor, Tensor | None]:
-    rival = subject.rival(2)
-    places = rival.encode(subject.originals(sources))
-    if subject.reads_text:
-        return places, None
-    images = to_bytes(rival.decode(places))
-    return places, images.reshape(-1, *subject.task.target.spec.shape)  # (B, C, Y, X)
+def _project_by_pca(
+    autoencoder: AutoencoderRun, sources: list[Any]
+) -> tuple[Tensor, Tensor | None]:
+    """Return points (B, 2) by PCA, and the images decoded from them."""
+    pca = autoencoder.fit_pca(2)
+    points = pca.encode(autoencoder.vectors(sources))
+    if autoencoder.is_text:
+        return points, None
+    images = to_bytes(pca.decode(points))
+    return points, images.reshape(-1, *autoencoder.task.target.spec.shape)  # (B, C, Y, X)
 
 
-def _rounded(places: Tensor) -> list[list[float]]:
-    return [[round(number, 4) for number in place] for place in places.tolist()]
+def _rounded(points: Tensor) -> list[list[float]]:
+    return [[round(number, 4) for number in point] for point in points.tolist()]

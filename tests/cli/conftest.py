@@ -8,8 +8,8 @@ from regard.cli.main import app
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a command leaves behind."""
+class Result:
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -22,7 +22,7 @@ class Answer:
 
 @pytest.fixture(autouse=True)
 def untouched_logger():
-    """A command sends the package's messages elsewhere; the next test has them as before."""
+    """Restore the package's logger, which commands reconfigure."""
     logger = logging.getLogger("regard")
     before = (logger.handlers[:], logger.level, logger.propagate)
     yield
@@ -32,29 +32,29 @@ def untouched_logger():
 
 @pytest.fixture
 def regard():
-    """The command as a person types it, in this process; anything but its own errors is raised."""
+    """Function that runs a command in this process; unexpected errors are raised."""
 
-    def run(*words, stdin=None):
+    def run(*arguments, stdin=None):
         runner = CliRunner()
-        found = runner.invoke(
-            app, [str(word) for word in words], input=stdin, catch_exceptions=False
+        result = runner.invoke(
+            app, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False
         )
-        return Answer(found.exit_code, found.stdout, found.stderr)
+        return Result(result.exit_code, result.stdout, result.stderr)
 
     return run
 
 
 @pytest.fixture
 def refused(regard):
-    """A command that must end with exit code 2 and one line for people; returns the line."""
+    """Function that runs a command, expects exit code 2 and returns its one-line message."""
 
-    def run(*words, stdin=None):
-        answer = regard(*words, stdin=stdin)
-        assert answer.code == 2, answer
-        *before, last = answer.err.splitlines()
+    def run(*arguments, stdin=None):
+        result = regard(*arguments, stdin=stdin)
+        assert result.code == 2, result
+        *before, last = result.err.splitlines()
         assert last.startswith("regard: ")
         assert last.endswith((".", "?"))
-        # What went well until then may have been told.
+        # Messages of earlier steps are allowed.
         assert all(line.startswith(("Data: ", "Recipe: ", "Model: ")) for line in before), before
         return last.removeprefix("regard: ")
 
@@ -63,7 +63,7 @@ def refused(regard):
 
 @pytest.fixture
 def pairs(tmp_path):
-    """A TSV file of sixty pairs: letters and the same letters backwards."""
+    """A TSV file of sixty pairs: letters and the same letters in reverse."""
     lines = []
     for number in range(60):
         letters = ["abcde"[number % 5], "abcde"[number // 5 % 5], "abcde"[number // 25]]

@@ -4,25 +4,25 @@ from regard.cli.arguments import split_arguments, split_columns
 from regard.core.errors import ConfigError
 
 
-def test_files_and_settings_are_told_apart_in_any_order():
-    words = ["train.seed=2", "a.tsv", "b.tsv", "model.ties=all"]
-    assert split_arguments(words, max_paths=2) == (
+def test_files_and_overrides_are_separated_in_any_order():
+    arguments = ["train.seed=2", "a.tsv", "b.tsv", "model.ties=all"]
+    assert split_arguments(arguments, max_paths=2) == (
         ["a.tsv", "b.tsv"],
         ["train.seed=2", "model.ties=all"],
     )
 
 
-def test_path_may_hold_an_equals_sign():
-    words = ["./a=b.tsv", "/data/c=d.tsv"]
-    assert split_arguments(words, max_paths=2) == (words, [])
+def test_path_may_contain_an_equals_sign():
+    arguments = ["./a=b.tsv", "/data/c=d.tsv"]
+    assert split_arguments(arguments, max_paths=2) == (arguments, [])
 
 
-def test_argument_of_a_data_set_may_hold_an_equals_sign():
-    words = ["fsdd:speaker=theo", "train.seed=2", "data.columns=a:b"]
-    assert split_arguments(words, max_paths=2) == (words[:1], words[1:])
+def test_argument_of_a_data_set_may_contain_an_equals_sign():
+    arguments = ["fsdd:speaker=theo", "train.seed=2", "data.columns=a:b"]
+    assert split_arguments(arguments, max_paths=2) == (arguments[:1], arguments[1:])
 
 
-def test_settings_without_data_are_refused():
+def test_overrides_without_data_are_refused():
     with pytest.raises(ConfigError, match=r"No data was given\. Name a data set or a file"):
         split_arguments(["train.seed=2"], max_paths=2)
 
@@ -34,7 +34,7 @@ def test_too_many_files_are_counted_and_named():
         split_arguments(["a", "b", "c"], max_paths=2)
 
 
-def test_default_stands_for_no_file():
+def test_default_is_used_without_a_file():
     assert split_arguments(["search.beams=2"], max_paths=1, default="-") == (
         ["-"],
         ["search.beams=2"],
@@ -42,10 +42,10 @@ def test_default_stands_for_no_file():
     assert split_arguments(["a"], max_paths=1, default="-") == (["a"], [])
 
 
-def test_one_file_is_counted_in_the_singular():
+def test_message_for_one_file_is_singular():
     with pytest.raises(ConfigError, match=r"At most 1 file can be given, but there are 2: a, b\."):
         split_arguments(["a", "b"], max_paths=1)
 
 
-def test_columns_may_have_blanks_between_them():
+def test_spaces_between_columns_are_stripped():
     assert split_columns("source, target,-") == ("source", "target", "-")

@@ -1,4 +1,4 @@
-"""What a person may get wrong: one line that says so, exit code 2, and nothing left behind."""
+"""Invalid input: a one-line message, exit code 2, and no files written."""
 
 import gzip
 import shutil
@@ -22,7 +22,7 @@ LONG_LINE = b"a " * 600_000
         (b"a\tb\n", "A split needs at least 10 distinct source sentences, but there are 1."),
     ],
 )
-def test_file_that_cannot_be_used_is_refused(refused, tmp_path, content, message):
+def test_invalid_file_is_refused(refused, tmp_path, content, message):
     path = tmp_path / "pairs.tsv"
     path.write_bytes(content)
     assert message in refused("train", path, "--out", tmp_path / "run")
@@ -45,7 +45,7 @@ def test_damaged_archive_is_refused(refused, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--recipe", "bahdanu2015"), "but is 'bahdanu2015'. Did you mean 'bahdanau2015'?"),
         (("--recipe", "absent.toml"), "absent.toml does not exist."),
@@ -53,34 +53,34 @@ def test_damaged_archive_is_refused(refused, tmp_path):
         (("train.max_steps=many",), "`train.max_steps` must be int, but is 'many' (str)."),
         (("model.decoder.kind=bahdanu",), "Did you mean 'bahdanau'?"),
         (("--device", "nonsense"), "must be 'auto', 'cpu' or 'cuda', but is 'nonsense'."),
-        (("--resume",), "holds no run to go on with. Leave out --resume."),
+        (("--resume",), "holds no run to resume. Leave out --resume."),
         (("--valid", "absent.tsv"), "'absent.tsv' is neither a file nor a data set."),
         (("one", "more"), "At most 2 files can be given, but there are 3"),
     ],
 )
-def test_word_that_cannot_be_meant_is_refused(refused, pairs, tmp_path, words, message):
-    assert message in refused("train", pairs, *words, "--out", tmp_path / "run")
+def test_invalid_argument_of_train_is_refused(refused, pairs, tmp_path, arguments, message):
+    assert message in refused("train", pairs, *arguments, "--out", tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_unknown_data_set_is_answered_with_the_nearest_name(refused, tmp_path, monkeypatch):
+def test_error_for_an_unknown_data_set_suggests_a_name(refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     message = refused("train", "phrasebok")
     assert message.startswith("'phrasebok' is neither a file nor a data set. Did you mean 'phrase")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("verb", ["predict", "evaluate", "score", "show"])
-def test_run_folder_that_is_missing_is_named(refused, pairs, tmp_path, verb):
-    message = refused(verb, tmp_path / "absent", pairs)
+@pytest.mark.parametrize("command", ["predict", "evaluate", "score", "show"])
+def test_missing_run_folder_is_named(refused, pairs, tmp_path, command):
+    message = refused(command, tmp_path / "absent", pairs)
     assert message.endswith("absent is not a folder. Give a run folder made by `regard train`.")
 
 
-def test_folder_that_is_no_run_is_named(refused, tmp_path):
+def test_folder_without_a_run_is_named(refused, tmp_path):
     assert "config.json is missing. Is" in refused("predict", tmp_path, stdin="a b\n")
 
 
-def test_weights_cut_short_are_named(refused, tiny_folder):
+def test_truncated_weights_are_named(refused, tiny_folder):
     weights = tiny_folder / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5000])
     message = refused("predict", tiny_folder, stdin="a b\n")
@@ -88,7 +88,7 @@ def test_weights_cut_short_are_named(refused, tiny_folder):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (("--beam", "0"), "`beams` must be at least 1, but is 0."),
         (("--nbest", "0"), "`nbest` must be at least 1, but is 0."),
@@ -96,14 +96,14 @@ def test_weights_cut_short_are_named(refused, tiny_folder):
         (("--device", "nonsense"), "must be 'auto', 'cpu' or 'cuda', but is 'nonsense'."),
     ],
 )
-def test_search_that_cannot_be_meant_is_refused(refused, tiny_run, words, message):
-    assert message in refused("predict", tiny_run.folder, *words, stdin="a b\n")
+def test_invalid_argument_of_predict_is_refused(refused, tiny_run, arguments, message):
+    assert message in refused("predict", tiny_run.folder, *arguments, stdin="a b\n")
 
 
-def test_number_that_is_none_is_refused(regard, tiny_run):
-    answer = regard("predict", tiny_run.folder, "--beam", "many", stdin="a b\n")
-    assert answer.code == 2
-    assert "Invalid value for '--beam'" in answer.err
+def test_option_that_is_not_a_number_is_refused(regard, tiny_run):
+    result = regard("predict", tiny_run.folder, "--beam", "many", stdin="a b\n")
+    assert result.code == 2
+    assert "Invalid value for '--beam'" in result.err
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_number_that_is_none_is_refused(regard, tiny_run):
         (LONG_LINE, "has 1,200,000 bytes"),
     ],
 )
-def test_sentences_that_cannot_be_read_are_refused(refused, tiny_run, tmp_path, content, message):
+def test_invalid_sources_are_refused(refused, tiny_run, tmp_path, content, message):
     path = tmp_path / "sources.txt"
     path.write_bytes(content)
     assert message in refused("predict", tiny_run.folder, path)
 
 
-def test_file_of_sentences_that_does_not_exist_is_named(refused, tiny_run):
+def test_missing_file_of_sources_is_named(refused, tiny_run):
     assert refused("predict", tiny_run.folder, "absent.txt") == "absent.txt does not exist."
 
 

@@ -1,4 +1,4 @@
-"""Every verb on labelled texts and on pairs of texts, as a person types it."""
+"""Commands on labelled texts and on pairs of texts."""
 
 import json
 
@@ -46,35 +46,35 @@ def _train(regard, folder, name, recipe):
     out = folder / f"run-{name}"
     if not out.exists():
         data = folder / f"{name}.tsv"
-        answer = regard("train", data, "--recipe", recipe, "--out", out, "--device", "cpu", *SMALL)
-        assert answer.code == 0, answer
-        assert answer.lines[0].startswith("accuracy ")
-        assert "interval:wilson" in answer.lines[0]
+        result = regard("train", data, "--recipe", recipe, "--out", out, "--device", "cpu", *SMALL)
+        assert result.code == 0, result
+        assert result.lines[0].startswith("accuracy ")
+        assert "interval:wilson" in result.lines[0]
     return out
 
 
-def test_predict_writes_one_label_a_line(regard, run):
-    answer = regard("predict", run, stdin="the film is dull\n\nthe plot is fresh\n")
-    assert len(answer.lines) == 3
-    assert answer.lines[1] == ""
-    assert {answer.lines[0], answer.lines[2]} <= {"negative", "positive"}
+def test_predict_prints_one_label_per_line(regard, run):
+    result = regard("predict", run, stdin="the film is dull\n\nthe plot is fresh\n")
+    assert len(result.lines) == 3
+    assert result.lines[1] == ""
+    assert {result.lines[0], result.lines[2]} <= {"negative", "positive"}
 
 
 def test_predict_ranks_labels(regard, run):
-    answer = regard("predict", run, "--nbest", "5", stdin="the film is dull\n")
-    rows = [line.split("\t") for line in answer.lines]
+    result = regard("predict", run, "--nbest", "5", stdin="the film is dull\n")
+    rows = [line.split("\t") for line in result.lines]
     assert {label for _, _, label in rows} == {"negative", "positive"}
     assert float(rows[0][1]) >= float(rows[1][1])
 
 
 def test_line_with_a_tab_is_a_pair(regard, pair_run):
-    answer = regard("predict", pair_run, "--json", stdin="the film is dull\tthe plot is fresh\n")
-    (best,) = json.loads(answer.out)["predictions"]
+    result = regard("predict", pair_run, "--json", stdin="the film is dull\tthe plot is fresh\n")
+    (best,) = json.loads(result.out)["predictions"]
     assert best["text"] in ("same", "other")
 
 
 @pytest.mark.parametrize("name", ["single", "pairs"])
-def test_evaluate_and_score_read_what_train_reads(regard, folder, run, pair_run, name):
+def test_evaluate_and_score_read_the_same_files_as_train(regard, folder, run, pair_run, name):
     chosen, data = {"single": run, "pairs": pair_run}[name], folder / f"{name}.tsv"
     found = json.loads(regard("evaluate", chosen, data, "--json").out)
     num = 120 if name == "single" else 60
@@ -85,10 +85,10 @@ def test_evaluate_and_score_read_what_train_reads(regard, folder, run, pair_run,
     assert all(score <= 0 for score in scores)
 
 
-def test_show_draws_what_counted_for_the_label(regard, run, tmp_path):
-    answer = regard("show", run, "the film is not dull", "--target", "positive")
-    assert answer.lines[:2] == ["positive", "Shown: attention of the pooling"]
-    assert any(line.endswith("dull") for line in answer.lines)
+def test_show_plots_attention_for_the_label(regard, run, tmp_path):
+    result = regard("show", run, "the film is not dull", "--target", "positive")
+    assert result.lines[:2] == ["positive", "Shown: attention of the pooling"]
+    assert any(line.endswith("dull") for line in result.lines)
     for kind in ("svg", "png", "html"):
         path = tmp_path / f"map.{kind}"
         assert regard("show", run, "the film is not dull", "--out", path).code == 0
@@ -96,18 +96,20 @@ def test_show_draws_what_counted_for_the_label(regard, run, tmp_path):
 
 
 def test_show_takes_a_pair(regard, pair_run):
-    answer = regard("show", pair_run, "the film is dull\tthe plot is fresh")
-    assert answer.lines[1] == "Shown: self-attention"
-    assert sum("<eos>" in line for line in answer.lines) == 2
+    result = regard("show", pair_run, "the film is dull\tthe plot is fresh")
+    assert result.lines[1] == "Shown: self-attention"
+    assert sum("<eos>" in line for line in result.lines) == 2
 
 
-def test_begun_run_takes_encoder_and_vocabulary(regard, folder, run, tmp_path):
-    words = ("--recipe", "sst2-bert", "--out", tmp_path / "begun", "--device", "cpu")
-    answer = regard("train", folder / "pairs.tsv", *words, f"init_from={run}", "train.max_epochs=1")
-    assert answer.code == 0
+def test_init_from_takes_encoder_and_vocabulary(regard, folder, run, tmp_path):
+    arguments = ("--recipe", "sst2-bert", "--out", tmp_path / "fine-tuned", "--device", "cpu")
+    result = regard(
+        "train", folder / "pairs.tsv", *arguments, f"init_from={run}", "train.max_epochs=1"
+    )
+    assert result.code == 0
     ours, theirs = (
         json.loads((path / "config.json").read_text(encoding="utf-8"))["recipe"]["model"]
-        for path in (tmp_path / "begun", run)
+        for path in (tmp_path / "fine-tuned", run)
     )
     assert ours["encoder"] == theirs["encoder"]
     assert ours["pooling"] == "mean"
@@ -115,24 +117,24 @@ def test_begun_run_takes_encoder_and_vocabulary(regard, folder, run, tmp_path):
 
 def test_beam_is_refused(refused, run):
     message = refused("predict", run, "--beam", "3", stdin="a\n")
-    assert "`--beam` is for models that search for their answer" in message
+    assert "`--beam` is for models that search" in message
 
 
 def test_unknown_label_is_refused(refused, run, tmp_path):
     path = tmp_path / "test.tsv"
     path.write_text("the film is dull\tnegativ\n", encoding="utf-8")
-    for verb in ("evaluate", "score"):
-        message = refused(verb, run, path)
+    for command in ("evaluate", "score"):
+        message = refused(command, run, path)
         assert "'negativ' is not a label of this model" in message
         assert message.endswith("Did you mean 'negative'?")
 
 
 @pytest.mark.parametrize(("option", "side"), [("--valid", "validation"), ("--test", "test")])
-def test_label_that_is_never_learned_is_refused_at_once(refused, folder, tmp_path, option, side):
+def test_label_missing_in_training_data_is_refused(refused, folder, tmp_path, option, side):
     path = tmp_path / "held-out.tsv"
     path.write_text("the end is dull\tmixed\n", encoding="utf-8")
-    words = (option, path, "--recipe", "sst2-transformer", "--out", tmp_path / "run")
-    message = refused("train", folder / "single.tsv", *words, *SMALL)
+    arguments = (option, path, "--recipe", "sst2-transformer", "--out", tmp_path / "run")
+    message = refused("train", folder / "single.tsv", *arguments, *SMALL)
     assert f"but 'mixed' is only in the {side} data" in message
     assert not (tmp_path / "run").exists()
     assert not (tmp_path / "run").exists()
@@ -153,18 +155,24 @@ def test_file_without_labels_is_refused(refused, tmp_path):
     assert "line 1, must have 2 or 3 columns, but has 1" in message
 
 
-def test_freezing_what_is_not_there_is_refused(refused, folder, tmp_path):
-    words = ("--recipe", "sst2-transformer", "--out", tmp_path / "run", 'train.freeze=["encodr"]')
-    message = refused("train", folder / "single.tsv", *words, *SMALL)
+def test_unknown_name_in_freeze_is_refused(refused, folder, tmp_path):
+    arguments = (
+        "--recipe",
+        "sst2-transformer",
+        "--out",
+        tmp_path / "run",
+        'train.freeze=["encodr"]',
+    )
+    message = refused("train", folder / "single.tsv", *arguments, *SMALL)
     assert "Did you mean 'encoder'?" in message
     assert not (tmp_path / "run").exists()
 
 
-def test_columns_are_for_models_that_write(refused, run, folder):
-    words = ("--columns", "source,target")
-    message = refused("evaluate", run, folder / "single.tsv", *words)
+def test_columns_are_refused_for_classifiers(refused, run, folder):
+    arguments = ("--columns", "source,target")
+    message = refused("evaluate", run, folder / "single.tsv", *arguments)
     assert message == (
-        "`--columns` is for models that write their answer, but the task of this run is "
+        "`--columns` is for models that generate text, but the task of this run is "
         "'classification'. Leave it out."
     )
 

@@ -13,24 +13,29 @@ def two_runs(tiny_run, tiny_run_without_attention):
 
 
 def test_runs_are_compared_in_the_terminal(regard, two_runs):
-    answer = regard("compare", *two_runs)
-    assert answer.code == 0
-    for title in ("Quality", "Cost", "BLEU by source length", "Where the outputs differ most"):
-        assert title in answer.lines
-    assert any(line.startswith("BLEU: nrefs:1|bs:1000|seed:12345|") for line in answer.lines)
+    result = regard("compare", *two_runs)
+    assert result.code == 0
+    for title in (
+        "Quality",
+        "Cost",
+        "BLEU by source length",
+        "Largest differences between outputs",
+    ):
+        assert title in result.lines
+    assert any(line.startswith("BLEU: nrefs:1|bs:1000|seed:12345|") for line in result.lines)
 
 
-def test_json_alone_is_printed_when_asked_for_here(regard, two_runs):
+def test_json_is_printed_to_standard_output(regard, two_runs):
     values = json.loads(regard("compare", *two_runs, "--json", "-").out)
     first, second = values["runs"]
     assert first["differences"] == {}
     assert second["differences"]["bleu"]["p_value"] < 0.05
 
 
-def test_json_and_page_are_written_into_files(regard, two_runs, tmp_path):
+def test_json_and_page_are_written_to_files(regard, two_runs, tmp_path):
     json_file, page = tmp_path / "new" / "numbers.json", tmp_path / "page.html"
-    answer = regard("compare", *two_runs, "--json", json_file, "--html", page)
-    assert answer.lines[-2:] == [str(json_file), str(page)]
+    result = regard("compare", *two_runs, "--json", json_file, "--html", page)
+    assert result.lines[-2:] == [str(json_file), str(page)]
     assert json.loads(json_file.read_text(encoding="utf-8"))["num_examples"] == 30
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 

@@ -10,26 +10,26 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 @pytest.fixture
 def bert(regard, tmp_path):
-    """The folder of a run that was imported from BERT."""
+    """Run folder imported from a BERT checkpoint."""
     save_bert(tmp_path / "hf")
-    answer = regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run")
-    assert answer.code == 0, answer
+    result = regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run")
+    assert result.code == 0, result
     return tmp_path / "run"
 
 
 @pytest.fixture
 def marian(regard, tmp_path):
-    """The folder of a run that was imported from Marian."""
+    """Run folder imported from a Marian checkpoint."""
     pytest.importorskip("sentencepiece", reason="sentencepiece is not installed")
     save_marian(tmp_path / "hf")
     assert regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run").code == 0
     return tmp_path / "run"
 
 
-def test_import_tells_what_came_in(regard, tmp_path):
+def test_import_prints_notes_size_and_folder(regard, tmp_path):
     save_bert(tmp_path / "hf", has_head=False)
-    answer = regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run")
-    head, parameters, folder = answer.lines
+    result = regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run")
+    head, parameters, folder = result.lines
     assert head == "The folder has no head that tells hidden tokens; it is fresh."
     assert parameters.endswith(" parameters, task 'masked_language_model'.")
     assert folder == f"Run folder: {tmp_path / 'run'}"
@@ -41,14 +41,14 @@ def test_run_is_named_after_the_folder(regard, tmp_path, monkeypatch):
     assert regard("import", "hf", "tiny-bert").lines[-1] == "Run folder: runs/tiny-bert"
 
 
-def test_imported_model_fills_a_gap(regard, bert):
-    answer = regard("predict", bert, "--json", stdin="a [MASK] b\n")
-    assert answer.code == 0, answer
-    (best, *_) = json.loads(answer.out)["predictions"]
+def test_imported_model_predicts_a_masked_token(regard, bert):
+    result = regard("predict", bert, "--json", stdin="a [MASK] b\n")
+    assert result.code == 0, result
+    (best, *_) = json.loads(result.out)["predictions"]
     assert len(best["tokens"]) == 1
 
 
-def test_imported_translator_translates_scores_and_shows(regard, marian, tmp_path):
+def test_imported_translation_model_predicts_scores_and_shows(regard, marian, tmp_path):
     assert regard("predict", marian, stdin=f"{ENGLISH[0]}\n").code == 0
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text(f"{ENGLISH[0]}\t{GERMAN[0]}\n", encoding="utf-8")
@@ -56,30 +56,30 @@ def test_imported_translator_translates_scores_and_shows(regard, marian, tmp_pat
     assert regard("show", marian, ENGLISH[0], "--target", GERMAN[0]).code == 0
 
 
-def test_export_says_that_it_was_checked(regard, bert, tmp_path):
-    answer = regard("export", "hf", bert, "--out", tmp_path / "out")
-    checked, folder = answer.lines
+def test_export_reports_the_check(regard, bert, tmp_path):
+    result = regard("export", "hf", bert, "--out", tmp_path / "out")
+    checked, folder = result.lines
     assert checked.startswith("Checked: `transformers` gives the same logits to ")
     assert folder == f"Hugging Face folder (bert): {tmp_path / 'out'}"
 
 
-def test_export_says_that_it_was_not_checked(regard, bert, tmp_path, monkeypatch):
+def test_export_reports_a_missing_check(regard, bert, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers", None)
-    answer = regard("export", "hf", bert, "--out", tmp_path / "out")
-    assert answer.lines[0].startswith("Not checked: install `transformers`")
+    result = regard("export", "hf", bert, "--out", tmp_path / "out")
+    assert result.lines[0].startswith("Not checked: install `transformers`")
 
 
-def test_imported_run_goes_on_as_a_fine_tuned_one(regard, marian, tmp_path):
+def test_imported_run_can_be_fine_tuned_and_exported(regard, marian, tmp_path):
     pairs = tmp_path / "pairs.tsv"
     lines = [f"{a} {n}\t{b} {n}\n" for n in range(8) for a, b in zip(ENGLISH, GERMAN, strict=False)]
     pairs.write_text("".join(lines), encoding="utf-8")
     out = tmp_path / "tuned"
-    answer = regard(
+    result = regard(
         "train", pairs, f"init_from={marian}", "train.max_steps=2", "train.precision=fp32",
         "--out", out, "--device", "cpu",
     )  # fmt: skip
-    assert answer.code == 0, answer
-    # What was learned is still Marian's, and can be given back.
+    assert result.code == 0, result
+    # The fine-tuned model can still be exported as Marian.
     assert regard("export", "hf", out, "--out", tmp_path / "out").code == 0
 
 
@@ -91,11 +91,11 @@ def test_imported_encoder_becomes_a_classifier(regard, bert, tmp_path):
     labelled = tmp_path / "labelled.tsv"
     labelled.write_text("".join(lines), encoding="utf-8")
     out = tmp_path / "classifier"
-    answer = regard(
+    result = regard(
         "train", labelled, "--recipe", "sst2-bert", f"init_from={bert}", "train.max_steps=1",
         "data.batch.max_length=12", "--out", out, "--device", "cpu",
     )  # fmt: skip
-    assert answer.code == 0, answer
+    assert result.code == 0, result
     config = json.loads((out / "config.json").read_text(encoding="utf-8"))
     assert config["recipe"]["model"]["encoder"]["dim"] == 16
 

@@ -1,4 +1,4 @@
-"""What the documents say can be typed, can be typed."""
+"""Commands and code in the documents are valid."""
 
 import re
 import shlex
@@ -15,12 +15,12 @@ from regard.runs.recipes import load_recipe, recipe_names, recipe_path
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-# Such as RUN or …: a person fills something in there.
+# Placeholders such as RUN or …, to be filled in.
 PLACEHOLDER = re.compile(r"\b[A-Z]{2,}\b|…|<\w+>")
 
 
 def blocks(language):
-    """The code of the pages in one language, each under the name of its page."""
+    """Code blocks of the pages in some languages."""
     return [
         pytest.param(code, id=f"{page.name}-{number}")
         for page in PAGES
@@ -30,7 +30,7 @@ def blocks(language):
 
 
 def commands():
-    """The lines of the pages and of the recipes that call the command."""
+    """Lines of the pages and recipes that call `regard`."""
     lines = [
         line
         for block in blocks(("", "sh", "bash", "console"))
@@ -47,40 +47,40 @@ def commands():
 
 
 def parse(line):
-    """Read a command as the command line would, without running it: its verb and what it gets."""
-    words = shlex.split(line.split(" | ")[0], comments=True)[1:]
+    """Parse a command line without running it; return the command's name and parameters."""
+    arguments = shlex.split(line.split(" | ")[0], comments=True)[1:]
     command = typer.main.get_command(app)
     context = None
     while True:
-        context = command.make_context(command.name, list(words), parent=context)
+        context = command.make_context(command.name, list(arguments), parent=context)
         if not hasattr(command, "resolve_command"):
             return command.name, context.params
-        _, command, words = command.resolve_command(
+        _, command, arguments = command.resolve_command(
             context, [*context._protected_args, *context.args]
         )
 
 
 @pytest.fixture
-def workplace(tiny_run, tmp_path, monkeypatch):
-    """An empty folder but for a trained model in runs/mine."""
+def working_directory(tiny_run, tmp_path, monkeypatch):
+    """Working directory with only a trained model in runs/mine."""
     shutil.copytree(tiny_run.folder, tmp_path / "runs" / "mine")
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("code", blocks(("python",)))
-def test_python_of_a_page_runs(code, workplace, capsys):
+def test_python_code_of_a_page_runs(code, working_directory, capsys):
     exec(compile(code, "page", "exec"), {"__name__": "page"})
 
 
-def test_pages_hold_commands():
+def test_pages_contain_commands():
     assert len(commands()) > 8
 
 
 @pytest.mark.parametrize("line", commands())
-def test_command_of_a_page_can_be_typed(line):
-    verb, given = parse(line)
-    if verb == "train":
+def test_command_of_a_page_is_valid(line):
+    command, given = parse(line)
+    if command == "train":
         _, settings = split_arguments(list(given["data"]), max_paths=2)
         load_recipe(given["recipe"] or "bahdanau2015", settings)
-    if verb == "explain":
+    if command == "explain":
         load_recipe(given["recipe"], given["settings"] or [])

@@ -4,18 +4,18 @@ import pytest
 
 
 def test_every_score_is_printed_with_its_signature(regard, tiny_run, reverse_files):
-    answer = regard("evaluate", tiny_run.folder, reverse_files.test)
-    assert answer.code == 0
-    names = [line.split("  ")[0].split()[0] for line in answer.lines[:5]]
+    result = regard("evaluate", tiny_run.folder, reverse_files.test)
+    assert result.code == 0
+    names = [line.split("  ")[0].split()[0] for line in result.lines[:5]]
     assert names == ["BLEU", "chrF2", "accuracy", "lecture", "AER"]
-    assert "|tok:13a|" in answer.lines[0]
-    assert "By length:" in answer.lines
-    assert "By tag:" in answer.lines
+    assert "|tok:13a|" in result.lines[0]
+    assert "By length:" in result.lines
+    assert "By tag:" in result.lines
 
 
-def test_json_agrees_with_what_training_measured(regard, tiny_run, reverse_files):
-    answer = regard("evaluate", tiny_run.folder, reverse_files.test, "--json")
-    values = json.loads(answer.out)
+def test_json_equals_the_scores_of_training(regard, tiny_run, reverse_files):
+    result = regard("evaluate", tiny_run.folder, reverse_files.test, "--json")
+    values = json.loads(result.out)
     measured = tiny_run.evaluation.results
     assert {name: score["value"] for name, score in values["scores"].items()} == pytest.approx(
         {name: result.value for name, result in measured.items()}
@@ -27,17 +27,17 @@ def test_json_agrees_with_what_training_measured(regard, tiny_run, reverse_files
 def test_two_line_aligned_files_are_pairs(regard, tiny_run, tmp_path):
     for name, text in (("source", "a b\nc d\n"), ("target", "b a\nd c\n")):
         (tmp_path / name).write_text(text, encoding="utf-8")
-    answer = regard("evaluate", tiny_run.folder, tmp_path / "source", tmp_path / "target", "--json")
-    assert json.loads(answer.out)["num_examples"] == 2
+    result = regard("evaluate", tiny_run.folder, tmp_path / "source", tmp_path / "target", "--json")
+    assert json.loads(result.out)["num_examples"] == 2
 
 
 def test_further_columns_are_references(regard, tiny_run, tmp_path):
-    said = regard("predict", tiny_run.folder, stdin="a b c\n").out.strip()
-    (tmp_path / "pairs.tsv").write_text(f"a b c\te e e e\t{said}\n", encoding="utf-8")
-    words = ("evaluate", tiny_run.folder, tmp_path / "pairs.tsv", "--json")
+    output = regard("predict", tiny_run.folder, stdin="a b c\n").out.strip()
+    (tmp_path / "pairs.tsv").write_text(f"a b c\te e e e\t{output}\n", encoding="utf-8")
+    arguments = ("evaluate", tiny_run.folder, tmp_path / "pairs.tsv", "--json")
     for columns, value in (("source,target", 0), ("source, target, target", 100)):
-        answer = regard(*words, "--columns", columns)
-        assert json.loads(answer.out)["scores"]["accuracy"]["value"] == value
+        result = regard(*arguments, "--columns", columns)
+        assert json.loads(result.out)["scores"]["accuracy"]["value"] == value
 
 
 def test_wrong_columns_are_refused(refused, tiny_run, reverse_files):
@@ -46,25 +46,25 @@ def test_wrong_columns_are_refused(refused, tiny_run, reverse_files):
 
 
 def test_beams_can_be_chosen(regard, tiny_run, reverse_files):
-    answer = regard("evaluate", tiny_run.folder, reverse_files.test, "--beam", 1)
-    assert answer.lines[0].startswith("BLEU ")
+    result = regard("evaluate", tiny_run.folder, reverse_files.test, "--beam", 1)
+    assert result.lines[0].startswith("BLEU ")
 
 
 def test_score_prints_the_log_probability_of_each_target(regard, tiny_run, tmp_path):
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text("a b c\tc b a\ne d\td e\n", encoding="utf-8")
-    answer = regard("score", tiny_run.folder, pairs)
+    result = regard("score", tiny_run.folder, pairs)
     rows = [json.loads(line) for line in regard("score", tiny_run.folder, pairs, "--json").lines]
-    assert answer.lines == [f"{row['log_prob']:.4f}" for row in rows]
+    assert result.lines == [f"{row['log_prob']:.4f}" for row in rows]
     assert [row["text"] for row in rows] == ["c b a", "d e"]
     for row in rows:
         assert row["log_prob"] == pytest.approx(sum(row["token_log_probs"]))
 
 
-def test_score_of_an_answer_is_what_predict_said_of_it(regard, tiny_run, tmp_path):
-    said = regard("predict", tiny_run.folder, "--json", stdin="a b c d\n")
-    (best,) = json.loads(said.out)["predictions"]
+def test_score_of_a_prediction_equals_its_log_probability(regard, tiny_run, tmp_path):
+    output = regard("predict", tiny_run.folder, "--json", stdin="a b c d\n")
+    (best,) = json.loads(output.out)["predictions"]
     pairs = tmp_path / "pairs.tsv"
     pairs.write_text(f"a b c d\t{best['text']}\n", encoding="utf-8")
-    answer = regard("score", tiny_run.folder, pairs)
-    assert float(answer.out) == pytest.approx(best["log_prob"], abs=1e-3)
+    result = regard("score", tiny_run.folder, pairs)
+    assert float(result.out) == pytest.approx(best["log_prob"], abs=1e-3)

@@ -8,34 +8,37 @@ FAST = (
     "train.schedule.warmup_steps=0",
     "validation.metric=loss",
 )
-RUNGS = ("--only", "cho2014, bahdanau2015", "--device", "cpu")
+MODELS = ("--only", "cho2014, bahdanau2015", "--device", "cpu")
 
 
 @pytest.fixture
 def command(reverse_files, tmp_path):
     held_out = ("--valid", reverse_files.valid, "--test", reverse_files.test)
-    return ("ladder", reverse_files.train, *held_out, "--out", tmp_path, *RUNGS, *FAST)
+    return ("ladder", reverse_files.train, *held_out, "--out", tmp_path, *MODELS, *FAST)
 
 
-def test_ladder_ends_in_a_comparison_and_a_second_call_trains_nothing(regard, command, tmp_path):
-    answer = regard(*command)
-    assert answer.code == 0, answer.err
-    assert "Rung 2 of 2: bahdanau2015." in answer.err
-    assert answer.lines[-2:] == [str(tmp_path / f"comparison.{end}") for end in ("json", "html")]
+def test_ladder_writes_a_comparison_and_a_second_call_trains_nothing(regard, command, tmp_path):
+    result = regard(*command)
+    assert result.code == 0, result.err
+    assert "Model 2 of 2: bahdanau2015." in result.err
+    assert result.lines[-2:] == [str(tmp_path / f"comparison.{end}") for end in ("json", "html")]
     values = json.loads((tmp_path / "comparison.json").read_text(encoding="utf-8"))
     assert [run["name"] for run in values["runs"]] == ["cho2014", "bahdanau2015"]
     again = regard(*command)
     assert again.code == 0
-    assert "Rung" not in again.err
+    assert "Model 1 of" not in again.err
 
 
-def test_interrupted_ladder_says_how_to_go_on(regard, command, monkeypatch, interrupted_at):
+def test_interrupted_ladder_prints_how_to_resume(regard, command, monkeypatch, interrupted_at):
     monkeypatch.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
-    answer = regard(*command)
-    assert answer.code == 130
-    assert answer.err.endswith("Stopped; nothing is lost. The same command goes on.\n")
+    result = regard(*command)
+    assert result.code == 130
+    assert result.err.endswith(
+        "Stopped; nothing is lost. Run the same command to resume.\
+"
+    )
 
 
-def test_unknown_rung_is_refused(refused, tmp_path):
+def test_unknown_model_is_refused(refused, tmp_path):
     message = refused("ladder", "copy", "--out", tmp_path, "--only", "cho2015,luong2015")
     assert message.startswith("`only` must be one of 'sutskever2014', ")

@@ -1,4 +1,4 @@
-"""A language model as a person uses it, on a tiny text."""
+"""Commands on a language model of a tiny text."""
 
 import json
 
@@ -8,7 +8,7 @@ from regard.runs.request import Request
 from regard.runs.train import train
 
 TEXT = "".join(f"a cat sat on mat {number % 7}\n\nthe dog ran\n" for number in range(60))
-WORDS = (
+SETTINGS = (
     "data.window=24",
     "data.num_windows=4",
     "model.dim=16",
@@ -35,32 +35,32 @@ def text(tmp_path_factory):
 def run(text, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "language"
     return train(
-        Request(data=(str(text),), recipe="gpt-laptop", settings=WORDS, out=out, device="cpu")
+        Request(data=(str(text),), recipe="gpt-laptop", settings=SETTINGS, out=out, device="cpu")
     ).folder
 
 
-def test_training_prints_every_way_to_share_the_surprise(regard, text, tmp_path):
-    words = (*WORDS, "train.max_steps=2", "train.validate_every=1")
-    answer = regard("train", text, "--recipe", "gpt-laptop", "--out", tmp_path / "run", *words)
-    assert answer.code == 0, answer.err
+def test_training_prints_perplexities_and_bits_per_character(regard, text, tmp_path):
+    arguments = (*SETTINGS, "train.max_steps=2", "train.validate_every=1")
+    result = regard("train", text, "--recipe", "gpt-laptop", "--out", tmp_path / "run", *arguments)
+    assert result.code == 0, result.err
     names = ("perplexity", "word perplexity", "bits per character", "nats per character")
-    assert [line.startswith(name) for name, line in zip(names, answer.lines, strict=False)] == [
+    assert [line.startswith(name) for name, line in zip(names, result.lines, strict=False)] == [
         True
     ] * 4
 
 
-def test_continuations_begin_with_the_prompts_and_can_be_drawn_again(regard, run):
-    words = ("predict", run, "--json", "search.temperature=0.7", "--device", "cpu")
-    answer, again = (regard(*words, stdin="the\n\na cat\n") for _ in range(2))
-    rows = [json.loads(line) for line in answer.lines]
+def test_continuations_start_with_the_prompt_and_are_reproducible(regard, run):
+    arguments = ("predict", run, "--json", "search.temperature=0.7", "--device", "cpu")
+    result, again = (regard(*arguments, stdin="the\n\na cat\n") for _ in range(2))
+    rows = [json.loads(line) for line in result.lines]
     assert [row["source"] for row in rows] == ["the", "", "a cat"]
     assert all(row["predictions"][0]["text"].startswith(row["source"]) for row in rows)
-    assert answer.out == again.out
+    assert result.out == again.out
 
 
-def test_evaluation_of_a_file_is_told_with_its_context(regard, run, text):
-    answer = regard("evaluate", run, text, "--json", "--device", "cpu")
-    scores = json.loads(answer.out)["scores"]
+def test_evaluation_names_context_and_stride(regard, run, text):
+    result = regard("evaluate", run, text, "--json", "--device", "cpu")
+    scores = json.loads(result.out)["scores"]
     assert scores["perplexity"]["signature"] == f"unit:token|units:{len(TEXT)}|context:24|stride:12"
     assert scores["perplexity"]["value"] < 25
 
@@ -68,26 +68,26 @@ def test_evaluation_of_a_file_is_told_with_its_context(regard, run, text):
 def test_every_line_is_scored(regard, run, tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("the dog ran\n\nzzz qqq xxx\n", encoding="utf-8")
-    answer = regard("score", run, path, "--device", "cpu")
-    usual, _, odd = map(float, answer.lines)
-    assert odd < usual < 0
+    result = regard("score", run, path, "--device", "cpu")
+    common, _, rare = map(float, result.lines)
+    assert rare < common < 0
 
 
-def test_show_names_the_likeliest_next_tokens_beside_the_map(regard, run):
-    answer = regard("show", run, "the do", "--device", "cpu")
-    assert answer.lines[0].startswith("Next: ")
-    assert "▁" in answer.out
+def test_show_prints_the_most_likely_next_tokens(regard, run):
+    result = regard("show", run, "the do", "--device", "cpu")
+    assert result.lines[0].startswith("Next: ")
+    assert "▁" in result.out
 
 
-def test_interrupted_training_goes_on_as_if_nothing_happened(regard, run, text, tmp_path):
+def test_resumed_training_equals_uninterrupted_training(regard, run, text, tmp_path):
     short = regard(
         "train", text, "--recipe", "gpt-laptop", "--out", tmp_path, "--device", "cpu",
-        *WORDS, "train.max_minutes=0.0001",
+        *SETTINGS, "train.max_minutes=0.0001",
     )  # fmt: skip
     assert short.code == 0, short.err
-    words = ("--resume", "--device", "cpu", "train.max_minutes=0")
-    answer = regard("train", text, "--out", tmp_path, *words)
-    assert answer.code == 0, answer.err
+    arguments = ("--resume", "--device", "cpu", "train.max_minutes=0")
+    result = regard("train", text, "--out", tmp_path, *arguments)
+    assert result.code == 0, result.err
     ours, theirs = (
         json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["test"]["scores"]
         for folder in (tmp_path, run)
@@ -99,7 +99,7 @@ def test_interrupted_training_goes_on_as_if_nothing_happened(regard, run, text, 
     ("raw", "message"),
     [(b"", "is empty: there is no text in it."), (b"\xff\xfe", "is not UTF-8")],
 )
-def test_what_is_not_text_is_refused(refused, tmp_path, raw, message):
+def test_invalid_text_is_refused(refused, tmp_path, raw, message):
     path = tmp_path / "text.txt"
     path.write_bytes(raw)
     assert message in refused("train", path, "--recipe", "gpt-laptop", "--out", tmp_path / "run")

@@ -1,10 +1,10 @@
-"""Masked language models as a person uses them: train, predict, evaluate, score, show."""
+"""Commands on masked language models: train, predict, evaluate, score, show."""
 
 import json
 
 import pytest
 
-WORDS = (
+SETTINGS = (
     "data.tokenizer.vocab_size=60",
     "data.batch.max_length=24",
     "data.batch.max_tokens=240",
@@ -30,13 +30,13 @@ def text(tmp_path):
 @pytest.fixture
 def run(regard, text, tmp_path):
     out = tmp_path / "masked"
-    answer = regard("train", text, "--recipe", "liu2019-laptop", "--out", out, *WORDS)
-    assert answer.code == 0, answer
-    assert answer.lines[0].startswith("masked accuracy ")
+    result = regard("train", text, "--recipe", "liu2019-laptop", "--out", out, *SETTINGS)
+    assert result.code == 0, result
+    assert result.lines[0].startswith("masked accuracy ")
     return out
 
 
-def test_every_verb_works_on_a_masked_model(regard, run, text):
+def test_every_command_works_on_a_masked_model(regard, run, text):
     filled = regard("predict", run, "-", stdin="the <mask> and the ___ ran away.\n\n")
     assert filled.lines[0].startswith("the ")
     assert "<mask>" not in filled.out
@@ -57,16 +57,16 @@ def test_every_verb_works_on_a_masked_model(regard, run, text):
     assert "<sos>" in shown.out
 
 
-def test_a_student_and_a_continued_run_begin_with_another(regard, run, text, tmp_path):
-    for name, word in (("student", "teacher"), ("domain", "init_from")):
+def test_training_with_teacher_and_init_from(regard, run, text, tmp_path):
+    for name, setting in (("student", "teacher"), ("domain", "init_from")):
         out = tmp_path / name
-        answer = regard(
-            "train", text, "--recipe", "liu2019-laptop", "--out", out, *WORDS, f"{word}={run}"
+        result = regard(
+            "train", text, "--recipe", "liu2019-laptop", "--out", out, *SETTINGS, f"{setting}={run}"
         )
-        assert answer.code == 0, answer
+        assert result.code == 0, result
 
 
-def test_faults_are_told_in_one_line(refused, run, tmp_path):
+def test_invalid_input_is_one_line_of_error(refused, run, tmp_path):
     assert "must have a gap to fill" in refused("predict", run, "-", stdin="the cat\n")
     assert "`max_length` must be at least" in refused(
         "predict", run, "-", stdin="the cat ran " * 10 + "<mask>\n"
@@ -76,9 +76,9 @@ def test_faults_are_told_in_one_line(refused, run, tmp_path):
     )
 
 
-def test_a_missing_teacher_is_told_in_one_line(refused, text, tmp_path):
-    words = ("--recipe", "liu2019-laptop", "--out", tmp_path / "student", *WORDS)
-    message = refused("train", text, *words, f"teacher={tmp_path / 'none'}")
+def test_missing_teacher_is_one_line_of_error(refused, text, tmp_path):
+    arguments = ("--recipe", "liu2019-laptop", "--out", tmp_path / "student", *SETTINGS)
+    message = refused("train", text, *arguments, f"teacher={tmp_path / 'none'}")
     assert "none" in message
 
 
@@ -94,7 +94,7 @@ def test_a_missing_teacher_is_told_in_one_line(refused, text, tmp_path):
         "liu2019-laptop",
     ],
 )
-def test_every_recipe_explains_itself(regard, recipe):
-    answer = regard("explain", recipe)
-    assert answer.code == 0
-    assert "[data.batch]" in answer.out
+def test_every_recipe_can_be_explained(regard, recipe):
+    result = regard("explain", recipe)
+    assert result.code == 0
+    assert "[data.batch]" in result.out

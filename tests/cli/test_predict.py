@@ -15,10 +15,10 @@ def sources(tmp_path):
     return path
 
 
-def test_one_line_in_is_one_line_out(regard, tiny_run, sources):
-    answer = regard("predict", tiny_run.folder, sources)
-    assert answer.lines == tiny_run.predictor.translate(SOURCES)
-    assert answer.lines[1] == ""
+def test_one_prediction_per_line(regard, tiny_run, sources):
+    result = regard("predict", tiny_run.folder, sources)
+    assert result.lines == tiny_run.predictor.translate(SOURCES)
+    assert result.lines[1] == ""
 
 
 def test_standard_input_is_read_when_no_file_is_given(regard, tiny_run, sources):
@@ -28,33 +28,33 @@ def test_standard_input_is_read_when_no_file_is_given(regard, tiny_run, sources)
     assert regard("predict", tiny_run.folder, "-", stdin=text).out == from_file.out
 
 
-def test_no_lines_in_are_no_lines_out(regard, tiny_run):
-    answer = regard("predict", tiny_run.folder, stdin="")
-    assert (answer.code, answer.out) == (0, "")
+def test_empty_input_gives_empty_output(regard, tiny_run):
+    result = regard("predict", tiny_run.folder, stdin="")
+    assert (result.code, result.out) == (0, "")
 
 
-def test_lines_in_parts_come_out_in_order(regard, tiny_run, sources, monkeypatch):
-    whole = regard("predict", tiny_run.folder, sources)
-    monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 2)
-    assert regard("predict", tiny_run.folder, sources).out == whole.out
+def test_group_size_does_not_change_the_output(regard, tiny_run, sources, monkeypatch):
+    expected_result = regard("predict", tiny_run.folder, sources)
+    monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 2)
+    assert regard("predict", tiny_run.folder, sources).out == expected_result.out
 
 
-def test_several_answers_have_line_number_log_probability_and_text(regard, tiny_run, sources):
-    answer = regard("predict", tiny_run.folder, sources, "--nbest", 3)
-    rows = [line.split("\t") for line in answer.lines]
+def test_several_predictions_have_line_number_log_probability_and_text(regard, tiny_run, sources):
+    result = regard("predict", tiny_run.folder, sources, "--nbest", 3)
+    rows = [line.split("\t") for line in result.lines]
     assert [row[0] for row in rows] == ["1", "1", "1", "2", "3", "3", "3", "4", "4", "4"]
     best = tiny_run.predictor.predict(["a b c"], num_best=3)[0]
     assert rows[:3] == [["1", f"{one.log_prob:.4f}", one.text] for one in best]
 
 
-def test_more_answers_than_the_recipe_has_beams_mean_more_beams(regard, tiny_run):
-    answer = regard("predict", tiny_run.folder, "--nbest", 6, stdin="a b c\n")
-    assert len(answer.lines) == 6
+def test_nbest_raises_the_number_of_beams(regard, tiny_run):
+    result = regard("predict", tiny_run.folder, "--nbest", 6, stdin="a b c\n")
+    assert len(result.lines) == 6
 
 
 def test_json_holds_everything(regard, tiny_run, sources):
-    answer = regard("predict", tiny_run.folder, sources, "--json", "--nbest", 2)
-    rows = [json.loads(line) for line in answer.lines]
+    result = regard("predict", tiny_run.folder, sources, "--json", "--nbest", 2)
+    rows = [json.loads(line) for line in result.lines]
     assert [row["source"] for row in rows] == SOURCES
     best, second = rows[0]["predictions"]
     assert set(best) == {"text", "log_prob", "tokens", "token_log_probs"}
@@ -67,34 +67,34 @@ def test_beam_of_one_is_greedy_search(regard, tiny_run, sources):
     assert len(greedy.lines) == len(SOURCES)
 
 
-def test_words_change_the_search(regard, tiny_run, sources):
-    words = ("search.temperature=1.5", "search.top_k=3", "search.seed=4")
+def test_overrides_change_the_search(regard, tiny_run, sources):
+    arguments = ("search.temperature=1.5", "search.top_k=3", "search.seed=4")
     expected = tiny_run.predictor.translate(
         SOURCES, search=SearchConfig(temperature=1.5, top_k=3, seed=4)
     )
     assert expected != tiny_run.predictor.translate(SOURCES)
-    assert regard("predict", tiny_run.folder, sources, *words).lines == expected
-    assert regard("predict", tiny_run.folder, *words, sources).lines == expected
+    assert regard("predict", tiny_run.folder, sources, *arguments).lines == expected
+    assert regard("predict", tiny_run.folder, *arguments, sources).lines == expected
     text = sources.read_text(encoding="utf-8")
-    assert regard("predict", tiny_run.folder, *words, stdin=text).lines == expected
+    assert regard("predict", tiny_run.folder, *arguments, stdin=text).lines == expected
 
 
-def test_what_is_drawn_for_a_line_depends_on_no_other(regard, tiny_run, sources, monkeypatch):
-    words = ("search.temperature=2", "--nbest", 6)
-    whole = regard("predict", tiny_run.folder, sources, *words)
-    monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 1)
-    assert regard("predict", tiny_run.folder, sources, *words).out == whole.out
-    first = [line for line in whole.lines if line.startswith("1\t")]
-    assert regard("predict", tiny_run.folder, *words, stdin=SOURCES[0]).lines == first
+def test_samples_of_a_line_do_not_depend_on_other_lines(regard, tiny_run, sources, monkeypatch):
+    arguments = ("search.temperature=2", "--nbest", 6)
+    expected_result = regard("predict", tiny_run.folder, sources, *arguments)
+    monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 1)
+    assert regard("predict", tiny_run.folder, sources, *arguments).out == expected_result.out
+    first = [line for line in expected_result.lines if line.startswith("1\t")]
+    assert regard("predict", tiny_run.folder, *arguments, stdin=SOURCES[0]).lines == first
     assert len(set(first)) > 1
 
 
-def test_every_answer_begins_with_the_prefix(regard, tiny_run, sources):
+def test_every_prediction_starts_with_the_prefix(regard, tiny_run, sources):
     free = regard("predict", tiny_run.folder, sources)
-    answer = regard("predict", tiny_run.folder, sources, "--prefix", "e e")
+    result = regard("predict", tiny_run.folder, sources, "--prefix", "e e")
     assert not any(line.startswith("e e") for line in free.lines)
-    # An empty line is answered by an empty line all the same.
-    assert [line.startswith("e e") for line in answer.lines] == [True, False, True, True]
+    # An empty line still gives an empty line.
+    assert [line.startswith("e e") for line in result.lines] == [True, False, True, True]
 
 
 def test_only_the_search_can_be_changed(refused, tiny_run, sources):
@@ -103,7 +103,7 @@ def test_only_the_search_can_be_changed(refused, tiny_run, sources):
     assert "'search.temperature'" in line
 
 
-def test_settings_have_their_limits(refused, tiny_run, sources):
+def test_search_settings_out_of_range_are_refused(refused, tiny_run, sources):
     assert refused("predict", tiny_run.folder, sources, "search.top_p=nan") == (
         "`search.top_p` must be between 0.0 and 1.0, but is nan."
     )
@@ -115,9 +115,9 @@ def test_prefix_of_unknown_tokens_is_refused(refused, tiny_run, sources):
     )
 
 
-def test_prefix_beyond_the_limit_is_refused(refused, tiny_run, sources):
-    words = ("search.max_ratio=0", "search.max_extra=2", "--prefix", "a b c")
-    assert refused("predict", tiny_run.folder, sources, *words) == (
+def test_too_long_prefix_is_refused(refused, tiny_run, sources):
+    arguments = ("search.max_ratio=0", "search.max_extra=2", "--prefix", "a b c")
+    assert refused("predict", tiny_run.folder, sources, *arguments) == (
         "`prefix` must fit into the longest target allowed (2 tokens), but has 3 tokens. "
         "Shorten it, or allow longer targets."
     )
@@ -128,26 +128,33 @@ def test_second_file_is_refused(refused, tiny_run, sources):
     assert line.startswith("At most 1 file can be given, but there are 2: ")
 
 
-def test_setting_without_effect_is_a_warning(regard, tiny_run, sources):
-    answer = regard("predict", tiny_run.folder, sources, "search.top_k=3")
-    assert answer.err.splitlines() == [
+def test_setting_without_effect_gives_a_warning(regard, tiny_run, sources):
+    result = regard("predict", tiny_run.folder, sources, "search.top_k=3")
+    assert result.err.splitlines() == [
         "`search.top_k` is 3, but has no effect: `search.temperature` is 0.0."
     ]
-    assert answer.out == regard("predict", tiny_run.folder, sources).out
+    assert result.out == regard("predict", tiny_run.folder, sources).out
 
 
-def test_prefix_needs_a_model_that_writes(refused, sorting_run, sources, monkeypatch):
+def test_prefix_is_refused_for_other_tasks(refused, sorting_run, sources, monkeypatch):
     monkeypatch.setattr("regard.runs.folder.load", lambda run, device: sorting_run)
     assert refused("predict", "runs/sorter", sources, "--prefix", "a") == (
-        "`--prefix` is for models that write their answer, but the task of this run is "
-        "'sorting'. Leave it out."
+        "`--prefix` is for models that generate text, but the task of this run is 'sorting'. "
+        "Leave it out."
     )
 
 
-def test_answers_can_be_reranked_by_another_run(
+def test_predictions_can_be_reranked_by_another_run(
     regard, tiny_run, tiny_run_without_attention, sources
 ):
-    words = ("--rerank", tiny_run_without_attention.folder, "--rerank-weight", 900, "--beam", 12)
+    arguments = (
+        "--rerank",
+        tiny_run_without_attention.folder,
+        "--rerank-weight",
+        900,
+        "--beam",
+        12,
+    )
     expected = rerank(
         tiny_run.predictor,
         tiny_run_without_attention.predictor,
@@ -156,38 +163,38 @@ def test_answers_can_be_reranked_by_another_run(
         weight=900.0,
         search=SearchConfig(beams=12),
     )
-    answer = regard("predict", tiny_run.folder, sources, *words, "--nbest", 2)
-    assert [line.split("\t")[2] for line in answer.lines] == [
+    result = regard("predict", tiny_run.folder, sources, *arguments, "--nbest", 2)
+    assert [line.split("\t")[2] for line in result.lines] == [
         one.text for best in expected for one in best
     ]
-    assert regard("predict", tiny_run.folder, sources, *words).lines == [
+    assert regard("predict", tiny_run.folder, sources, *arguments).lines == [
         best[0].text for best in expected
     ]
     plain = regard("predict", tiny_run.folder, sources, "--beam", 12)
     assert plain.lines != [best[0].text for best in expected]
 
 
-def test_beams_are_candidates_where_answers_are_drawn_and_reranked(regard, tiny_run):
-    words = ("--rerank", tiny_run.folder, "--rerank-weight", 9, "search.temperature=4")
+def test_beams_are_the_number_of_sampled_candidates_for_reranking(regard, tiny_run):
+    arguments = ("--rerank", tiny_run.folder, "--rerank-weight", 9, "search.temperature=4")
     few, many = (
-        regard("predict", tiny_run.folder, *words, "--beam", beam, stdin="a b c d e\n")
+        regard("predict", tiny_run.folder, *arguments, "--beam", beam, stdin="a b c d e\n")
         for beam in (1, 400)
     )
-    # The run turns its own answers round again: among more of them is a better one.
+    # The run is its own reverse model: among more candidates is a better one.
     assert (many.out, many.err) == ("e d c b a\n", "")
     assert few.out != many.out
 
 
-def test_only_a_run_that_writes_can_rerank(refused, tiny_run, sorting_run, sources, monkeypatch):
+def test_other_tasks_cannot_rerank(refused, tiny_run, sorting_run, sources, monkeypatch):
     runs = {str(tiny_run.folder): tiny_run.predictor, "runs/sorter": sorting_run}
     monkeypatch.setattr("regard.runs.folder.load", lambda run, device: runs[run])
     assert refused("predict", tiny_run.folder, sources, "--rerank", "runs/sorter") == (
-        "What reranks must be a run for the task 'generation', an encoder–decoder, but is one for "
-        "'sorting'."
+        "The run that reranks must be a run for the task 'generation', an encoder–decoder, but is "
+        "one for 'sorting'."
     )
 
 
-def test_weight_of_nothing_is_a_warning(regard, tiny_run, sources):
-    answer = regard("predict", tiny_run.folder, sources, "--rerank-weight", 2)
-    assert answer.err == "`--rerank-weight` is 2, but has no effect without `--rerank`.\n"
-    assert answer.out == regard("predict", tiny_run.folder, sources).out
+def test_weight_without_a_reranker_gives_a_warning(regard, tiny_run, sources):
+    result = regard("predict", tiny_run.folder, sources, "--rerank-weight", 2)
+    assert result.err == "`--rerank-weight` is 2, but has no effect without `--rerank`.\n"
+    assert result.out == regard("predict", tiny_run.folder, sources).out

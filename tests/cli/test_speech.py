@@ -1,4 +1,4 @@
-"""What a person sees of a model of speech: answers, and when each word is heard."""
+"""Commands on a speech recogniser: predictions and word alignments."""
 
 import wave
 from xml.etree import ElementTree
@@ -43,56 +43,56 @@ def run(regard, folder):
         for name, part in (("train", lines[:12]), ("held", lines[12:])):
             (folder / f"{name}.tsv").write_text("".join(part), encoding="utf-8")
         held = folder / "held.tsv"
-        answer = regard(
+        result = regard(
             "train", folder / "train.tsv", "--valid", held, "--test", held,
             "--recipe", "chan2016-laptop", "--out", folder / "run", "--device", "cpu", *SETTINGS,
         )  # fmt: skip
-        assert answer.code == 0, answer.err
+        assert result.code == 0, result.err
     return folder / "run"
 
 
 def write_wav(path):
-    sound = RECORDINGS["tones"]("0/5")
+    audio = RECORDINGS["tones"]("0/5")
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
-        file.setframerate(sound.rate)
-        file.writeframes((sound.samples * 32767).astype(np.int16).tobytes())
+        file.setframerate(audio.rate)
+        file.writeframes((audio.samples * 32767).astype(np.int16).tobytes())
     return path
 
 
-def test_a_wav_is_shown_in_the_terminal(regard, run, tmp_path):
-    answer = regard("show", run, write_wav(tmp_path / "one.wav"), "--target", "low high")
-    assert answer.code == 0, answer.err
-    assert answer.lines[0] == "low high"
-    text = "\n".join(answer.lines)
+def test_alignment_of_a_recording_is_shown_in_the_terminal(regard, run, tmp_path):
+    result = regard("show", run, write_wav(tmp_path / "one.wav"), "--target", "low high")
+    assert result.code == 0, result.err
+    assert result.lines[0] == "low high"
+    text = "\n".join(result.lines)
     assert "attention" in text and "CTC alignment" in text
-    assert answer.lines[-1].endswith(" s")
+    assert result.lines[-1].endswith(" s")
 
 
-def test_a_wav_is_drawn_into_a_file(regard, run, tmp_path):
+def test_alignment_of_a_recording_is_plotted_to_a_file(regard, run, tmp_path):
     wav = write_wav(tmp_path / "one.wav")
-    for name in ("heard.png", "heard.svg"):
-        answer = regard("show", run, wav, "--target", "low high low", "--out", tmp_path / name)
-        assert answer.lines == ["low high low", str(tmp_path / name)]
-    with Image.open(tmp_path / "heard.png") as image:
+    for name in ("plot.png", "plot.svg"):
+        result = regard("show", run, wav, "--target", "low high low", "--out", tmp_path / name)
+        assert result.lines == ["low high low", str(tmp_path / name)]
+    with Image.open(tmp_path / "plot.png") as image:
         assert min(image.size) > 300
-    texts = [each.text for each in ElementTree.parse(tmp_path / "heard.svg").iter() if each.text]
-    assert texts.count("high") == 4  # over the sound and beside its weights, by both roads
+    texts = [each.text for each in ElementTree.parse(tmp_path / "plot.svg").iter() if each.text]
+    assert texts.count("high") == 4  # above the audio and beside the weights, attention and CTC
 
 
-def test_the_share_of_ctc_is_asked_for_by_a_word(regard, run):
+def test_ctc_weight_is_a_search_setting(regard, run):
     plain = regard("predict", run, "tones/0/5", "search.ctc_weight=0")
     alone = regard("predict", run, "tones/0/5", "search.ctc_weight=1", "--beam", "1")
     assert plain.code == alone.code == 0, plain.err + alone.err
     assert len(plain.lines) == len(alone.lines) == 1
 
 
-def test_the_report_draws_recordings(run):
+def test_report_plots_recordings(run):
     predictor = load(run, "cpu")
     held, config = str(run.parent / "held.tsv"), predictor.recipe.data
     examples = predictor.read_side((held,), "test", config=config)
     path = write_report(run, predictor, predictor.evaluate(examples), title="Tones", num_maps=1)
     page = path.read_text(encoding="utf-8")
     assert "test recordings" in page
-    assert "frequencies over time, with the stretches where each piece" in page
+    assert "frequencies of the recording over time" in page

@@ -1,4 +1,4 @@
-"""A story and a question as a person types them: sentences parted by tabs."""
+"""Commands on stories with a question: sentences separated by tabs."""
 
 from pathlib import Path
 
@@ -19,13 +19,13 @@ STORY = "Mary went to the hall.\tJohn went home.\tWhere is Mary?"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A run on stories of one to three sentences, after too few steps to know anything."""
+    """A run on stories of one to three sentences, trained for a few steps."""
     folder = tmp_path_factory.mktemp("stories")
-    places = ("hall", "kitchen", "garden")
+    rooms = ("hall", "kitchen", "garden")
     lines = [
-        "\t".join([*(f"{name} went to the {place}." for name in names), f"Where is {names[0]}?"])
-        + f"\t{place}\n"
-        for place in places
+        "\t".join([*(f"{name} went to the {room}." for name in names), f"Where is {names[0]}?"])
+        + f"\t{room}\n"
+        for room in rooms
         for names in (("Mary",), ("John",), ("John", "Mary"), ("Mary", "John", "Sandra"))
     ]
     (folder / "stories.tsv").write_text("".join(lines), encoding="utf-8")
@@ -39,21 +39,21 @@ def run(tmp_path_factory):
     return train(request).folder
 
 
-def test_a_story_is_drawn_with_a_column_for_each_sentence(regard, run, tmp_path):
-    answer = regard("show", run, STORY, "--out", tmp_path / "map.svg")
-    assert answer.code == 0
-    drawing = (tmp_path / "map.svg").read_text(encoding="utf-8")
-    assert all(word in drawing for word in ("john", "where is mary"))
+def test_attention_has_a_column_for_each_sentence(regard, run, tmp_path):
+    result = regard("show", run, STORY, "--out", tmp_path / "map.svg")
+    assert result.code == 0
+    plot = (tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert all(word in plot for word in ("john", "where is mary"))
 
 
-def test_stories_of_any_length_are_answered_line_by_line(regard, run):
-    answer = regard("predict", run, stdin=f"{STORY}\n\nWhere is Mary?\n")
-    assert answer.code == 0
-    assert len(answer.lines) == 3
-    assert answer.lines[1] == ""
+def test_stories_of_any_length_have_one_prediction_per_line(regard, run):
+    result = regard("predict", run, stdin=f"{STORY}\n\nWhere is Mary?\n")
+    assert result.code == 0
+    assert len(result.lines) == 3
+    assert result.lines[1] == ""
 
 
-def test_its_own_test_stories_are_measured_again(regard, run):
-    answer = regard("evaluate", run, Path(run) / "test.jsonl")
-    assert answer.code == 0
-    assert answer.lines[0].startswith("accuracy")
+def test_test_set_of_the_run_is_evaluated(regard, run):
+    result = regard("evaluate", run, Path(run) / "test.jsonl")
+    assert result.code == 0
+    assert result.lines[0].startswith("accuracy")

@@ -1,4 +1,4 @@
-"""Vectors, neighbours and probes as a person asks for them."""
+"""Commands on representations: embed, neighbours and probe."""
 
 import json
 
@@ -21,24 +21,24 @@ def file(tmp_path):
 
 
 class TestEmbed:
-    def test_one_line_is_one_vector(self, regard, tiny_run, file, tmp_path):
-        answer = regard("embed", tiny_run.folder, file, "--out", tmp_path / "x.npy")
-        assert answer.lines == [f"4 vectors of width 48: {tmp_path / 'x.npy'}"]
+    def test_one_vector_per_line(self, regard, tiny_run, file, tmp_path):
+        result = regard("embed", tiny_run.folder, file, "--out", tmp_path / "x.npy")
+        assert result.lines == [f"4 vectors of width 48: {tmp_path / 'x.npy'}"]
         expected = embed(tiny_run.predictor, LINES)
         np.testing.assert_allclose(np.load(tmp_path / "x.npy"), expected, atol=1e-6)
-        assert "1 of 4 lines are empty" in answer.err
+        assert "1 of 4 lines are empty" in result.err
 
-    def test_safetensors_say_how_they_were_made(self, regard, tiny_run, file, tmp_path):
+    def test_safetensors_file_holds_the_provenance(self, regard, tiny_run, file, tmp_path):
         out = tmp_path / "x.safetensors"
         regard("embed", tiny_run.folder, file, "--out", out, "--layer", 1, "--pooling", "first")
         with safe_open(out, "numpy") as opened:
-            found, making = opened.get_tensor("vectors"), opened.metadata()
+            vectors, metadata = opened.get_tensor("vectors"), opened.metadata()
         expected = embed(tiny_run.predictor, LINES, layer=1, pooling="first")
-        np.testing.assert_allclose(found, expected, atol=1e-6)
-        assert (making["layer"], making["pooling"]) == ("1", "first")
-        assert making["run"] == str(tiny_run.folder) and making["data"] == str(file)
+        np.testing.assert_allclose(vectors, expected, atol=1e-6)
+        assert (metadata["layer"], metadata["pooling"]) == ("1", "first")
+        assert metadata["run"] == str(tiny_run.folder) and metadata["data"] == str(file)
 
-    def test_named_data_set_gives_its_test_part(self, regard, tiny_run, tmp_path):
+    def test_vectors_of_a_built_in_data_set_are_of_its_test_part(self, regard, tiny_run, tmp_path):
         out = tmp_path / "x.npy"
         assert regard("embed", tiny_run.folder, "copy:20", "--out", out).code == 0
         assert np.load(out).shape == (500, 48)
@@ -52,43 +52,43 @@ class TestEmbed:
         message = refused("embed", tmp_path / "no-run", "-", "--out", "x.csv")
         assert message == "`--out` must end in .npy or .safetensors, but is 'x.csv'."
 
-    def test_place_that_cannot_be_written_is_refused(self, refused, tiny_run, tmp_path):
+    def test_unwritable_path_is_refused(self, refused, tiny_run, tmp_path):
         (tmp_path / "file").touch()
         out = tmp_path / "file" / "x.npy"
         message = refused("embed", tiny_run.folder, "-", "--out", out, stdin="a\n")
         assert message.startswith(f"{out} cannot be written")
 
-    def test_layer_that_is_not_there_is_refused(self, refused, tiny_run, tmp_path):
-        words = ("--out", tmp_path / "x.npy", "--layer", 7)
-        message = refused("embed", tiny_run.folder, "-", *words, stdin="a\n")
+    def test_unknown_layer_is_refused(self, refused, tiny_run, tmp_path):
+        arguments = ("--out", tmp_path / "x.npy", "--layer", 7)
+        message = refused("embed", tiny_run.folder, "-", *arguments, stdin="a\n")
         assert message == "`layer` must be between 0 and 1, but is 7."
         assert not (tmp_path / "x.npy").exists()
 
-    def test_file_that_is_not_there_is_refused(self, refused, tiny_run, tmp_path):
+    def test_missing_file_is_refused(self, refused, tiny_run, tmp_path):
         message = refused("embed", tiny_run.folder, "nowhere.txt", "--out", tmp_path / "x.npy")
         assert "nowhere.txt" in message
 
 
 class TestNeighbours:
     def test_neighbours_of_a_query_are_printed_with_their_cosine(self, regard, tiny_run, file):
-        answer = regard("neighbours", tiny_run.folder, file, "--query", "e d", "-k", 2)
-        rows = [line.split("\t") for line in answer.lines]
+        result = regard("neighbours", tiny_run.folder, file, "--query", "e d", "-k", 2)
+        rows = [line.split("\t") for line in result.lines]
         assert rows[0] == ["1.0000", "e d"] and len(rows) == 2
         assert float(rows[1][0]) < 1
 
-    def test_each_line_is_asked_without_a_query(self, regard, tiny_run, file):
-        answer = regard("neighbours", tiny_run.folder, file, "-k", 1)
-        rows = [line.split("\t") for line in answer.lines]
+    def test_every_line_is_a_query_by_default(self, regard, tiny_run, file):
+        result = regard("neighbours", tiny_run.folder, file, "-k", 1)
+        rows = [line.split("\t") for line in result.lines]
         assert [row[0] for row in rows] == ["a b c", "e d", "b a c d"]
         assert all(row[0] != row[2] for row in rows)
 
     def test_queries_come_from_standard_input(self, regard, tiny_run, file):
-        words = ("--query", "-", "-k", 1)
-        answer = regard("neighbours", tiny_run.folder, file, *words, stdin="e d\nb a c d\n")
-        rows = [line.split("\t") for line in answer.lines]
+        arguments = ("--query", "-", "-k", 1)
+        result = regard("neighbours", tiny_run.folder, file, *arguments, stdin="e d\nb a c d\n")
+        rows = [line.split("\t") for line in result.lines]
         assert [(row[0], row[2]) for row in rows] == [("e d", "e d"), ("b a c d", "b a c d")]
 
-    def test_no_neighbours_are_refused(self, refused, tiny_run, file):
+    def test_zero_neighbours_are_refused(self, refused, tiny_run, file):
         message = refused("neighbours", tiny_run.folder, file, "-k", 0)
         assert message == "`-k` must be at least 1, but is 0."
 
@@ -98,37 +98,37 @@ class TestNeighbours:
 
 
 class TestProbe:
-    def test_every_layer_is_a_row_beside_a_fresh_encoder(self, regard, tiny_run):
-        answer = regard("probe", tiny_run.folder)
-        assert answer.code == 0
-        assert "word order %" in answer.lines[0] and answer.lines[0].count("fresh") == 3
-        assert answer.lines[1].split()[0] == "embeddings"
-        assert answer.lines[2].startswith(" layer 1")
-        assert answer.lines[-1].startswith("Probes learned from 15 texts and were tested on 15")
+    def test_every_layer_is_compared_with_an_untrained_encoder(self, regard, tiny_run):
+        result = regard("probe", tiny_run.folder)
+        assert result.code == 0
+        assert "word order %" in result.lines[0] and result.lines[0].count("fresh") == 3
+        assert result.lines[1].split()[0] == "embeddings"
+        assert result.lines[2].startswith(" layer 1")
+        assert result.lines[-1].startswith("Probes were trained on 15 texts and tested on 15")
 
     def test_json_holds_every_number(self, regard, tiny_run, tmp_path):
         path = tmp_path / "texts.txt"
         path.write_text("".join(f"{a} {b}\n" for a in "abcde" for b in "abcde"), encoding="utf-8")
-        found = json.loads(regard("probe", tiny_run.folder, path, "--json").out)
-        assert len(found["layers"]) == len(found["control"]) == 2
-        assert found["layers"][0]["word order %"] is None
-        assert found["num_learned"] == 13
+        vectors = json.loads(regard("probe", tiny_run.folder, path, "--json").out)
+        assert len(vectors["layers"]) == len(vectors["control"]) == 2
+        assert vectors["layers"][0]["word order %"] is None
+        assert vectors["num_learned"] == 13
 
-    def test_points_and_curves_are_drawn_on_a_page(self, regard, refused, tiny_run, tmp_path):
+    def test_points_and_curves_are_plotted_on_a_page(self, regard, refused, tiny_run, tmp_path):
         path = tmp_path / "layers.html"
         plain = regard("probe", tiny_run.folder)
-        answer = regard("probe", tiny_run.folder, "--out", path)
-        assert (answer.code, answer.lines) == (0, [*plain.lines, str(path)])
+        result = regard("probe", tiny_run.folder, "--out", path)
+        assert (result.code, result.lines) == (0, [*plain.lines, str(path)])
         page = path.read_text(encoding="utf-8")
         assert "Sentences as points" in page and "What each layer knows" in page
         assert page.count("<svg") == 2 and "were tested on 15 others" in page
-        told = refused("probe", tiny_run.folder, "--out", "layers.gif")
-        assert told == "`--out` must end in .html, but is 'layers.gif'."
+        message = refused("probe", tiny_run.folder, "--out", "layers.gif")
+        assert message == "`--out` must end in .html, but is 'layers.gif'."
 
     def test_too_few_texts_are_refused(self, refused, tiny_run, file):
         assert "there are 3. Name more data." in refused("probe", tiny_run.folder, file)
 
-    def test_texts_side_by_side_are_probed_with_the_own_test_data(
+    def test_pairs_of_texts_are_probed_on_the_test_set_of_the_run(
         self, regard, tiny_settings, tmp_path
     ):
         paths = []
@@ -141,17 +141,17 @@ class TestProbe:
             paths.append(tmp_path / f"{side}.tsv")
             paths[-1].write_text("".join(lines), encoding="utf-8")
         data, valid, test = ((str(path),) for path in paths)
-        words = ('data.columns=["source", "source", "target"]', "train.max_steps=1")
+        arguments = ('data.columns=["source", "source", "target"]', "train.max_steps=1")
         request = Request(
             data=data,
             valid=valid,
             test=test,
             recipe="bahdanau2015-laptop",
-            settings=(*tiny_settings, "train.max_epochs=0", *words),
+            settings=(*tiny_settings, "train.max_epochs=0", *arguments),
             out=tmp_path / "run",
             device="cpu",
         )
         train(request)
-        answer = regard("probe", tmp_path / "run")
-        assert answer.code == 0, answer
-        assert answer.lines[-1].startswith("Probes learned from 13 texts and were tested on 12")
+        result = regard("probe", tmp_path / "run")
+        assert result.code == 0, result
+        assert result.lines[-1].startswith("Probes were trained on 13 texts and tested on 12")

@@ -23,7 +23,7 @@ def wheel(tmp_path_factory):
     return path
 
 
-def test_wheel_holds_what_is_not_code(wheel):
+def test_wheel_contains_data_files(wheel):
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())
     recipes = {f"regard/recipes/{name}.toml" for name in recipe_names()}
@@ -37,13 +37,13 @@ def test_wheel_holds_what_is_not_code(wheel):
     } <= names
 
 
-def test_wheel_holds_no_tests(wheel):
+def test_wheel_contains_no_tests(wheel):
     with zipfile.ZipFile(wheel) as opened:
-        rooms = {name.split("/")[0] for name in opened.namelist()}
-    assert {room for room in rooms if not room.endswith(".dist-info")} == {"regard"}
+        folders = {name.split("/")[0] for name in opened.namelist()}
+    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"regard"}
 
 
-def test_wheel_brings_the_command(wheel):
+def test_wheel_installs_the_command(wheel):
     with zipfile.ZipFile(wheel) as opened:
         (name,) = [name for name in opened.namelist() if name.endswith("/entry_points.txt")]
         assert b"regard = regard.cli.main:main" in opened.read(name)

@@ -110,7 +110,7 @@ def test_recipe_of_texts_learns(learn, texts, recipe):
     trained = learn(texts, recipe, *STEPS, *TEXT_RECIPES[recipe])
     losses = [
         row["loss"]
-        for row in read_json_lines(trained.folder / runs.JOURNAL)
+        for row in read_json_lines(trained.folder / runs.TRAINING_LOG)
         if row["kind"] == "valid"
     ]
     assert losses[-1] < 0.8 * losses[0]

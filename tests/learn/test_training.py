@@ -13,7 +13,7 @@ pytestmark = pytest.mark.learn
 
 def losses(trained):
     """Return the loss of each validation."""
-    rows = read_json_lines(trained.folder / runs.JOURNAL)
+    rows = read_json_lines(trained.folder / runs.TRAINING_LOG)
     return [row["loss"] for row in rows if row["kind"] == "valid"]
 
 

@@ -9,7 +9,7 @@ from regard.data.audio.decoding import open_sound
 from regard.data.datasets.catalog import find_data
 from regard.metrics.text.error_rates import align
 from regard.runs.folder import load
-from regard.runs.long_audio import join, transcribe
+from regard.runs.long_audio import join_segments, transcribe
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -60,7 +60,7 @@ def test_long_recording_is_transcribed_like_its_parts(transcriber, tmp_path):
         file.setframerate(8000)
         file.writeframes((np.concatenate(parts) * 2**15).round().astype("<i2").tobytes())
     separate = [best[0].text for best in transcriber.predict([e.source for e in examples])]
-    together = join(transcribe(transcriber, str(path), seconds=4)).split()
+    together = join_segments(transcribe(transcriber, str(path), seconds=4)).split()
     expected = " ".join(separate).split()
     differences = sum(one != other for one, other in align(expected, together))
     assert len(expected) > 100

@@ -1,4 +1,4 @@
-"""`regard anomalies`: what does not look like anything that was learned."""
+"""`regard anomalies`: detect anomalies by the reconstruction error of an autoencoder."""
 
 from typing import Annotated
 
@@ -10,48 +10,51 @@ from regard.cli.output import print_json, print_results
 
 def anomalies(
     run: OneRun,
-    data: Annotated[str, Argument(help="Images or sentences; beside a second set, normal ones.")],
-    odd: Annotated[str | None, Argument(help="Anomalies to tell from these.")] = None,
-    false_alarms: Annotated[float, Option(help="Share of normal items taken for odd.")] = 0.05,
+    data: Annotated[str, Argument(help="Images or sentences; normal ones if ANOMALOUS is given.")],
+    anomalous: Annotated[str | None, Argument(help="Anomalies to separate from DATA.")] = None,
+    false_alarms: Annotated[
+        float, Option(help="Share of normal items above the threshold.")
+    ] = 0.05,
     out: Plot = None,
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Tell odd items by how badly an autoencoder draws or writes them.
+    """Detect anomalies by their reconstruction error.
 
-    The threshold is such that a share of the run's validation items lies beyond it. With one set:
-    for each item its error and whether it is odd. With two: how well errors tell them apart.
+    The threshold is chosen so that a share of the validation items of the autoencoder exceeds it.
+    With one set, print the error of each item and whether it is an anomaly. With two sets, print
+    how well errors separate them.
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save
-    from regard.runs.folder import describe_making
-    from regard.studies.anomalies import detect, flag
-    from regard.studies.autoencoder import Subject
+    from regard.runs.folder import describe_provenance
+    from regard.studies.anomalies import detect_anomalies, flag_anomalies
+    from regard.studies.autoencoder import AutoencoderRun
 
     if out is not None:
         check_path(out, "--out")
-    subject = Subject(run, device)
-    if odd is None:
+    autoencoder = AutoencoderRun(run, device)
+    if anomalous is None:
         if out is not None:
-            raise ConfigError("`--out` draws two sets beside each other. Give a second one.")
-        for row in flag(subject, data, false_alarms=false_alarms):
+            raise ConfigError("`--out` plots two sets. Give a second one.")
+        for row in flag_anomalies(autoencoder, data, false_alarms=false_alarms):
             if as_json:
                 print_json(row, indent=None)
             else:
-                verdict = "odd" if row["is_odd"] else "normal"
-                print(f"{row['error']:.6f}", verdict, row["source"], sep="\t")
+                label = "anomaly" if row["is_anomaly"] else "normal"
+                print(f"{row['error']:.6f}", label, row["source"], sep="\t")
         return
-    found = detect(subject, data, odd, false_alarms=false_alarms)
+    result = detect_anomalies(autoencoder, data, anomalous, false_alarms=false_alarms)
     if as_json:
-        print_json({**describe_making(subject.task.device), **found.to_dict()})
+        print_json({**describe_provenance(autoencoder.task.device), **result.to_dict()})
     else:
-        for name, judge in found.judges.items():
-            results = (judge.area, judge.found, judge.false_alarms)
-            print_results(results, title=f"{name}, threshold {judge.threshold:.6f}")
-        ahead = found.difference
-        low, high = ahead.interval
-        print(f"difference {ahead.value:+.4f} ({low:+.4f} to {high:+.4f}), p {ahead.p_value:.2g}")
+        for name, detector in result.detectors.items():
+            scores = (detector.roc_auc, detector.detection_rate, detector.false_alarm_rate)
+            print_results(scores, title=f"{name}, threshold {detector.threshold:.6f}")
+        diff = result.difference
+        low, high = diff.interval
+        print(f"difference {diff.value:+.4f} ({low:+.4f} to {high:+.4f}), p {diff.p_value:.2g}")
     if out is not None:
-        save(out, found.draw(), title=f"{data} and {odd}")
+        save(out, result.plot(), title=f"{data} and {anomalous}")
         if not as_json:
             print(out)

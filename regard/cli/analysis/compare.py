@@ -1,4 +1,4 @@
-"""`regard compare`: which run is better, is it chance, and where do they part?"""
+"""`regard compare`: compare runs on one test set, with significance tests."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,38 +16,38 @@ STANDARD_OUTPUT = "-"
 
 def compare(
     run: Annotated[
-        list[str], Argument(metavar="RUN RUN...", help="Run folders; the first is the base.")
+        list[str], Argument(metavar="RUN RUN...", help="Run folders; the first is the baseline.")
     ],
     as_json: Annotated[str | None, Option("--json", help="A JSON file, or - to print it.")] = None,
-    html: Annotated[Path | None, Option(help="A file for the page with the curves.")] = None,
+    html: Annotated[Path | None, Option(help="A file for a page with tables and plots.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Compare runs on the test set they share, each against the first."""
-    from regard.studies.compare.comparison import compare as measure
+    """Compare runs on their common test set, each with the first."""
+    from regard.studies.compare import comparison
 
-    comparison = measure([Path(folder) for folder in run], device=device)
-    report(comparison, as_json=as_json, html=html)
+    folders = [Path(folder) for folder in run]
+    report(comparison.compare(folders, device=device), as_json=as_json, html=html)
 
 
 def report(comparison: "Comparison", *, as_json: str | None, html: Path | None) -> None:
-    """Print a comparison, and write it into the files asked for.
+    """Print a comparison, and write it to the given files.
 
     Args:
-        comparison: What was found.
+        comparison: The comparison.
         as_json: A file for JSON; `-` prints it instead of the tables.
         html: A file for the page.
     """
     from rich.console import Console
 
     from regard.core.files import write_json, write_text
-    from regard.studies.compare.rendering import comparison_page, show
+    from regard.studies.compare.rendering import comparison_page, print_comparison
 
     if html is not None:
         write_text(html, comparison_page(comparison))
     if as_json == STANDARD_OUTPUT:
         print_json(comparison.to_dict())
         return
-    show(comparison, Console())
+    print_comparison(comparison, Console())
     if as_json is not None:
         write_json(Path(as_json), comparison.to_dict())
         print(as_json)

@@ -1,63 +1,65 @@
-"""`regard compress` and `regard restore`: images as a few bytes, and back."""
+"""`regard compress` and `regard restore`: learned image compression and decompression."""
 
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.options import Device, OneRun, Plot
+from regard.cli.options import Device, OneRun
 
 
 def compress(
     run: OneRun,
     images: Annotated[str, Argument(help="An image, a folder, a .zip or a data set (test part).")],
     out: Annotated[Path, Option(help="The file to write.")],
-    picture: Plot = None,
+    plot: Annotated[
+        Path | None, Option("--picture", help="A file to plot to: .png, .svg or .html.")
+    ] = None,
     device: Device = "auto",
 ) -> None:
-    """Write the codes of images to one file, as small as their frequencies allow.
+    """Compress images to one file with an autoencoder.
 
-    Codes must be whole numbers (`model.encoder.bottleneck.kind=rounded`). Names of images are not
-    kept, only their order.
+    The codes of the images are entropy-coded; they must be integers
+    (`model.encoder.bottleneck.kind=rounded`). The order of images is kept, their names are not.
     """
     from regard.core.errors import ConfigError
     from regard.plots.figure import check_path, save
-    from regard.studies.autoencoder import Subject
+    from regard.studies.autoencoder import AutoencoderRun
     from regard.studies.compression.codec import Compressor
-    from regard.studies.compression.jpeg import draw, quality_at, rates
+    from regard.studies.compression.jpeg import jpeg_rates, plot_rates, psnr_at
 
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
-    if picture is not None:
-        check_path(picture, "--picture")
-    subject = Subject(run, device)
-    sources = subject.read(images)
-    found = Compressor(subject).compress(sources, out)
-    print(found)
-    if picture is not None:
-        others = rates(subject.pixels(sources).numpy())
-        at_equal_size = quality_at(others, found.bits_per_pixel)
-        told = f"{at_equal_size:.2f} dB" if at_equal_size else "none: no file of it is so small"
-        print(f"JPEG at equal size: {told}")
-        own = (found.bits_per_pixel, found.quality.value)
-        save(picture, draw(others, {run: [own]}), title="Size and quality")
-        print(picture)
+    if plot is not None:
+        check_path(plot, "--picture")
+    autoencoder = AutoencoderRun(run, device)
+    sources = autoencoder.read_sources(images)
+    result = Compressor(autoencoder).compress(sources, out)
+    print(result)
+    if plot is not None:
+        rates = jpeg_rates(autoencoder.pixels(sources).numpy())
+        jpeg_psnr = psnr_at(rates, result.bits_per_pixel)
+        quality = f"{jpeg_psnr:.2f} dB" if jpeg_psnr else "none: no JPEG file is that small"
+        print(f"JPEG at equal size: {quality}")
+        point = (result.bits_per_pixel, result.quality.value)
+        save(plot, plot_rates(rates, {run: [point]}), title="Size and quality")
+        print(plot)
     print(out)
 
 
 def restore(
     run: OneRun,
-    file: Annotated[Path, Argument(help="What `regard compress` wrote.")],
+    file: Annotated[Path, Argument(help="A file written by `regard compress`.")],
     out: Annotated[Path, Option(help="A folder for the images: 00000.png and so on.")],
     device: Device = "auto",
 ) -> None:
-    """Draw the images of a file that the same run compressed."""
+    """Restore the images of a file that the same run compressed."""
     from regard.core.errors import ConfigError
-    from regard.studies.autoencoder import Subject
+    from regard.studies.autoencoder import AutoencoderRun
     from regard.studies.compression.codec import Compressor, save_images
 
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ConfigError(f"`--out` must be a new or an empty folder, but {out} is not.")
-    images = Compressor(Subject(run, device)).restore(file)
+    images = Compressor(AutoencoderRun(run, device)).restore(file)
     save_images(images, out)
     print(f"{len(images):,} images in {out}")

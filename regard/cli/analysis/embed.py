@@ -1,4 +1,4 @@
-"""`regard embed`: one vector a line, from the encoder of any run."""
+"""`regard embed`: one vector per source, from the encoder of any run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -16,20 +16,20 @@ def embed(
     pooling: Pooling = None,
     device: Device = "auto",
 ) -> None:
-    """Write the vectors that an encoder makes of lines, images or recordings, order kept.
+    """Write the vectors of lines, images or recordings.
 
-    An empty line has a vector of zeros, and so has an image or the like that cannot be read among
-    others. A .safetensors file also says how they were made.
+    The encoder computes one vector per source, in input order. Empty lines and files that cannot be
+    read get a vector of zeros. A .safetensors file also holds the provenance.
     """
-    from regard.interpret.embed import check_vector_file, save_vectors
-    from regard.interpret.embed import embed as compute
-    from regard.runs.folder import describe_making, load_one
+    from regard.interpret import embed as embedding
+    from regard.runs.folder import describe_provenance, load_one
     from regard.tasks.reading import read_listed
 
-    check_vector_file(out)
+    embedding.check_vector_file(out)
     task = load_one(run, device)
     sources = read_listed(data, task.recipe, read_side=task.read_side)
-    vectors = compute(task, sources, layer=layer, pooling=pooling)
-    how = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
-    save_vectors(out, vectors, {**describe_making(task.device), "run": run, "data": data, **how})
+    vectors = embedding.embed(task, sources, layer=layer, pooling=pooling)
+    options = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
+    provenance = {**describe_provenance(task.device), "run": run, "data": data, **options}
+    embedding.save_vectors(out, vectors, provenance)
     print(f"{len(vectors):,} vectors of width {vectors.shape[1]:,}: {out}")

@@ -1,4 +1,4 @@
-"""`regard ladder`: from a fixed context to self-attention on one data set, and the comparison."""
+"""`regard ladder`: train the baseline models on one data set and compare them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,14 +19,16 @@ def ladder(
     only: Annotated[str, Option(help="Names of models, separated by commas.")] = "",
     device: Device = "auto",
 ) -> None:
-    """Train sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017, vaswani2017, prefix-lm.
+    """Train the baseline models on one data set and compare them.
 
-    With a GPU in full size, else in a size for a laptop; settings hold for every rung. Finished
-    rungs are skipped. The comparison is left in the folder as comparison.html and comparison.json.
+    The models are sutskever2014, cho2014, bahdanau2015, luong2015, gehring2017, vaswani2017 and
+    prefix-lm, in full size with a GPU and in a small size without. Settings apply to every model.
+    Finished models are skipped. The comparison is written to comparison.html and comparison.json
+    in the folder.
     """
     from regard.runs.request import Request
     from regard.studies.compare.comparison import compare
-    from regard.studies.ladder import climb
+    from regard.studies.ladder import train_ladder
 
     paths, settings = split_arguments(data, max_paths=2)
     request = Request(
@@ -37,8 +39,9 @@ def ladder(
         out=out,
         device=device,
     )
-    folders = climb(request, only=[name.strip() for name in only.split(",") if name.strip()])
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    folders = train_ladder(request, only=names)
     if folders is None:
-        stop("The same command goes on.")
+        stop("Run the same command to resume.")
     comparison = compare(folders, device=device)
     report(comparison, as_json=str(out / "comparison.json"), html=out / "comparison.html")

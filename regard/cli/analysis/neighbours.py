@@ -1,4 +1,4 @@
-"""`regard neighbours`: the lines of a file that an encoder takes to be alike."""
+"""`regard neighbours`: nearest neighbours of sources by the cosine of their vectors."""
 
 from typing import Annotated
 
@@ -13,14 +13,15 @@ def neighbours(
     query: Annotated[
         str | None, Option(help="A source, or - for standard input; every line if not given.")
     ] = None,
-    num: Annotated[int, Option("-k", help="Neighbours of each.")] = 5,
+    num: Annotated[int, Option("-k", help="Number of neighbours.")] = 5,
     layer: Layer = None,
     pooling: Pooling = None,
     device: Device = "auto",
 ) -> None:
-    """Print the nearest lines by the cosine of their vectors: the cosine, then the line.
+    """Print the nearest lines by the cosine of their vectors.
 
-    Of several queries, each row begins with its own. Equal lines count once, empty ones not.
+    A row holds the cosine and the line; with several queries, it starts with the query. Duplicates
+    and empty lines are dropped.
     """
     from regard.core.config import at_least
     from regard.data.text.lines import read_lines
@@ -35,8 +36,8 @@ def neighbours(
     if query is not None:
         queries = list(read_lines(query)) if query == "-" else [query]
     is_single = queries is not None and len(queries) == 1
-    found = find_neighbours(task, lines, queries, num=num, layer=layer, pooling=pooling)
-    for asked, near in found:
-        for one in near:
-            row = (f"{one.similarity:.4f}", one.source)
-            print(*(row if is_single else (asked, *row)), sep="\t")
+    results = find_neighbours(task, lines, queries, num=num, layer=layer, pooling=pooling)
+    for source, nearest in results:
+        for neighbour in nearest:
+            row = (f"{neighbour.similarity:.4f}", neighbour.source)
+            print(*(row if is_single else (source, *row)), sep="\t")

@@ -1,4 +1,4 @@
-"""`regard probe`: what can be read off each layer of a run's encoder."""
+"""`regard probe`: linear probes of each layer of a run's encoder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,17 +15,18 @@ def probe(
         str | None, Argument(metavar="[FILE|DATA]", help="Texts; the run's test set if not given.")
     ] = None,
     as_json: Json = False,
-    out: Annotated[Path | None, Option(help="An .html page with the texts and the probes.")] = None,
+    out: Annotated[Path | None, Option(help="An .html page with the texts and probes.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Print how well linear probes tell length and word order from the states of each layer.
+    """Print the accuracy of linear probes of each layer.
 
-    Beside it, the same of an encoder that has not learned: what the architecture gives.
+    Probes predict text length and word order. An untrained encoder is the baseline: it shows the
+    effect of the architecture alone.
     """
     from regard.core.files import check_suffix
+    from regard.interpret import probes
     from regard.interpret.probe_report import table_rows, write_page
-    from regard.interpret.probes import probe as measure
-    from regard.runs.folder import describe_making, load_one, read_test_sources
+    from regard.runs.folder import describe_provenance, load_one, read_test_sources
     from regard.tasks.reading import read_listed
 
     if out is not None:
@@ -35,16 +36,16 @@ def probe(
         texts = read_test_sources(run, task)
     else:
         texts = read_listed(data, task.recipe, read_side=task.read_side)
-    found = measure(task, texts)
+    result = probes.probe(task, texts)
     if out is not None:
-        write_page(out, task, texts, found=found, title=f"What {run} makes of texts")
+        write_page(out, task, texts, found=result, title=f"Text representations of {run}")
     if as_json:
-        print_json({**describe_making(task.device), **found.to_dict()})
+        print_json({**describe_provenance(task.device), **result.to_dict()})
         return
-    print_table(*table_rows(found))
+    print_table(*table_rows(result))
     print(
-        f"Probes learned from {found.num_learned:,} texts and were tested on {found.num_tested:,} "
-        "others; fresh: the same encoder before it learned."
+        f"Probes were trained on {result.num_learned:,} texts and tested on {result.num_tested:,} "
+        "others; fresh: the same encoder before training."
     )
     if out is not None:
         print(out)

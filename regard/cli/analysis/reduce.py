@@ -1,4 +1,4 @@
-"""`regard reduce`: what codes keep in two dimensions, beside principal components."""
+"""`regard reduce`: latents of an autoencoder in two dimensions, compared with PCA."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,26 +17,27 @@ def reduce(
     out: Annotated[Path | None, Option(help="A file: .svg, .png, .html or .json.")] = None,
     device: Device = "auto",
 ) -> None:
-    """Bring labelled items to two numbers: an autoencoder's codes, and principal components.
+    """Reduce labelled items to two dimensions.
 
-    Told are how often the 15 nearest neighbours of a dot have its label, and what two numbers lose.
+    Latents of an autoencoder are compared with PCA, by the accuracy of the labels of the 15 nearest
+    neighbours and by the reconstruction error of images.
     """
     from regard.core.files import check_suffix, write_json
     from regard.plots.figure import save
-    from regard.runs.folder import describe_making
+    from regard.runs.folder import describe_provenance
     from regard.studies import reduction
-    from regard.studies.autoencoder import Subject
+    from regard.studies.autoencoder import AutoencoderRun
 
     if out is not None:
         check_suffix(out, "--out", ".svg", ".png", ".html", ".json")
-    subject = Subject(run, device)
-    found = reduction.reduce(subject, data)
-    for name, plane in found.planes.items():
-        print_results(filter(None, (plane.accuracy, plane.error)), title=name)
+    autoencoder = AutoencoderRun(run, device)
+    result = reduction.reduce(autoencoder, data)
+    for name, projection in result.projections.items():
+        print_results(filter(None, (projection.accuracy, projection.error)), title=name)
     if out is None:
         return
     if out.suffix == ".json":
-        write_json(out, {**describe_making(subject.task.device), **found.to_dict()})
+        write_json(out, {**describe_provenance(autoencoder.task.device), **result.to_dict()})
     else:
-        save(out, found.draw(), title=f"{data} in two dimensions")
+        save(out, result.plot(), title=f"{data} in two dimensions")
     print(out)

@@ -1,4 +1,4 @@
-"""`regard reproduce`: an experiment of the lectures made again, with its numbers and pictures."""
+"""`regard reproduce`: reproduce a known experiment and check its results."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,23 +13,22 @@ def reproduce(
     out: Annotated[Path | None, Option(help="A folder; runs/NAME if not given.")] = None,
     seed: Annotated[int, Option(help="The random seed.")] = 1,
 ) -> None:
-    """Make an experiment again and say whether what it is known for can be seen.
+    """Reproduce a known experiment and check its results.
 
-    The exit code is 1 if it cannot.
+    The exit code is 1 if a result does not hold.
     """
-    from regard.studies.reproduce.findings import REPORT
-    from regard.studies.reproduce.findings import reproduce as make
+    from regard.studies.reproduce import findings
 
     folder = out or Path("runs") / name
-    findings = make(name, folder, seed=seed)
+    results = findings.reproduce(name, folder, seed=seed)
     rows = [
         [name, *(f"{value:.3f}" for value in values.values())]
-        for name, values in findings.numbers.items()
+        for name, values in results.numbers.items()
     ]
-    print_table(["", *findings.measures], rows, title=findings.title)
+    print_table(["", *results.metric_names], rows, title=results.title)
     print()
-    for relation in findings.relations:
+    for relation in results.relations:
         print(f"{'yes' if relation.holds else 'NO ':<3}  {relation.claim}")
-    print(f"\n{folder / REPORT}")
-    if not findings.is_as_expected:
+    print(f"\n{folder / findings.REPORT}")
+    if not results.is_as_expected:
         raise Exit(1)

@@ -1,4 +1,4 @@
-"""`regard data`: what data sets there are, what is in them, and getting them."""
+"""`regard data`: list, show and download data sets."""
 
 from typing import Annotated
 
@@ -6,12 +6,12 @@ import typer
 
 from regard.cli.options import Data, SecondData
 
-app = typer.Typer(help="List, look at and fetch data sets.", no_args_is_help=True)
+app = typer.Typer(help="List, show and download data sets.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_() -> None:
-    """List the data sets that have a name."""
+    """List the built-in data sets."""
     from regard.data.datasets.catalog import DATASETS
 
     width = max(map(len, DATASETS))
@@ -23,17 +23,17 @@ def list_() -> None:
 def show(
     data: Data,
     data2: SecondData = None,
-    num: Annotated[int, typer.Option(help="How many pairs.")] = 10,
+    num: Annotated[int, typer.Option(help="Number of pairs.")] = 10,
 ) -> None:
-    """Print some pairs, with further references, alignment and tags where there are any."""
+    """Print some pairs, with further references, alignment and tags if there are any."""
     from regard.data.datasets.catalog import find_data
     from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits
 
-    found = find_data(data, data2, read=read_any_pairs)
-    examples = found.train if isinstance(found, Splits) else found
-    if isinstance(found, Splits):
-        print(f"# {found.note}")
+    loaded = find_data(data, data2, read=read_any_pairs)
+    examples = loaded.train if isinstance(loaded, Splits) else loaded
+    if isinstance(loaded, Splits):
+        print(f"# {loaded.note}")
     for example in examples[:num]:
         texts = example.source if isinstance(example.source, tuple) else (example.source,)
         print(*texts, example.target, sep="\t")
@@ -48,13 +48,13 @@ def show(
 
 @app.command("get")
 def get(name: Annotated[str, typer.Argument(help="A data set's name, such as multi30k.")]) -> None:
-    """Fetch a data set, if need be, and say what is in it."""
+    """Download a built-in data set if necessary, and print its sizes."""
     from regard.core.errors import DataError
     from regard.data.datasets.catalog import find_data
     from regard.data.splits import Splits
 
-    found = find_data(name)
-    if not isinstance(found, Splits):
-        raise DataError(f"'{name}' is a file, not a data set's name; there is nothing to fetch.")
-    sizes = f"{len(found.train):,} train, {len(found.valid):,} valid, {len(found.test):,} test"
-    print(f"{name}: {sizes}. {found.note}")
+    splits = find_data(name)
+    if not isinstance(splits, Splits):
+        raise DataError(f"'{name}' is a file, not a data set's name; there is nothing to download.")
+    sizes = f"{len(splits.train):,} train, {len(splits.valid):,} valid, {len(splits.test):,} test"
+    print(f"{name}: {sizes}. {splits.note}")

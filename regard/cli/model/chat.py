@@ -1,4 +1,4 @@
-"""`regard chat`: talk with a model in turns."""
+"""`regard chat`: conversation with a model."""
 
 import sys
 from collections.abc import Iterator
@@ -16,29 +16,30 @@ if TYPE_CHECKING:
     from regard.runs.chat import Conversation
 
 HELP = """\
-/reset  forget what was said
-/undo   take the last exchange back
-/help   show this
-/quit   end, as Ctrl-D does; Ctrl-C stops a reply"""
+/reset  clear the conversation
+/undo   remove your last turn and the reply
+/help   show this help
+/quit   end, like Ctrl-D; Ctrl-C stops a reply"""
 
 
 def chat(
     run: Run,
     settings: SearchOverrides = None,
-    turns: Annotated[int, Option(help="Turns in the context; 0 = your last, unmarked.")] = TURNS,
+    turns: Annotated[
+        int, Option(help="Turns in the context; 0 = the last, without speaker.")
+    ] = TURNS,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = None,
     log: Annotated[
-        Path | None, Option(help="A file to append to, a JSON object per reply.")
+        Path | None, Option(help="A file to which replies are appended as JSON lines.")
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Talk with a model; /help says what else can be typed.
+    """Chat with a model; /help lists the commands.
 
-    Replies are drawn, each turn with a seed of its own: said again, the same is answered
-    otherwise. From the same search.seed the same conversation comes again. With
-    search.temperature=0 the likeliest reply is searched for. Without a terminal, every line of
-    standard input is a turn.
+    Replies are sampled, with a different seed per turn, so that repeating a turn gives another
+    reply. The same search.seed reproduces the conversation. With search.temperature=0, a search
+    finds the most likely reply. Without a terminal, every line of standard input is a turn.
     """
     from regard.core.files import append_json_line
     from regard.plots.inputs import clean
@@ -58,14 +59,14 @@ def chat(
         if line == "/quit":
             return
         if line.startswith("/"):
-            _tell(_obey(line, conversation))
+            _print_notice(_run_command(line, conversation))
             continue
         try:
             context, reply = conversation.reply(line)
         except KeyboardInterrupt:
-            _tell("Stopped. What you said last is forgotten.")
+            _print_notice("Stopped. Your last turn is removed.")
         except RegardError as error:
-            _tell(str(error))
+            _print_notice(str(error))
         else:
             print(clean(reply.text), flush=True)
             if log is not None:
@@ -73,19 +74,19 @@ def chat(
                 append_json_line(log, row)
 
 
-def _obey(command: str, conversation: "Conversation") -> str:
-    """Run a command that begins with a slash, and return what to print."""
+def _run_command(command: str, conversation: "Conversation") -> str:
+    """Run a command that starts with a slash, and return its message."""
     if command == "/reset":
         conversation.turns.clear()
-        return "Forgotten."
+        return "Conversation cleared."
     if command == "/undo":
         removed = conversation.undo()
-        return "There is nothing to take back." if removed is None else f"Taken back: {removed}"
-    return HELP if command == "/help" else f"'{command}' is no command.\n{HELP}"
+        return "There is nothing to remove." if removed is None else f"Removed: {removed}"
+    return HELP if command == "/help" else f"'{command}' is not a command.\n{HELP}"
 
 
 def _check_log(path: Path) -> None:
-    """Raise before anything is said if it cannot be written down."""
+    """Raise a `DataError` before the conversation starts if the log cannot be written."""
     try:
         path.open("a").close()
     except OSError as error:
@@ -93,16 +94,16 @@ def _check_log(path: Path) -> None:
 
 
 def _read_turns() -> Iterator[str]:
-    """Read what a person says, cleaned; nothing is asked for again."""
+    """Yield the non-empty turns of a person, cleaned."""
     from regard.data.text.lines import STANDARD_INPUT, read_lines
 
-    lines = _ask() if sys.stdin.isatty() else read_lines(STANDARD_INPUT)
+    lines = _prompt() if sys.stdin.isatty() else read_lines(STANDARD_INPUT)
     return filter(None, map(clean_turn, lines))
 
 
-def _ask() -> Iterator[str]:
-    """Ask at a terminal until the person ends."""
-    with suppress(ImportError):  # Where there is none, lines cannot be edited.
+def _prompt() -> Iterator[str]:
+    """Prompt for lines at a terminal until the end of input."""
+    with suppress(ImportError):  # Without readline, lines cannot be edited.
         import readline  # noqa: F401
     while True:
         try:
@@ -111,9 +112,9 @@ def _ask() -> Iterator[str]:
             print()
             return
         except UnicodeDecodeError:
-            _tell("That is not UTF-8 text. Say it again.")
+            _print_notice("That is not UTF-8 text. Type it again.")
 
 
-def _tell(message: str) -> None:
-    """Say something that is no reply."""
+def _print_notice(message: str) -> None:
+    """Print a message that is not a reply to standard error."""
     print(message, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`regard import` and `regard export`: models of other tools → run folders, and back."""
+"""`regard import` and `regard export`: conversion of Hugging Face checkpoints."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,21 +7,21 @@ import typer
 
 from regard.cli.options import Force, OneRun, RunFolder
 
-import_app = typer.Typer(help="Read a model that was trained elsewhere.", no_args_is_help=True)
+import_app = typer.Typer(help="Import a pretrained model as a run folder.", no_args_is_help=True)
 
 
 @import_app.callback()
 def import_root() -> None:
-    """Read a model that was trained elsewhere."""
+    """Import a pretrained model as a run folder."""
 
 
 @import_app.command("hf")
 def import_hf(
-    folder: Annotated[Path, typer.Argument(help="A Hugging Face folder.")],
+    folder: Annotated[Path, typer.Argument(help="A Hugging Face checkpoint folder.")],
     out: RunFolder = None,
     force: Force = False,
 ) -> None:
-    """Turn a BERT, RoBERTa, DistilBERT or Marian folder of Hugging Face's into a run."""
+    """Import a BERT, RoBERTa, DistilBERT, ViT or Marian checkpoint of Hugging Face."""
     from regard.interop.huggingface.load import import_folder
 
     target = out or Path("runs") / folder.resolve().name
@@ -32,12 +32,12 @@ def import_hf(
     print(f"Run folder: {imported.folder}")
 
 
-export_app = typer.Typer(help="Write a run for the tools of others.", no_args_is_help=True)
+export_app = typer.Typer(help="Export a run to another format.", no_args_is_help=True)
 
 
 @export_app.callback()
 def export_root() -> None:
-    """Write a run for the tools of others."""
+    """Export a run to another format."""
 
 
 @export_app.command("hf")
@@ -46,14 +46,14 @@ def export_hf(
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     force: Force = False,
 ) -> None:
-    """Write a masked language model or a Marian translator as a Hugging Face folder."""
+    """Export a masked language model or a Marian model as a Hugging Face checkpoint."""
     from regard.interop.huggingface.export import export_run
 
     exported = export_run(Path(run), out, is_forced=force)
     for part in exported.left_out:
-        print(f"Left out: `{part}`, which this layout has no place for.")
+        print(f"Left out: `{part}`, which this layout does not have.")
     if exported.difference is None:
-        print("Not checked: install `transformers` to have it compared with the run.")
+        print("Not checked: install `transformers` to compare it with the run.")
     else:
         print(f"Checked: `transformers` gives the same logits to {exported.difference:.1g}.")
     print(f"Hugging Face folder ({exported.model_type}): {exported.folder}")

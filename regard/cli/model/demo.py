@@ -1,4 +1,4 @@
-"""`regard demo`: train two models, compare, translate, look — in minutes, without a download."""
+"""`regard demo`: train two small models, compare them and plot their attention weights."""
 
 from pathlib import Path
 
@@ -7,10 +7,10 @@ from regard.cli.output import stop
 
 
 def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
-    """Train two small translators on the built-in phrasebook and show what they do.
+    """Train two small translation models and compare them.
 
-    One is recurrent with attention, the other a transformer. A second call finds the trained
-    models and goes straight to the results; after Ctrl-C it goes on where the first stopped.
+    One is recurrent with attention, the other a transformer; both are trained on the built-in
+    phrasebook. A second call reuses the trained models; after Ctrl-C, it resumes training.
     """
     from rich.console import Console
 
@@ -18,18 +18,18 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
     from regard.interpret.visualize import visualize
     from regard.runs.folder import REPORT, load
     from regard.studies.compare.comparison import compare
-    from regard.studies.compare.rendering import comparison_page, part_table
-    from regard.studies.compare.sections import glance
+    from regard.studies.compare.rendering import comparison_page, section_table
+    from regard.studies.compare.sections import overview
     from regard.studies.demo import MODELS, SENTENCES, is_trained, train_models
 
     if is_trained(out):
         print(f"{out} holds trained models; remove the folder to train again.")
     elif not train_models(out, device):
-        stop("The same command goes on.")
+        stop("Run the same command to resume.")
     comparison = compare([out / name for name in MODELS], device=device)
     tasks = {name: load(out / name, device) for name in MODELS}
     console = Console()
-    console.print(part_table(glance(comparison)))
+    console.print(section_table(overview(comparison)))
     print("Translations:")
     predictions = [task.translate(SENTENCES) for task in tasks.values()]
     width = max(map(len, tasks))
@@ -37,7 +37,7 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
         print(f"  {source}")
         for name, target in zip(tasks, targets, strict=True):
             print(f"    {name:{width}} → {target}")
-    print("\nWhere they looked (rows: what they wrote; columns: what they read):")
+    print("\nAttention weights (rows: target; columns: source):")
     for name, task in tasks.items():
         print(f"\n{name}")
         visualize(task, SENTENCES[0]).print(console)

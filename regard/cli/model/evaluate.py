@@ -14,16 +14,19 @@ def evaluate(
     as_json: Json = False,
     device: Device = "auto",
 ) -> None:
-    """Answer a test set and measure the answers; of a named data set, its test part."""
+    """Evaluate a run on a test set.
+
+    Of a built-in data set, the test part is used.
+    """
     from regard.runs.evaluate import evaluate_data
-    from regard.runs.folder import describe_making, load
+    from regard.runs.folder import describe_provenance, load
 
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
     roles = None if columns is None else split_columns(columns)
     evaluation = evaluate_data(task, paths, columns=roles, beams=beam)
     if as_json:
-        print_json({**describe_making(task.device), **evaluation.to_dict()})
+        print_json({**describe_provenance(task.device), **evaluation.to_dict()})
     else:
         print_evaluation(evaluation)
 
@@ -31,7 +34,7 @@ def evaluate(
 def score(
     run: Run, data: Data, data2: SecondData = None, as_json: Json = False, device: Device = "auto"
 ) -> None:
-    """Print the log-probability of each pair's target, one line a pair, order kept."""
+    """Print the log-probability of each target, one line per pair."""
     from regard.runs.evaluate import score_data
     from regard.runs.folder import load
 

@@ -1,4 +1,4 @@
-"""`regard explain`: the whole commented configuration."""
+"""`regard explain`: all settings of a recipe with their descriptions."""
 
 from typing import Annotated
 
@@ -8,11 +8,14 @@ from typer import Argument
 def explain(
     recipe: Annotated[str, Argument(help="A recipe's name or a TOML file.")],
     settings: Annotated[
-        list[str] | None, Argument(metavar="[section.key=value ...]", help="Changes.")
+        list[str] | None, Argument(metavar="[section.key=value ...]", help="Overrides.")
     ] = None,
 ) -> None:
-    """Print every setting of a recipe with its meaning, as TOML that can be edited and used."""
-    from regard.core.config import explain as write
+    """Print every setting of a recipe with its description.
+
+    The output is a recipe in TOML that can be edited.
+    """
+    from regard.core import config
     from regard.runs.recipes import load_recipe, recipe_path
 
     path = recipe_path(recipe)
@@ -22,4 +25,4 @@ def explain(
             break
         print(line)
     print()
-    print(write(loaded), end="")
+    print(config.explain(loaded), end="")

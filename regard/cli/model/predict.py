@@ -1,4 +1,4 @@
-"""`regard predict`: one line in, one line out, order kept."""
+"""`regard predict`: one prediction per line, in input order."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,18 +12,18 @@ from regard.cli.output import print_json
 
 def predict(
     run: Run,
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         Argument(
             metavar="[FILE] [search.key=value ...]",
-            help="A file, or - for standard input; then settings of the search.",
+            help="A file, or - for standard input; then search settings.",
         ),
     ] = None,
     beam: Beam = None,
     nbest: Annotated[int, Option(help="Predictions per line.")] = 1,
     prefix: Annotated[str, Option(help="The beginning of every prediction.")] = "",
     chunk: Annotated[
-        float | None, Option(metavar="SECONDS", help="Cut recordings into parts this long.")
+        float | None, Option(metavar="SECONDS", help="Maximum length of audio segments.")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="One JSON object per line.")] = False,
     out: Annotated[Path | None, Option(help="A folder for predicted images.")] = None,
@@ -31,19 +31,19 @@ def predict(
     rerank_weight: RerankWeight = None,
     device: Device = "auto",
 ) -> None:
-    """Answer every line of a file.
+    """Predict a target for every line of a file.
 
-    With --nbest above 1, each answer is a line of its own: line number, log-probability, text.
-    Answers are drawn instead of searched for with search.temperature above 0.
-    With --rerank there are as many candidates as beams, 10 at least, also where they are drawn.
-    An image or the like that cannot be read among others has an empty line, and is counted.
-    With --chunk a recording is cut where it is quiet; --json then has the text of every part.
+    With --nbest above 1, each prediction is a line: line number, log-probability, text.
+    With search.temperature above 0, predictions are sampled.
+    With --rerank, there are as many candidates as beams, but at least 10, also when sampling.
+    Files that cannot be read get an empty line, and their number is logged.
+    With --chunk, recordings are cut at pauses; --json then has the text of every segment.
     """
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.reading import read_inputs
 
-    (file,), overrides = split_arguments(words or [], max_paths=1, default="-")
+    (file,), overrides = split_arguments(arguments or [], max_paths=1, default="-")
     task = load(run, device)
     options = PredictOptions(
         beams=beam,
@@ -55,11 +55,11 @@ def predict(
         rerank_weight=rerank_weight,
     )
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
-    for number, found in enumerate(pipeline(read_inputs(file, task.recipe)), start=1):
+    for number, result in enumerate(pipeline(read_inputs(file, task.recipe)), start=1):
         if as_json:
-            print_json(found.to_dict(), indent=None)
+            print_json(result.to_dict(), indent=None)
         elif nbest > 1:
-            for one in found.predictions:
-                print(number, f"{one.log_prob:.4f}", one.text, sep="\t")
+            for prediction in result.predictions:
+                print(number, f"{prediction.log_prob:.4f}", prediction.text, sep="\t")
         else:
-            print(*found.texts, sep="\n")
+            print(*result.texts, sep="\n")

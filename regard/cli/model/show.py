@@ -1,4 +1,4 @@
-"""`regard show`: where the model looks while it answers, in a sentence, an image or a recording."""
+"""`regard show`: attention weights over a sentence, an image or a recording."""
 
 from typing import Annotated
 
@@ -16,19 +16,20 @@ def show(
     out: Plot = None,
     device: Device = "auto",
 ) -> None:
-    """Draw where the model looks in a sentence, an image or sound, in the terminal or a file.
+    """Plot attention weights.
 
-    Of a model that answers with an image, what it read, what it drew and what is right are shown.
+    The source is a sentence, an image, a video or a recording. The plot is printed in the terminal
+    or written to a file. For models that predict images, source, prediction and target are shown.
     """
     from rich.console import Console
 
     from regard.interpret.visualize import visualize
     from regard.runs.folder import load
 
-    found = visualize(load(run, device), sentence, target)
-    if found.lines:
-        print(*found.lines, sep="\n")
+    plot = visualize(load(run, device), sentence, target)
+    if plot.lines:
+        print(*plot.lines, sep="\n")
     if out is None:
-        found.print(Console())
+        plot.print(Console())
     else:
-        print(*found.save(out), sep="\n")
+        print(*plot.save(out), sep="\n")

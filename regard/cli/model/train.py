@@ -1,4 +1,4 @@
-"""`regard train`: a file of pairs → a run folder."""
+"""`regard train`: train a model and write a run folder."""
 
 import json
 import shlex
@@ -20,16 +20,16 @@ def train(
     valid: Valid = None,
     test: Test = None,
     recipe: Annotated[str | None, Option(help="A recipe's name or a TOML file.")] = None,
-    metric: Annotated[str | None, Option(help="Metric of validation, such as bleu.")] = None,
+    metric: Annotated[str | None, Option(help="Validation metric, such as bleu.")] = None,
     columns: Columns = None,
     out: RunFolder = None,
     device: Device = "auto",
-    resume: Annotated[bool, Option("--resume", help="Go on with the run in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Resume the run in --out.")] = False,
     force: Force = False,
 ) -> None:
-    """Train a model on pairs and score it on held-out ones."""
+    """Train a model on pairs and evaluate it on held-out ones."""
+    from regard.runs import train as training
     from regard.runs.request import Request
-    from regard.runs.train import train as learn
 
     paths, settings = split_arguments(data, max_paths=2)
     if columns is not None:
@@ -46,21 +46,21 @@ def train(
         is_resumed=resume,
         is_forced=force,
     )
-    trained = learn(request)
-    if trained.evaluation is None:
-        stop(f"Go on with: {_resume_line(request)}")
-    print_results(trained.evaluation.results.values())
+    result = training.train(request)
+    if result.evaluation is None:
+        stop(f"Resume with: {_resume_command(request)}")
+    print_results(result.evaluation.results.values())
     print(f"Run folder: {request.out}")
 
 
-def _resume_line(request: "Request") -> str:
-    """Write the command that goes on: the same data, for the rest is in the run folder."""
-    words = ["regard", "train", *request.data]
+def _resume_command(request: "Request") -> str:
+    """Return the command that resumes a run: data and folder; the rest is in the folder."""
+    arguments = ["regard", "train", *request.data]
     for path in request.valid:
-        words += ["--valid", path]
+        arguments += ["--valid", path]
     for path in request.test:
-        words += ["--test", path]
-    return shlex.join([*words, "--out", str(request.out), "--resume"])
+        arguments += ["--test", path]
+    return shlex.join([*arguments, "--out", str(request.out), "--resume"])
 
 
 def _folder_name(paths: list[str], recipe: str | None) -> str:

@@ -15,7 +15,7 @@ from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
 from regard.interop.huggingface.weights import fill, read_tensors
-from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_making, load_untrained
+from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_provenance, load_untrained
 from regard.tasks.table import to_recipe
 from regard.training.checkpoint import save_weights
 
@@ -63,7 +63,7 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
     recipe = to_recipe(layout.to_recipe(config, vocabularies))
     tensors = read_tensors(folder, allows_pickle=layout.allows_pickle)
     about = {
-        **describe_making(torch.device("cpu")),
+        **describe_provenance(torch.device("cpu")),
         "data": [],
         "data_note": f"imported from {folder}",
         "data_fingerprint": "",

@@ -1,4 +1,4 @@
-"""Measure several runs on one test set: scores, differences, groups, disagreements."""
+"""Comparison of several runs on one test set: scores, differences, groups, disagreements."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from regard.metrics.significance import PAIRED, Difference, paired_bootstrap
 from regard.metrics.text.bleu import bleu, chrf
 from regard.metrics.text.error_rates import accuracy
 from regard.metrics.text.verb_position import clause_verbs, misplaced_verbs
-from regard.runs.folder import describe_making, load_as
-from regard.studies.compare.contenders import Contender, read_contenders
+from regard.runs.folder import describe_provenance, load_as
+from regard.studies.compare.finished_runs import FinishedRun, read_finished_runs
 from regard.tasks.generation.task import Predictor
 
 EDGES = tuple(range(5, 61, 5))
-"""The most words of each group of source lengths."""
+"""Maximum number of words of each group of source lengths."""
 
 VERB_LAST = "verb_last"
-"""The tag of sentences with a German dependent clause, whose verb comes last."""
+"""Tag of sentences with a German dependent clause, whose verb comes last."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class Disagreement:
     reference: str
     """The target."""
     outputs: tuple[str, ...]
-    """The output of each run."""
+    """Output of each run."""
     values: tuple[float, ...]
-    """The chrF of each output."""
+    """chrF of each output."""
 
     @property
     def spread(self) -> float:
@@ -47,79 +47,79 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What was measured of one run."""
+class RunScores:
+    """Scores of one run."""
 
-    contender: Contender
+    run: FinishedRun
     """The run."""
     results: dict[str, Result]
-    """Each score by its name."""
+    """Scores by name."""
     differences: dict[str, Difference]
-    """By the name of a score, how far this run is from the first; empty for the first itself."""
+    """Differences to the first run by the name of the score; empty for the first run."""
     by_length: list[Group]
     """BLEU by the number of source words."""
     by_position: list[Group]
-    """Words of the reference that the model predicts, by tenths of the target; empty where no
-    reference has a word."""
+    """Accuracy of predicted reference words by tenths of the target; empty if no reference has a
+    word."""
     by_tag: list[Group]
-    """BLEU and exact matches by phenomenon, where the data carries tags."""
+    """BLEU and exact matches by phenomenon, if the data has tags."""
     verbs: Result | None
-    """Misplaced verbs, where the data has the tag `verb_last`."""
+    """Misplaced verbs, if the data has the tag `verb_last`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
-        metrics = self.contender.metrics
-        making = ("command", "commit", "hardware", "regard", "torch", "seed", "parameters")
+        """Return a dictionary that can be written as JSON."""
+        metrics = self.run.metrics
+        keys = ("command", "commit", "hardware", "regard", "torch", "seed", "parameters")
         return {
-            "name": self.contender.name,
-            "folder": str(self.contender.folder),
-            "decoder": self.contender.decoder,
-            **{key: metrics[key] for key in making},
+            "name": self.run.name,
+            "folder": str(self.run.folder),
+            "decoder": self.run.decoder,
+            **{key: metrics[key] for key in keys},
             "training": metrics["training"],
             "scores": {name: result.to_dict() for name, result in self.results.items()},
-            "differences": {name: found.to_dict() for name, found in self.differences.items()},
-            "by_length": _plain(self.by_length),
-            "by_position": _plain(self.by_position),
-            "by_tag": _plain(self.by_tag),
+            "differences": {name: value.to_dict() for name, value in self.differences.items()},
+            "by_length": _to_dicts(self.by_length),
+            "by_position": _to_dicts(self.by_position),
+            "by_tag": _to_dicts(self.by_tag),
             "verbs": self.verbs.to_dict() if self.verbs else None,
         }
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs on one test set; the first is what the others are held against."""
+    """Several runs on one test set; the first is the baseline."""
 
-    standings: list[Standing]
-    """What was measured of each run."""
+    runs: list[RunScores]
+    """Scores of each run."""
     disagreements: list[Disagreement]
-    """The sentences on which the runs are furthest apart."""
-    making: dict[str, Any]
-    """Command, versions, commit and hardware of the comparison itself."""
+    """Sentences with the largest differences between runs."""
+    provenance: dict[str, Any]
+    """Command, versions, commit and hardware of the comparison."""
 
     @property
     def names(self) -> list[str]:
-        """What the runs are called."""
-        return [standing.contender.name for standing in self.standings]
+        """Names of the runs."""
+        return [scored.run.name for scored in self.runs]
 
     @property
     def num_examples(self) -> int:
         """Number of sentences in the test set."""
-        return len(self.standings[0].contender.examples)
+        return len(self.runs[0].run.examples)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return a dictionary that can be written as JSON."""
         return {
-            **self.making,
+            **self.provenance,
             "num_examples": self.num_examples,
-            "runs": [standing.to_dict() for standing in self.standings],
+            "runs": [scored.to_dict() for scored in self.runs],
             "disagreements": [
                 {
-                    "source": found.source,
-                    "reference": found.reference,
-                    "outputs": dict(zip(self.names, found.outputs, strict=True)),
-                    "chrf": dict(zip(self.names, found.values, strict=True)),
+                    "source": sentence.source,
+                    "reference": sentence.reference,
+                    "outputs": dict(zip(self.names, sentence.outputs, strict=True)),
+                    "chrf": dict(zip(self.names, sentence.values, strict=True)),
                 }
-                for found in self.disagreements
+                for sentence in self.disagreements
             ],
         }
 
@@ -127,60 +127,60 @@ class Comparison:
 def compare(
     folders: Sequence[Path], *, device: str = "auto", num_samples: int = 1000
 ) -> Comparison:
-    """Compare runs that were tested on the same sentences.
+    """Compare runs with the same test set.
 
     Args:
-        folders: Run folders; the first is what the others are held against.
-        device: Where the models run.
-        num_samples: Resamples behind every interval and every p-value.
+        folders: Run folders; the first is the baseline.
+        device: Device of the models.
+        num_samples: Number of bootstrap samples per confidence interval and p-value.
     """
-    contenders = read_contenders(folders)
-    outputs = [contender.outputs for contender in contenders]
+    finished_runs = read_finished_runs(folders)
+    outputs = [run.outputs for run in finished_runs]
     return Comparison(
-        standings=[
-            _measure(contender, contenders[0], device=device, num_samples=num_samples)
-            for contender in contenders
+        runs=[
+            _score_run(run, finished_runs[0], device=device, num_samples=num_samples)
+            for run in finished_runs
         ],
-        disagreements=find_disagreements(contenders[0].examples, outputs),
-        making=describe_making(find_device(device)),
+        disagreements=find_disagreements(finished_runs[0].examples, outputs),
+        provenance=describe_provenance(find_device(device)),
     )
 
 
 def find_disagreements(
     examples: Sequence[Example], outputs: Sequence[Sequence[str]], *, num: int = 10
 ) -> list[Disagreement]:
-    """Return the sentences with the greatest spread of chrF, greatest first; equal outputs never.
+    """Return the sentences with the largest spread of chrF, in descending order.
 
     Args:
         examples: The test set.
-        outputs: The outputs of each run.
-        num: At most how many.
+        outputs: Outputs of each run.
+        num: Maximum number of sentences.
     """
-    found = []
-    for example, answers in zip(examples, zip(*outputs, strict=True), strict=True):
-        if len(set(answers)) == 1:
+    disagreements = []
+    for example, texts in zip(examples, zip(*outputs, strict=True), strict=True):
+        if len(set(texts)) == 1:
             continue
         references = [[example.target, *example.references]]
-        values = tuple(chrf([answer], references).value for answer in answers)
-        found.append(Disagreement(example.source, example.target, answers, values))
-    return sorted(found, key=lambda one: -one.spread)[:num]
+        values = tuple(chrf([text], references).value for text in texts)
+        disagreements.append(Disagreement(example.source, example.target, texts, values))
+    return sorted(disagreements, key=lambda sentence: -sentence.spread)[:num]
 
 
-def _measure(contender: Contender, first: Contender, *, device: str, num_samples: int) -> Standing:
-    logger.info("Measuring %s.", contender.name)
-    outputs, references = contender.outputs, contender.references
-    sources = [example.source for example in contender.examples]
-    tags = [example.tags for example in contender.examples]
+def _score_run(run: FinishedRun, first: FinishedRun, *, device: str, num_samples: int) -> RunScores:
+    logger.info("Evaluating %s.", run.name)
+    outputs, references = run.outputs, run.references
+    sources = [example.source for example in run.examples]
+    tags = [example.tags for example in run.examples]
     differences = {}
-    if contender is not first:
+    if run is not first:
         differences = {
             metric: paired_bootstrap(
                 first.outputs, outputs, references, metric=metric, num_samples=num_samples
             )
             for metric in PAIRED
         }
-    return Standing(
-        contender=contender,
+    return RunScores(
+        run=run,
         results={
             "bleu": bleu(outputs, references, num_bootstrap=num_samples),
             "chrf": chrf(outputs, references, num_bootstrap=num_samples),
@@ -188,23 +188,23 @@ def _measure(contender: Contender, first: Contender, *, device: str, num_samples
         },
         differences=differences,
         by_length=by_length(sources, outputs, references, edges=EDGES),
-        by_position=_predicted_words(contender, device),
+        by_position=_predicted_words(run, device),
         by_tag=by_tag(tags, outputs, references) if any(tags) else [],
-        verbs=_verbs(contender),
+        verbs=_verbs(run),
     )
 
 
-def _predicted_words(contender: Contender, device: str) -> list[Group]:
-    predicted = load_as(Predictor, contender.folder, device).correct_words(contender.examples)
+def _predicted_words(run: FinishedRun, device: str) -> list[Group]:
+    predicted = load_as(Predictor, run.folder, device).correct_words(run.examples)
     hits = [
-        _without_punctuation(unicodedata.normalize("NFC", example.target), own)
-        for example, own in zip(contender.examples, predicted, strict=True)
+        _without_punctuation(unicodedata.normalize("NFC", example.target), is_predicted)
+        for example, is_predicted in zip(run.examples, predicted, strict=True)
     ]
     return by_position(hits) if any(hits) else []
 
 
 def _without_punctuation(target: str, predicted: Sequence[bool]) -> list[bool]:
-    """Leave out punctuation: the full stop is easy and would raise the last tenth."""
+    """Drop punctuation: the full stop is easy to predict and would raise the last tenth."""
     return [
         is_predicted
         for word, is_predicted in zip(split_words(target), predicted, strict=False)
@@ -212,20 +212,20 @@ def _without_punctuation(target: str, predicted: Sequence[bool]) -> list[bool]:
     ]
 
 
-def _verbs(contender: Contender) -> Result | None:
+def _verbs(run: FinishedRun) -> Result | None:
     rows = [
         row
-        for row, example in enumerate(contender.examples)
+        for row, example in enumerate(run.examples)
         if VERB_LAST in example.tags and clause_verbs(example.target)
     ]
     if not rows:
         return None
     return misplaced_verbs(
-        [contender.outputs[row] for row in rows], [contender.examples[row].target for row in rows]
+        [run.outputs[row] for row in rows], [run.examples[row].target for row in rows]
     )
 
 
-def _plain(groups: Sequence[Group]) -> list[dict[str, Any]]:
+def _to_dicts(groups: Sequence[Group]) -> list[dict[str, Any]]:
     return [
         {
             "name": group.name,

@@ -1,4 +1,4 @@
-"""Render the sections of a comparison: as one self-contained page, or as terminal tables."""
+"""Rendering of a comparison as one self-contained HTML page or as terminal tables."""
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -9,92 +9,95 @@ from regard.plots.figure import to_svg
 from regard.plots.html import Section, facts, figure, join, paragraph, report, show_value, table
 from regard.plots.inputs import Markup, clean
 from regard.studies.compare.comparison import Comparison, Disagreement
-from regard.studies.compare.sections import Part, find_parts
+from regard.studies.compare.sections import ComparisonSection, comparison_sections
 
-DISAGREEMENTS = "Where the outputs differ most"
+DISAGREEMENTS = "Largest differences between outputs"
 
 
 def comparison_page(comparison: Comparison, *, title: str = "") -> Markup:
     """Return a comparison as an HTML page.
 
     Args:
-        comparison: The measured runs.
-        title: The heading of the page; the names of the runs if not given.
+        comparison: The comparison.
+        title: Heading of the page; the names of the runs if not given.
     """
     names = comparison.names
-    sections = [Section(part.title, _part(part)) for part in find_parts(comparison)]
+    sections = [
+        Section(section.title, _render_section(section))
+        for section in comparison_sections(comparison)
+    ]
     if comparison.disagreements:
         note = paragraph(
-            "The sentences with the greatest distance between the best and the worst answer, by "
-            "chrF of the single sentence."
+            "Test sentences with the largest difference between the best and the worst output, by "
+            "sentence-level chrF."
         )
-        shown = [_disagreement(found, names) for found in comparison.disagreements]
-        sections.append(Section(DISAGREEMENTS, join(note, *shown)))
-    sections.append(Section("How it was made", _making(comparison)))
+        tables = [_disagreement(sentence, names) for sentence in comparison.disagreements]
+        sections.append(Section(DISAGREEMENTS, join(note, *tables)))
+    sections.append(Section("Provenance", _provenance(comparison)))
     return report(title or " · ".join(names), sections)
 
 
-def show(comparison: Comparison, console: Console) -> None:
-    """Print a comparison: its tables, where the outputs differ most, and the signatures."""
-    for part in find_parts(comparison):
-        console.print(part_table(part))
+def print_comparison(comparison: Comparison, console: Console) -> None:
+    """Print a comparison: tables, disagreements and metric signatures."""
+    for section in comparison_sections(comparison):
+        console.print(section_table(section))
     if comparison.disagreements:
         console.print(Text(DISAGREEMENTS, style="bold"))
-        for found in comparison.disagreements:
-            console.print(_disagreement_table(found, comparison.names))
+        for sentence in comparison.disagreements:
+            console.print(_disagreement_table(sentence, comparison.names))
     for name, signature in _signatures(comparison).items():
         console.print(Text(f"{name}: {signature}"), soft_wrap=True)
 
 
-def part_table(part: Part) -> RenderableType:
+def section_table(section: ComparisonSection) -> RenderableType:
     """Return one section as a table under its title and note."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    numeric = [isinstance(value, int | float) for value in part.rows[0]]
-    for name, is_number in zip(part.head, numeric, strict=True):
+    numeric = [isinstance(value, int | float) for value in section.rows[0]]
+    for name, is_number in zip(section.head, numeric, strict=True):
         table.add_column(Text(clean(name)), justify="right" if is_number else "left")
-    for row in part.rows:
+    for row in section.rows:
         table.add_row(*(Text(clean(show_value(value))) for value in row))
-    return Group(Text(part.title, style="bold"), Text(part.note, style="dim"), table, Text())
+    return Group(Text(section.title, style="bold"), Text(section.note, style="dim"), table, Text())
 
 
-def _part(part: Part) -> Markup:
-    pieces = [paragraph(part.note)]
-    chart = part.chart
+def _render_section(section: ComparisonSection) -> Markup:
+    content = [paragraph(section.note)]
+    chart = section.chart
     if chart is not None and any(chart.series.values()):
-        drawing = curves.lines(chart.series, x_label=chart.x_label, y_label=chart.y_label)
-        pieces.append(figure(to_svg(drawing)))
-    return join(*pieces, table(part.head, part.rows))
+        plot = curves.lines(chart.series, x_label=chart.x_label, y_label=chart.y_label)
+        content.append(figure(to_svg(plot)))
+    return join(*content, table(section.head, section.rows))
 
 
-def _disagreement(found: Disagreement, names: list[str]) -> Markup:
-    # The reference is the measure of all the others, so its own chrF is 100.
-    rows = [("reference", found.reference, 100.0)]
-    rows += zip(names, found.outputs, found.values, strict=True)
-    return join(paragraph(found.source), table(["run", "output", "chrF"], rows))
+def _disagreement(sentence: Disagreement, names: list[str]) -> Markup:
+    # chrF of the reference against itself is 100.
+    rows = [("reference", sentence.reference, 100.0)]
+    rows += zip(names, sentence.outputs, sentence.values, strict=True)
+    return join(paragraph(sentence.source), table(["run", "output", "chrF"], rows))
 
 
-def _disagreement_table(found: Disagreement, names: list[str]) -> RenderableType:
+def _disagreement_table(sentence: Disagreement, names: list[str]) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_row(Text("source", style="dim"), "", Text(clean(found.source)))
-    table.add_row(Text("reference", style="dim"), "", Text(clean(found.reference)))
-    for name, value, output in zip(names, found.values, found.outputs, strict=True):
+    table.add_row(Text("source", style="dim"), "", Text(clean(sentence.source)))
+    table.add_row(Text("reference", style="dim"), "", Text(clean(sentence.reference)))
+    for name, value, output in zip(names, sentence.values, sentence.outputs, strict=True):
         table.add_row(Text(clean(name)), f"{value:.1f}", Text(clean(output)))
     return Group(table, Text())
 
 
 def _signatures(comparison: Comparison) -> dict[str, str]:
-    first, last = comparison.standings[0], comparison.standings[-1]
+    first, last = comparison.runs[0], comparison.runs[-1]
     return {result.name: result.signature for result in first.results.values()} | {
         f"Δ {difference.name}": difference.signature for difference in last.differences.values()
     }
 
 
-def _making(comparison: Comparison) -> Markup:
-    values = _signatures(comparison) | {"command": comparison.making["command"]}
-    for standing in comparison.standings:
-        metrics = standing.contender.metrics
-        made = ", ".join(
-            f"{what} {metrics[what]}" for what in ("commit", "torch", "seed") if metrics[what] != ""
+def _provenance(comparison: Comparison) -> Markup:
+    values = _signatures(comparison) | {"command": comparison.provenance["command"]}
+    for scored in comparison.runs:
+        metrics = scored.run.metrics
+        details = ", ".join(
+            f"{key} {metrics[key]}" for key in ("commit", "torch", "seed") if metrics[key] != ""
         )
-        values[standing.contender.name] = f"{metrics['command']} ({made})"
+        values[scored.run.name] = f"{metrics['command']} ({details})"
     return facts(values)

@@ -1,4 +1,4 @@
-"""Sections of a comparison: a table each, and a curve where there is one."""
+"""Sections of a comparison: tables, some with a chart."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from regard.metrics.result import Group
 from regard.metrics.text.bleu import bleu
 from regard.plots.inputs import Points
-from regard.studies.compare.comparison import Comparison, Standing
-from regard.studies.compare.contenders import Contender
+from regard.studies.compare.comparison import Comparison, RunScores
+from regard.studies.compare.finished_runs import FinishedRun
 
-LEAST = 20
-"""On fewer sentences than this BLEU says little: a curve leaves them out."""
+MIN_SENTENCES = 20
+"""Minimum number of sentences of a point in a chart: BLEU of fewer is unreliable."""
 
 LONG = 20
-"""Words in a source beyond which it counts as long."""
+"""Number of source words above which a sentence is long."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One line per run."""
+    """Line chart with one line per run."""
 
     x_label: str
     """Label of the x axis."""
@@ -29,11 +29,11 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A section: heading, explanation and table."""
+class ComparisonSection:
+    """Heading, explanation and table of a section."""
 
     title: str
-    """The heading."""
+    """Heading."""
     note: str
     """Explanation of the numbers."""
     head: Sequence[str]
@@ -41,171 +41,171 @@ class Part:
     rows: Sequence[Sequence[object]]
     """Numbers or text."""
     chart: Chart | None = None
-    """The same as curves."""
+    """Chart of the same numbers."""
 
 
-def find_parts(comparison: Comparison) -> list[Part]:
+def comparison_sections(comparison: Comparison) -> list[ComparisonSection]:
     """Return the sections of a comparison, in order."""
-    first = comparison.standings[0]
-    parts = [_quality(comparison), _cost(comparison), _lengths(comparison)]
+    first = comparison.runs[0]
+    sections = [_quality(comparison), _cost(comparison), _lengths(comparison)]
     if first.by_position:
-        parts.append(_positions(comparison))
+        sections.append(_positions(comparison))
     if first.by_tag:
-        parts += [
+        sections += [
             _phenomena(comparison, "bleu", "BLEU by phenomenon"),
             _phenomena(comparison, "accuracy", "Exact matches by phenomenon, in percent"),
         ]
     if first.verbs:
-        parts.append(_verbs(comparison))
-    return parts
+        sections.append(_verbs(comparison))
+    return sections
 
 
-def glance(comparison: Comparison) -> Part:
+def overview(comparison: Comparison) -> ComparisonSection:
     """Return the most important numbers, with a column for each run."""
     columns = []
-    for standing in comparison.standings:
-        parameters, seconds, speed = _making(standing)
-        error_rate = standing.contender.metrics["test"]["scores"].get("aer")
+    for scored in comparison.runs:
+        parameters, seconds, throughput = _training_cost(scored)
+        error_rate = scored.run.metrics["test"]["scores"].get("aer")
         columns.append(
             {
                 "parameters": parameters,
                 "seconds of training": seconds,
-                "target tokens/s": speed,
-                "BLEU": _score(standing, "bleu"),
-                "chrF": _score(standing, "chrf"),
-                f"BLEU above {LONG} words": _bleu_of_long(standing.contender),
+                "target tokens/s": throughput,
+                "BLEU": _score(scored, "bleu"),
+                "chrF": _score(scored, "chrf"),
+                f"BLEU above {LONG} words": _bleu_of_long(scored.run),
                 "alignment error rate": error_rate["value"] if error_rate else "–",
             }
         )
-    return Part(
-        title="At a glance",
+    return ComparisonSection(
+        title="Overview",
         note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval.",
         head=("", *comparison.names),
         rows=[(name, *(column[name] for column in columns)) for name in columns[0]],
     )
 
 
-def _making(standing: Standing) -> tuple[int, int, int]:
+def _training_cost(scored: RunScores) -> tuple[int, int, int]:
     """Return the number of parameters, the seconds of training and target tokens per second."""
-    metrics = standing.contender.metrics
-    seconds, speed = (metrics["training"][name] for name in ("seconds", "tokens_per_second"))
-    return metrics["parameters"], round(seconds), round(speed)
+    metrics = scored.run.metrics
+    seconds, throughput = (metrics["training"][key] for key in ("seconds", "tokens_per_second"))
+    return metrics["parameters"], round(seconds), round(throughput)
 
 
-def _bleu_of_long(contender: Contender) -> float | str:
-    triples = zip(contender.examples, contender.outputs, contender.references, strict=True)
+def _bleu_of_long(run: FinishedRun) -> float | str:
+    triples = zip(run.examples, run.outputs, run.references, strict=True)
     pairs = [(out, right) for one, out, right in triples if len(one.source.split()) > LONG]
     return bleu(*map(list, zip(*pairs, strict=True))).value if pairs else "–"
 
 
-def _quality(comparison: Comparison) -> Part:
+def _quality(comparison: Comparison) -> ComparisonSection:
     rows = [
         (
-            standing.contender.name,
-            _score(standing, "bleu"),
-            _difference(standing, "bleu"),
-            _score(standing, "chrf"),
-            _difference(standing, "chrf"),
-            standing.results["accuracy"].value,
+            scored.run.name,
+            _score(scored, "bleu"),
+            _difference(scored, "bleu"),
+            _score(scored, "chrf"),
+            _difference(scored, "chrf"),
+            scored.results["accuracy"].value,
         )
-        for standing in comparison.standings
+        for scored in comparison.runs
     ]
-    return Part(
+    return ComparisonSection(
         title="Quality",
         note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval. Δ is "
         f"the difference to {comparison.names[0]}, with the p-value of a paired bootstrap test: "
-        "below 0.05 it is hardly chance. It speaks of these test sentences, not of what another "
-        "seed would have learned.",
+        "below 0.05, the difference is significant on these test sentences. The test does not "
+        "account for the variance between seeds.",
         head=("run", "BLEU", "Δ BLEU", "chrF", "Δ chrF", "exact %"),
         rows=rows,
     )
 
 
-def _cost(comparison: Comparison) -> Part:
+def _cost(comparison: Comparison) -> ComparisonSection:
     rows = [
-        (run.name, run.decoder, *_making(standing), run.metrics["hardware"])
-        for standing in comparison.standings
-        for run in [standing.contender]
+        (run.name, run.decoder, *_training_cost(scored), run.metrics["hardware"])
+        for scored in comparison.runs
+        for run in [scored.run]
     ]
-    return Part(
+    return ComparisonSection(
         title="Cost",
-        note="Seconds of training, and target tokens trained on a second, validation included.",
+        note="Seconds of training, and target tokens per second, validation included.",
         head=("run", "decoder", "parameters", "seconds", "tokens/s", "hardware"),
         rows=rows,
     )
 
 
-def _lengths(comparison: Comparison) -> Part:
-    groups = [standing.by_length for standing in comparison.standings]
-    frequent = [[group for group in own if group.count >= LEAST] for own in groups]
-    return Part(
+def _lengths(comparison: Comparison) -> ComparisonSection:
+    groups = [scored.by_length for scored in comparison.runs]
+    frequent = [[group for group in of_run if group.count >= MIN_SENTENCES] for of_run in groups]
+    return ComparisonSection(
         title="BLEU by source length",
-        note=f"The curve leaves out lengths with fewer than {LEAST} sentences.",
+        note=f"The chart omits lengths with fewer than {MIN_SENTENCES} sentences.",
         head=("source words", "sentences", *comparison.names),
         rows=_rows(groups, "bleu"),
         chart=Chart("words in the source", "BLEU", _series(comparison, frequent, "bleu")),
     )
 
 
-def _positions(comparison: Comparison) -> Part:
-    groups = [standing.by_position for standing in comparison.standings]
+def _positions(comparison: Comparison) -> ComparisonSection:
+    groups = [scored.by_position for scored in comparison.runs]
     series = _series(comparison, groups, "accuracy")
-    return Part(
+    return ComparisonSection(
         title="Accuracy by target position",
-        note="How many words of the reference each model foretells, given the right ones before "
-        "them (teacher forcing), by tenths of the target, punctuation left out. A model that "
-        "remembers less and less of the source falls behind towards the end.",
+        note="Percentage of reference words that each model predicts under teacher forcing, by "
+        "tenths of the target, without punctuation. A model whose memory of the source fades "
+        "has lower accuracy towards the end.",
         head=("of the target", *comparison.names),
         rows=[(name, *values) for name, _, *values in _rows(groups, "accuracy")],
-        chart=Chart("place in the target, in percent", "words foretold, %", series),
+        chart=Chart("position in the target, in percent", "predicted words, %", series),
     )
 
 
-def _phenomena(comparison: Comparison, score: str, title: str) -> Part:
-    return Part(
+def _phenomena(comparison: Comparison, score: str, title: str) -> ComparisonSection:
+    return ComparisonSection(
         title=title,
         note="A sentence counts for each phenomenon it is tagged with.",
         head=("phenomenon", "sentences", *comparison.names),
-        rows=_rows([standing.by_tag for standing in comparison.standings], score),
+        rows=_rows([scored.by_tag for scored in comparison.runs], score),
     )
 
 
-def _verbs(comparison: Comparison) -> Part:
+def _verbs(comparison: Comparison) -> ComparisonSection:
     rows = []
-    for standing in comparison.standings:
-        assert standing.verbs is not None
-        detail = standing.verbs.detail
+    for scored in comparison.runs:
+        assert scored.verbs is not None
+        detail = scored.verbs.detail
         counts = (int(detail[name]) for name in ("verbs", "in_place", "misplaced", "missing"))
-        rows.append((standing.contender.name, *counts, standing.verbs.value))
-    return Part(
+        rows.append((scored.run.name, *counts, scored.verbs.value))
+    return ComparisonSection(
         title="Verbs at the end of dependent clauses",
-        note="In sentences tagged verb_last, the last word of each German dependent clause of the "
-        "reference, as punctuation and opening word show it. In place: a clause of the output ends "
-        "in it. Misplaced: the output has it elsewhere, an error of word order. Missing: it is not "
-        "there.",
+        note="The last word of each German dependent clause of the reference, in sentences tagged "
+        "verb_last; clauses are found by punctuation and their first word. In place: a clause of "
+        "the output ends with the word. Misplaced: the word is elsewhere in the output, an error "
+        "of word order. Missing: the word is not in the output.",
         head=("run", "verbs", "in place", "misplaced", "missing", "misplaced %"),
         rows=rows,
     )
 
 
-def _score(standing: Standing, name: str) -> str:
-    result = standing.results[name]
+def _score(scored: RunScores, name: str) -> str:
+    result = scored.results[name]
     if result.interval is None:
         return f"{result.value:.2f}"
     low, high = result.interval
     return f"{result.value:.2f} ± {(high - low) / 2:.2f}"
 
 
-def _difference(standing: Standing, name: str) -> str:
-    found = standing.differences.get(name)
-    return f"{found.value:+.2f} (p {found.p_value:.3f})" if found else "–"
+def _difference(scored: RunScores, name: str) -> str:
+    diff = scored.differences.get(name)
+    return f"{diff.value:+.2f} (p {diff.p_value:.3f})" if diff else "–"
 
 
 def _rows(groups: Sequence[Sequence[Group]], score: str) -> list[tuple[object, ...]]:
-    """Return a row for each group: its name, its size, and the score of each run."""
+    """Return a row for each group: name, size, and the score of each run."""
     return [
-        (same[0].name, same[0].count, *(group.results[score].value for group in same))
-        for same in zip(*groups, strict=True)
+        (row[0].name, row[0].count, *(group.results[score].value for group in row))
+        for row in zip(*groups, strict=True)
     ]
 
 
@@ -213,6 +213,10 @@ def _series(
     comparison: Comparison, groups: Sequence[Sequence[Group]], score: str
 ) -> dict[str, Points]:
     return {
-        name: [(one.position, one.results[score].value) for one in own if one.position is not None]
-        for name, own in zip(comparison.names, groups, strict=True)
+        name: [
+            (group.position, group.results[score].value)
+            for group in of_run
+            if group.position is not None
+        ]
+        for name, of_run in zip(comparison.names, groups, strict=True)
     }

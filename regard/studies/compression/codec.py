@@ -1,4 +1,4 @@
-"""Images as few bytes: whole-number codes through a range coder that knows what to expect."""
+"""Image compression: integer codes of an autoencoder, entropy-coded by a range coder."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,91 +16,98 @@ from regard.metrics.result import Result
 from regard.metrics.vision.images import psnr
 from regard.models.bottlenecks import RoundedBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
-from regard.studies.autoencoder import Subject
-from regard.studies.compression.range_coder import HEAD_BYTES, Frequencies, read_codes, write_codes
+from regard.studies.autoencoder import AutoencoderRun
+from regard.studies.compression.range_coder import (
+    HEADER_BYTES,
+    Frequencies,
+    read_codes,
+    write_codes,
+)
 
 PRIOR = "code-counts.json"
-"""The file in a run folder that says how often each number stands at each place of a code."""
+"""File in a run folder with the frequency of each value at each position of the code."""
 
 Codes = NDArray[np.int64]
-"""(B, D), counted from 0 on."""
+"""(B, D), integers from 0."""
 
 
 @dataclass(frozen=True)
-class Compressed:
-    """What was compressed, how small it is, and how much of it is left."""
+class CompressionResult:
+    """Size and quality of compressed images."""
 
     num_images: int
     num_bytes: int
-    """Size of the file, its head included."""
+    """Size of the file, including its header."""
     bits_per_pixel: float
-    """A pixel is one place of an image, whatever its channels."""
+    """Bits per pixel; all channels of a position are one pixel."""
     quality: Result
-    """PSNR of what comes back."""
+    """PSNR of the reconstruction."""
 
     def __str__(self) -> str:
         return (
-            f"{self.num_images:,} images in {self.num_bytes:,} bytes ({HEAD_BYTES} of them the "
-            f"head): {self.bits_per_pixel:.4f} bits a pixel, PSNR {self.quality.value:.2f} dB"
+            f"{self.num_images:,} images in {self.num_bytes:,} bytes ({HEADER_BYTES} of them the "
+            f"header): {self.bits_per_pixel:.4f} bits per pixel, PSNR {self.quality.value:.2f} dB"
         )
 
 
 class Compressor:
-    """A run whose codes are whole numbers, and how often it wrote each while training."""
+    """Compressor with an autoencoder of integer codes and their frequencies in training data."""
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        encoder = subject.task.model.encoder
+    def __init__(self, autoencoder: AutoencoderRun) -> None:
+        self.autoencoder = autoencoder
+        encoder = autoencoder.task.model.encoder
         bottleneck = getattr(encoder, "bottleneck", None)
         if not isinstance(encoder, BottleneckEncoder) or not isinstance(
             bottleneck, RoundedBottleneck
         ):
             raise ConfigError(
-                "Only codes of whole numbers can be compressed, but those of "
-                f"{subject.folder} are not. Train with `model.encoder.bottleneck.kind=rounded`."
+                "Only integer codes can be compressed, but those of "
+                f"{autoencoder.folder} are not. Train with `model.encoder.bottleneck.kind=rounded`."
             )
-        if subject.reads_text:
-            raise ConfigError(f"Images are compressed, but {subject.folder} reads text.")
+        if autoencoder.is_text:
+            raise ConfigError(
+                f"Only images can be compressed, but {autoencoder.folder} is for text."
+            )
         self._lowest = bottleneck.lowest
         self._num_levels = bottleneck.highest - bottleneck.lowest + 1
 
     @cached_property
     def counts(self) -> list[list[int]]:
-        """How often each number stood at each place of the training codes."""
-        counts: list[list[int]] = self.subject.remembered(PRIOR, self._count)
+        """Frequency of each value at each position of the training codes."""
+        counts: list[list[int]] = self.autoencoder.cached(PRIOR, self._count)
         return counts
 
     def _count(self) -> list[list[int]]:
-        codes = self.to_codes(self.subject.task.encode(self.subject.fitted_to))
+        codes = self.to_codes(self.autoencoder.task.encode(self.autoencoder.fit_sources))
         return [np.bincount(column, minlength=self._num_levels).tolist() for column in codes.T]
 
     @cached_property
     def tables(self) -> list[Frequencies]:
-        """What is expected at each place of a code."""
+        """Frequency table of each position of a code."""
         return [Frequencies(counts) for counts in self.counts]
 
     @cached_property
-    def maker(self) -> bytes:
-        """What tells this model and its expectations from others."""
-        known = f"{self.subject.fingerprint} {self.counts}"
-        return hashlib.sha256(known.encode()).digest()[:8]
+    def model_id(self) -> bytes:
+        """Hash of the weights and the frequency tables."""
+        content = f"{self.autoencoder.fingerprint} {self.counts}"
+        return hashlib.sha256(content.encode()).digest()[:8]
 
     def to_codes(self, values: Tensor) -> Codes:
-        """Return whole numbers from 0 on for the codes (B, D) of a model."""
+        """Round latents (B, D) and shift them to integers from 0."""
         return (values.round().long() - self._lowest).numpy()
 
     def to_values(self, codes: Codes) -> Tensor:
-        """Return the codes (B, D) of a model for whole numbers from 0 on."""
+        """Return the latents (B, D) of integer codes."""
         return torch.from_numpy(codes + self._lowest).float()
 
-    def compress(self, sources: list[str], path: Path) -> Compressed:
-        """Write the codes of images to a file, and measure what comes back from them."""
-        codes = self.to_codes(self.subject.task.encode(sources))
-        num_bytes = write_codes(path, codes, self.tables, maker=self.maker)
-        images = self.subject.task.decode(self.to_values(codes))
-        right = self.subject.pixels(sources)
+    def compress(self, sources: list[str], path: Path) -> CompressionResult:
+        """Write the codes of images to a file, and measure the PSNR of the reconstruction."""
+        codes = self.to_codes(self.autoencoder.task.encode(sources))
+        num_bytes = write_codes(path, codes, self.tables, model_id=self.model_id)
+        images = self.autoencoder.task.decode(self.to_values(codes))
+        right = self.autoencoder.pixels(sources)
         num_pixels = len(sources) * right.shape[2] * right.shape[3]
-        return Compressed(
+        return CompressionResult(
             num_images=len(sources),
             num_bytes=num_bytes,
             bits_per_pixel=8 * num_bytes / num_pixels,
@@ -108,11 +115,11 @@ class Compressor:
         )
 
     def restore(self, path: Path) -> Tensor:
-        """Return the images (B, C, Y, X), in 8 bits, that a file stands for."""
-        codes = read_codes(path, self.tables, maker=self.maker)
+        """Decode the images of a file, (B, C, Y, X), in 8 bits."""
+        codes = read_codes(path, self.tables, model_id=self.model_id)
         if not len(codes):
             raise DataError(f"{path} holds no image.")
-        images: Tensor = self.subject.task.decode(self.to_values(codes))
+        images: Tensor = self.autoencoder.task.decode(self.to_values(codes))
         return images
 
 
@@ -120,5 +127,5 @@ def save_images(images: Tensor, folder: Path) -> None:
     """Write images (B, C, Y, X), in 8 bits, as numbered PNG files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, image in enumerate(images.movedim(1, -1).numpy()):
-        drawn = Image.fromarray(image[..., 0] if image.shape[-1] == 1 else image)
-        drawn.save(folder / f"{number:05}.png")
+        pixels = image[..., 0] if image.shape[-1] == 1 else image
+        Image.fromarray(pixels).save(folder / f"{number:05}.png")

@@ -1,9 +1,8 @@
-"""JPEG as a rival of learned compression: what it makes of the same images at every quality.
+"""JPEG baseline for learned compression: size and PSNR of the same images at every quality.
 
-Small images hold less than a JPEG file's head, so that all are joined in one sheet and the head,
-which is counted, is shared. JPEG is given what suits it best: at each size the better of sheets
-whose images begin at blocks of 8 x 8 pixels and sheets without gaps, of colours in full and of
-colours at half the size; Huffman tables are fitted to the sheet.
+Small images are smaller than a JPEG header, so all images are tiled on one sheet and share the
+header, which is counted. JPEG uses its best settings at each size: images aligned to blocks of
+8 x 8 pixels or not, full or half chroma resolution, and Huffman tables optimised for the sheet.
 """
 
 import io
@@ -23,70 +22,72 @@ from regard.plots.curves import lines
 
 QUALITIES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 50, 60, 70, 80, 85, 90, 95)
 BLOCK = 8
-NUM_DRAWN = 8
-"""Sizes of JPEG in a drawing, at least."""
+MIN_POINTS = 8
+"""Minimum number of JPEG points in a plot."""
 SAMPLINGS = {"4:4:4": 0, "4:2:0": 2}
-"""What Pillow calls colours in full and at half the size."""
+"""Chroma subsampling by name: Pillow's numbers for full and half resolution."""
 
-Pictures = NDArray[np.uint8]
+Images = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What one setting makes of a set of images."""
+    """Size and quality of a set of images under one setting."""
 
     bits_per_pixel: float
-    """Of the whole file, its head included."""
+    """Bits per pixel of the file, including its header."""
     psnr: float
-    """In dB, the mean over images."""
+    """PSNR in dB, the mean over images."""
     num_bytes: int
     setting: str
 
 
-def rates(images: Pictures) -> list[Rate]:
-    """Return what JPEG can reach, the smallest file first, without what a smaller one equals.
+def jpeg_rates(images: Images) -> list[Rate]:
+    """Return the Pareto front of JPEG settings, in ascending order of size.
 
     Args:
         images: (B, C, Y, X), bytes.
     """
-    found = []
+    rates = []
     paddings = {0, -images.shape[2] % BLOCK}
     samplings = SAMPLINGS if images.shape[1] == 3 else {"grey": 0}
     for padding, (name, sampling) in product(sorted(paddings), samplings.items()):
         padded = np.pad(images, [(0, 0), (0, 0), (0, padding), (0, padding)], mode="edge")
         for quality in QUALITIES:
-            size, back = _there_and_back(padded, quality=quality, sampling=sampling)
-            back = back[..., : images.shape[2], : images.shape[3]]
+            size, decoded = _round_trip(padded, quality=quality, sampling=sampling)
+            decoded = decoded[..., : images.shape[2], : images.shape[3]]
             bits = 8 * size / (len(images) * images.shape[2] * images.shape[3])
             setting = f"quality {quality}, {name}{', at blocks' if padding else ''}"
-            found.append(Rate(bits, psnr(back, images).value, size, setting))
-    return _front(found)
+            rates.append(Rate(bits, psnr(decoded, images).value, size, setting))
+    return _pareto_front(rates)
 
 
-def quality_at(found: Sequence[Rate], bits_per_pixel: float) -> float | None:
-    """Return the PSNR of JPEG at a size, between its two nearest; None where none is so small."""
-    sizes = [rate.bits_per_pixel for rate in found]
+def psnr_at(rates: Sequence[Rate], bits_per_pixel: float) -> float | None:
+    """Interpolate the PSNR of JPEG at a size; return None if no JPEG file is that small."""
+    sizes = [rate.bits_per_pixel for rate in rates]
     if bits_per_pixel < sizes[0]:
         return None
-    return float(np.interp(bits_per_pixel, sizes, [rate.psnr for rate in found]))
+    return float(np.interp(bits_per_pixel, sizes, [rate.psnr for rate in rates]))
 
 
-def draw(found: Sequence[Rate], others: Mapping[str, Sequence[tuple[float, float]]]) -> Figure:
-    """Draw quality over size: JPEG beside others.
+def plot_rates(
+    rates: Sequence[Rate], others: Mapping[str, Sequence[tuple[float, float]]]
+) -> Figure:
+    """Plot PSNR over size for JPEG and other methods.
 
     Args:
-        found: What `rates` returns.
-        others: For each other way its bits a pixel and its PSNR.
+        rates: Result of `jpeg_rates`.
+        others: Bits per pixel and PSNR of other methods by name.
     """
-    points = [(rate.bits_per_pixel, rate.psnr) for rate in found]
-    most = 2 * max(bits for reached in others.values() for bits, _ in reached)
-    # What is far beyond the others tells nothing of them.
-    near = points[: max(NUM_DRAWN, sum(bits <= most for bits, _ in points))]
-    return lines({**others, "JPEG": near}, x_label="bits a pixel", y_label="PSNR in dB")
+    points = [(rate.bits_per_pixel, rate.psnr) for rate in rates]
+    # Limit the x axis to twice the largest size of the other methods.
+    max_bits = 2 * max(bits for other in others.values() for bits, _ in other)
+    shown = points[: max(MIN_POINTS, sum(bits <= max_bits for bits, _ in points))]
+    return lines({**others, "JPEG": shown}, x_label="bits per pixel", y_label="PSNR in dB")
 
 
-def join(images: Pictures) -> Pictures:
-    """Put images (B, C, Y, X) on one sheet, row by row, (Y, X, C); empty places repeat the last."""
+def tile(images: Images) -> Images:
+    """Tile images (B, C, Y, X) on one sheet (Y, X, C), row by row, padded with the last image."""
     num_columns = math.ceil(math.sqrt(len(images)))
     num_rows = math.ceil(len(images) / num_columns)
     missing = num_rows * num_columns - len(images)
@@ -96,31 +97,35 @@ def join(images: Pictures) -> Pictures:
     return grid.transpose(0, 3, 1, 4, 2).reshape(num_rows * height, num_columns * width, channels)
 
 
-def part(sheet: Pictures, num: int, *, size: tuple[int, int]) -> Pictures:
-    """Take the first images of a sheet (Y, X, C) apart again: (B, C, Y, X)."""
+def untile(sheet: Images, num: int, *, size: tuple[int, int]) -> Images:
+    """Return the first `num` images of a sheet (Y, X, C), (B, C, Y, X)."""
     height, width = size
     num_rows, num_columns = sheet.shape[0] // height, sheet.shape[1] // width
     grid = sheet.reshape(num_rows, height, num_columns, width, -1).transpose(0, 2, 4, 1, 3)
     return np.ascontiguousarray(grid.reshape(-1, *grid.shape[2:])[:num])
 
 
-def _there_and_back(images: Pictures, *, quality: int, sampling: int) -> tuple[int, Pictures]:
-    """Return the size of a sheet's file in bytes, and its images as they come back."""
-    sheet = join(images)
+def _round_trip(images: Images, *, quality: int, sampling: int) -> tuple[int, Images]:
+    """Encode and decode images; return the file size in bytes and the decoded images."""
+    sheet = tile(images)
     if max(sheet.shape) > 65_000:
-        raise DataError(f"A JPEG file holds 65,000 pixels a side, but these take {sheet.shape}.")
+        raise DataError(
+            f"A JPEG file holds at most 65,000 pixels per side, but these take {sheet.shape}."
+        )
     buffer = io.BytesIO()
-    drawn = Image.fromarray(sheet[..., 0] if sheet.shape[2] == 1 else sheet)
-    drawn.save(buffer, "JPEG", quality=quality, subsampling=sampling, optimize=True)
-    with Image.open(buffer) as read:
-        back = np.asarray(read).reshape(sheet.shape)
-    return buffer.tell(), part(back, len(images), size=(images.shape[2], images.shape[3]))
+    image = Image.fromarray(sheet[..., 0] if sheet.shape[2] == 1 else sheet)
+    image.save(buffer, "JPEG", quality=quality, subsampling=sampling, optimize=True)
+    with Image.open(buffer) as opened:
+        decoded = np.asarray(opened).reshape(sheet.shape)
+    return len(buffer.getvalue()), untile(
+        decoded, len(images), size=(images.shape[2], images.shape[3])
+    )
 
 
-def _front(found: Sequence[Rate]) -> list[Rate]:
-    """Keep what nothing smaller equals."""
+def _pareto_front(rates: Sequence[Rate]) -> list[Rate]:
+    """Drop settings for which a smaller file has at least the same PSNR."""
     kept: list[Rate] = []
-    for rate in sorted(found, key=lambda rate: (rate.bits_per_pixel, -rate.psnr)):
+    for rate in sorted(rates, key=lambda rate: (rate.bits_per_pixel, -rate.psnr)):
         if not kept or rate.psnr > kept[-1].psnr:
             kept.append(rate)
     return kept

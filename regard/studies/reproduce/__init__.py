@@ -1,1 +1,1 @@
-"""Experiments of the lectures, reproduced."""
+"""Reproductions of experiments from papers and lectures."""

@@ -1,4 +1,4 @@
-"""Show, attend and tell (Xu et al. 2015) on rendered scenes, where objects are known."""
+"""Show, attend and tell (Xu et al. 2015) on rendered scenes with known objects."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from regard.data.splits import Splits
 from regard.interpret.visualize import attention_tiles
 from regard.plots.grid import Tile, sheet
 from regard.runs.request import Request
-from regard.studies.reproduce.findings import Findings, Plot, Relation, about, train_once
+from regard.studies.reproduce.findings import Findings, Plot, Relation, describe, train_once
 
 DATA = "scenes"
 MODELS = {
@@ -20,30 +20,30 @@ MODELS = {
     "hard": "xu2015-hard-laptop",
     "transformer": "vit-captions-laptop",
 }
-"""Recipes by what their attention is called, or who looks."""
+"""Recipes by the kind of attention or model."""
 
 NUM_SHOWN = 5
-"""Scenes of the picture: the first of the test set with three groups of things."""
+"""Number of scenes in the plot: the first of the test set with three groups of objects."""
 
 SHOWN_WORDS = {
     *SHAPES,
     *(IRREGULAR_PLURALS.get(shape, f"{shape}s") for shape in SHAPES),
     *("left", "right", "above", "below"),
 }
-"""Words whose looks are drawn: what is there, and how it stands to the next."""
+"""Words whose attention is plotted: shapes and relative positions."""
 
 NUM_WORDS = 5
-"""So many of them are in a caption of three groups: three things and two relations."""
+"""Number of these words in a caption of three groups: three shapes and two relations."""
 
 EXACT, BLEU, POINTING, CHANCE = "exact captions %", "BLEU-4", "pointing accuracy %", "by chance %"
 
 
 def show_attend_tell(seed: int, folder: Path) -> Findings:
-    """Train the captioners and see where they look.
+    """Train captioning models and compare their attention with the objects.
 
     Args:
-        seed: What the models start from; the scenes are always the same.
-        folder: Where their runs go; those that it already holds for this seed are taken.
+        seed: Seed of the models; the scenes are always the same.
+        folder: Folder of the runs; finished runs of this seed are reused.
     """
     splits = find_data(DATA)
     assert isinstance(splits, Splits)
@@ -53,13 +53,13 @@ def show_attend_tell(seed: int, folder: Path) -> Findings:
     }
     numbers = {name: _measure(task, splits.test) for name, task in tasks.items()}
     chosen = [
-        one
-        for one in splits.test
-        if sum(word in SHOWN_WORDS for word in one.target.split()) == NUM_WORDS
+        example
+        for example in splits.test
+        if sum(word in SHOWN_WORDS for word in example.target.split()) == NUM_WORDS
     ]
     return Findings(
         title="Show, attend and tell",
-        about=about("show-attend-tell"),
+        description=describe("show-attend-tell"),
         numbers=numbers,
         relations=_relations(numbers),
         plots={
@@ -84,17 +84,17 @@ def _measure(task: Any, test: Sequence[Example]) -> dict[str, float]:
 def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
     soft, hard = numbers["soft"], numbers["hard"]
     return (
-        Relation("Soft attention writes 95 of 100 captions exactly.", soft[EXACT] >= 95),
+        Relation("Soft attention: at least 95 % of captions are exact.", soft[EXACT] >= 95),
         Relation(
-            "A transformer writes 95 of 100 captions exactly.", numbers["transformer"][EXACT] >= 95
+            "Transformer: at least 95 % of captions are exact.", numbers["transformer"][EXACT] >= 95
         ),
-        Relation("Hard attention writes most captions exactly.", hard[EXACT] > 50),
+        Relation("Hard attention: most captions are exact.", hard[EXACT] > 50),
         Relation(
-            "Where words look softly, their things are: four times as often as by chance.",
+            "Soft attention points to the named object at least four times as often as chance.",
             soft[POINTING] >= 4 * soft[CHANCE],
         ),
         Relation(
-            "Where words look hard, their things are: four times as often as by chance.",
+            "Hard attention points to the named object at least four times as often as chance.",
             hard[POINTING] >= 4 * hard[CHANCE],
         ),
     )
@@ -102,21 +102,20 @@ def _relations(numbers: dict[str, dict[str, float]]) -> tuple[Relation, ...]:
 
 def _plot(name: str, task: Any, examples: Sequence[Example]) -> Plot:
     """Plot a row for each scene: the image with its caption, and the attention of words."""
-    answers = [best[0].text for best in task.predict([one.source for one in examples])]
-    maps = task.attend(
-        [Example(one.source, answer) for one, answer in zip(examples, answers, strict=True)]
-    )
+    sources = [example.source for example in examples]
+    captions = [predictions[0].text for predictions in task.predict(sources)]
+    maps = task.attend([Example(*pair) for pair in zip(sources, captions, strict=True)])
     tiles: list[Tile] = []
-    for one, answer, found in zip(examples, answers, maps, strict=True):
-        plain, *words = attention_tiles(found)
-        told = [tile for tile in words if tile.caption in SHOWN_WORDS][:NUM_WORDS]
-        # A caption that misses a thing leaves its place empty.
-        told += [Tile(plain.image)] * (NUM_WORDS - len(told))
-        tiles += [Tile(plain.image, note=answer, is_right=answer == one.target), *told]
-    who = "a transformer" if name == "transformer" else f"{name} attention"
-    caption = (
-        f"Where {who} looks while it writes, the first {len(examples)} test scenes of "
-        "three groups, unpicked. Below a picture: what the model says of it, and whether it is "
-        "exact."
+    for example, caption, attention in zip(examples, captions, maps, strict=True):
+        plain, *words = attention_tiles(attention)
+        shown = [tile for tile in words if tile.caption in SHOWN_WORDS][:NUM_WORDS]
+        # Captions with fewer words are padded with the plain image.
+        shown += [Tile(plain.image)] * (NUM_WORDS - len(shown))
+        is_right = caption == example.target
+        tiles += [Tile(plain.image, note=caption, is_right=is_right), *shown]
+    model = "a transformer" if name == "transformer" else f"{name} attention"
+    note = (
+        f"Attention weights of {model} on the first {len(examples)} test scenes with three groups, "
+        "not selected. Below an image: the generated caption, and whether it is exact."
     )
-    return Plot(sheet(tiles, columns=1 + NUM_WORDS), caption)
+    return Plot(sheet(tiles, columns=1 + NUM_WORDS), note)

@@ -1,4 +1,4 @@
-"""Experiments that papers are known for, by name, and their findings as files in a folder."""
+"""Reproductions by name: run an experiment and write its results to a folder."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from regard.core.config import read_toml
 from regard.core.files import write_json, write_text
 from regard.core.tables import pick, resolve
-from regard.plots import figure as picture
+from regard.plots.figure import save, to_svg
 from regard.plots.html import Section, cards, facts, figure, join, paragraph, report, table
-from regard.runs.folder import METRICS, describe_making, load_one
+from regard.runs.folder import METRICS, describe_provenance, load_one
 from regard.runs.request import Request
 from regard.runs.train import train
 
@@ -25,29 +25,29 @@ REPRODUCTIONS: dict[str, str] = {
     "show-attend-tell": "regard.studies.reproduce.captions:show_attend_tell",
     "sentence-vectors": "regard.studies.reproduce.sentence_vectors:sentence_vectors",
 }
-"""From name to the experiment, a function of a seed and of a folder for the runs it trains."""
+"""Experiments by name: functions of a seed and a folder for the trained runs."""
 
-_ABOUT = read_toml(Path(__file__).with_name("about.toml"))
+_DESCRIPTIONS = read_toml(Path(__file__).with_name("about.toml"))
 
 
-def about(name: str) -> str:
-    """Return what an experiment does, as about.toml describes it."""
-    text: str = _ABOUT[name]
+def describe(name: str) -> str:
+    """Return the description of an experiment from about.toml."""
+    text: str = _DESCRIPTIONS[name]
     return " ".join(text.split())
 
 
 def train_once(request: Request, seed: int) -> Any:
-    """Return the task that a request trains, or that an earlier call trained with this seed."""
+    """Train a request with a seed and return the task; load it if it is already trained."""
     out = request.out.with_name(f"{request.out.name}-{seed}")
     if (out / METRICS).exists():
         return load_one(out)
     seeded = replace(request, settings=(f"seed={seed}", *request.settings), out=out)
-    return train(seeded.going_on()).predictor
+    return train(seeded.resume_if_started()).predictor
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A known result of the experiment, and whether it was reproduced."""
+    """A known result of an experiment, and whether it was reproduced."""
 
     claim: str
     holds: bool
@@ -55,7 +55,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot and the line below it."""
+    """A plot and its caption."""
 
     figure: Figure
     caption: str
@@ -63,16 +63,16 @@ class Plot:
 
 @dataclass(frozen=True)
 class Findings:
-    """What one experiment found."""
+    """Results of one experiment."""
 
     title: str
-    about: str
-    """What was done, in a few sentences."""
+    description: str
+    """Description of the experiment in a few sentences."""
     numbers: Mapping[str, Mapping[str, float]]
-    """Row by row, each measure by name; every row has the same measures."""
+    """Metrics by name for each row of a table; every row has the same metrics."""
     relations: tuple[Relation, ...]
     plots: Mapping[str, Plot]
-    """By file name, without its ending."""
+    """Plots by file name without suffix."""
 
     @property
     def is_as_expected(self) -> bool:
@@ -80,54 +80,54 @@ class Findings:
         return all(relation.holds for relation in self.relations)
 
     @property
-    def measures(self) -> list[str]:
-        """Names of the measures, in order."""
+    def metric_names(self) -> list[str]:
+        """Names of the metrics, in order."""
         return list(next(iter(self.numbers.values())))
 
-    def save(self, folder: Path, making: Mapping[str, Any]) -> None:
-        """Write plots, numbers and a page into a folder.
+    def save(self, folder: Path, provenance: Mapping[str, Any]) -> None:
+        """Write plots, numbers and a page to a folder.
 
         Args:
-            folder: Made if it is not there; files of the same names are replaced.
-            making: How the numbers came about: command, seed, versions.
+            folder: Folder, created if necessary; files of the same names are replaced.
+            provenance: Command, seed and versions.
         """
-        for name, drawn in self.plots.items():
+        for name, plot in self.plots.items():
             for suffix in (".svg", ".png"):
-                picture.save(folder / f"{name}{suffix}", drawn.figure)
+                save(folder / f"{name}{suffix}", plot.figure)
         relations = [{"claim": one.claim, "holds": one.holds} for one in self.relations]
         numbers = {name: dict(row) for name, row in self.numbers.items()}
-        write_json(folder / RESULTS, {**making, "numbers": numbers, "relations": relations})
-        write_text(folder / REPORT, self._page(making))
+        write_json(folder / RESULTS, {**provenance, "numbers": numbers, "relations": relations})
+        write_text(folder / REPORT, self._page(provenance))
 
-    def _page(self, making: Mapping[str, Any]) -> str:
+    def _page(self, provenance: Mapping[str, Any]) -> str:
         rows = [
             [name, *(f"{value:.3f}" for value in row.values())]
             for name, row in self.numbers.items()
         ]
-        verdicts = [["yes" if one.holds else "no", one.claim] for one in self.relations]
-        plots = [figure(picture.to_svg(one.figure), one.caption) for one in self.plots.values()]
-        held = sum(one.holds for one in self.relations)
+        claims = [["yes" if one.holds else "no", one.claim] for one in self.relations]
+        plots = [figure(to_svg(plot.figure), plot.caption) for plot in self.plots.values()]
+        num_held = sum(one.holds for one in self.relations)
         sections = [
-            Section("", cards({"relations that hold": f"{held} of {len(self.relations)}"})),
-            Section("What was done", paragraph(self.about)),
-            Section("Numbers", table(["", *self.measures], rows)),
-            Section("What should be seen", table(["holds", "relation"], verdicts)),
-            Section("Pictures", join(*plots)),
-            Section("How it was made", facts(making)),
+            Section("", cards({"claims that hold": f"{num_held} of {len(self.relations)}"})),
+            Section("Experiment", paragraph(self.description)),
+            Section("Results", table(["", *self.metric_names], rows)),
+            Section("Expected results", table(["holds", "claim"], claims)),
+            Section("Plots", join(*plots)),
+            Section("Provenance", facts(provenance)),
         ]
         return report(self.title, sections)
 
 
 def reproduce(name: str, folder: Path, *, seed: int = 1) -> Findings:
-    """Make an experiment again and leave its numbers, pictures and page in a folder.
+    """Run an experiment and write its numbers, plots and page to a folder.
 
     Args:
-        name: A row of `REPRODUCTIONS`.
-        folder: Where the files go.
-        seed: What its chance starts from.
+        name: Name of the experiment, a key of `REPRODUCTIONS`.
+        folder: Folder of the files.
+        seed: Random seed.
     """
     findings: Findings = resolve(pick(REPRODUCTIONS, name, "name"))(seed, folder)
-    making = describe_making(torch.device("cpu"))
-    making |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
-    findings.save(folder, making)
+    provenance = describe_provenance(torch.device("cpu"))
+    provenance |= {"command": f"regard reproduce {name} --seed {seed}", "seed": seed}
+    findings.save(folder, provenance)
     return findings

@@ -1,7 +1,7 @@
-"""Kernel regression as the lectures do it: attention before there was attention.
+"""Nadaraya–Watson kernel regression: attention pooling with a Gaussian kernel.
 
-Nadaraya 1964, Watson 1964: a prediction is the average of what was seen, weighted by how near it
-lies. The experiment, its sizes and its rates are those of Dive into Deep Learning.
+Nadaraya 1964, Watson 1964: a prediction is an average of the training targets, weighted by their
+distance. The experiment, its sizes and its learning rates are those of Dive into Deep Learning.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from regard.attention.pooling import KernelRegression
 from regard.plots.curves import lines
 from regard.plots.heatmap import matrices
 from regard.plots.inputs import Points
-from regard.studies.reproduce.findings import Findings, Plot, Relation, about
+from regard.studies.reproduce.findings import Findings, Plot, Relation, describe
 
 AVERAGE, FIXED, LEARNED = "average pooling", "fixed width", "learned width"
 SLOWER = "smaller steps"
@@ -26,22 +26,22 @@ SLOWER = "smaller steps"
 class _Data:
     x: Tensor
     y: Tensor
-    places: Tensor
-    truth: Tensor
+    test_x: Tensor
+    test_y: Tensor
 
     @property
     def others(self) -> Tensor:
-        """The mask under which no point sees itself."""
+        """Mask that excludes each point from its own prediction."""
         return ~torch.eye(len(self.x), dtype=torch.bool)
 
 
 def nadaraya_watson(seed: int, _folder: Path | None = None) -> Findings:
-    """Fit the three regressions, and see what the lectures see.
+    """Fit the regressions and compare them.
 
     Args:
-        seed: Of the training points.
+        seed: Seed of the training points.
     """
-    data = _draw_data(seed)
+    data = _sample_data(seed)
     models = {
         AVERAGE: _kernel(0.0),
         FIXED: _kernel(1.0),
@@ -51,7 +51,7 @@ def nadaraya_watson(seed: int, _folder: Path | None = None) -> Findings:
     numbers = {name: _measure(model, data) for name, model in models.items()}
     return Findings(
         title="Nadaraya–Watson kernel regression",
-        about=about("nadaraya-watson"),
+        description=describe("nadaraya-watson"),
         numbers=numbers,
         relations=_relations(numbers, models, data),
         plots={
@@ -61,13 +61,13 @@ def nadaraya_watson(seed: int, _folder: Path | None = None) -> Findings:
     )
 
 
-def _draw_data(seed: int) -> _Data:
+def _sample_data(seed: int) -> _Data:
     generator = torch.Generator().manual_seed(seed)
-    # Two points may lie so close that single precision takes each for the other.
+    # Double precision: two points may be too close for single precision.
     x = (5 * torch.rand(50, generator=generator, dtype=torch.float64)).sort().values
-    places = torch.arange(0, 5, 0.1, dtype=torch.float64)
+    test_x = torch.arange(0, 5, 0.1, dtype=torch.float64)
     noise = 0.5 * torch.randn(50, generator=generator, dtype=torch.float64)
-    return _Data(x, _curve(x) + noise, places, _curve(places))
+    return _Data(x, _curve(x) + noise, test_x, _curve(test_x))
 
 
 def _curve(x: Tensor) -> Tensor:
@@ -75,7 +75,7 @@ def _curve(x: Tensor) -> Tensor:
 
 
 def _kernel(sharpness: float) -> KernelRegression:
-    """Return a regression of fixed w; with w = 0 every point has the same weight."""
+    """Return a regression with fixed w; with w = 0, all weights are equal."""
     model = KernelRegression(is_learned=False)
     next(model.parameters()).fill_(sharpness)
     return model
@@ -94,18 +94,18 @@ def _train(data: _Data, *, rate: float, num_steps: int) -> KernelRegression:
 
 
 def _sharpness(model: KernelRegression) -> float:
-    # The kernel is even: w and -w are one.
+    # The kernel is even: w and -w are equivalent.
     return abs(float(next(model.parameters())))
 
 
 def _measure(model: KernelRegression, data: _Data) -> dict[str, float]:
-    fitted, _ = model(data.places, data.x, data.y)
-    own, _ = model(data.x, data.x, data.y)
+    fitted, _ = model(data.test_x, data.x, data.y)
+    train, _ = model(data.x, data.x, data.y)
     left_out, _ = model(data.x, data.x, data.y, mask=data.others)
     return {
         "w": _sharpness(model),
-        "test error": float(mse_loss(fitted, data.truth)),
-        "training error": float(mse_loss(own, data.y)),
+        "test error": float(mse_loss(fitted, data.test_y)),
+        "training error": float(mse_loss(train, data.y)),
         "left-out error": float(mse_loss(left_out, data.y)),
         "roughness": float(fitted.diff(n=2).abs().mean()),
     }
@@ -119,12 +119,12 @@ def _relations(
     _, own_weights = models[LEARNED](data.x, data.x, data.y)
     is_diagonal = bool((own_weights.argmax(-1) == torch.arange(len(data.x))).all())
     return (
-        Relation("A kernel predicts better than an average.", fixed[test] < average[test]),
-        Relation("A learned width predicts better than a fixed one.", learned[test] < fixed[test]),
+        Relation("A kernel has a lower test error than the average.", fixed[test] < average[test]),
+        Relation("A learned width has a lower test error.", learned[test] < fixed[test]),
         Relation("The learned kernel is narrower: w > 1.", learned["w"] > 1),
-        Relation("It lies closer to the noisy training points.", learned[train] < fixed[train]),
-        Relation("Its curve is less smooth.", learned[rough] > fixed[rough]),
-        Relation("Where queries are keys, each attends most to itself.", is_diagonal),
+        Relation("A learned width has a lower training error.", learned[train] < fixed[train]),
+        Relation("The learned curve is less smooth.", learned[rough] > fixed[rough]),
+        Relation("If queries are keys, each attends most to itself.", is_diagonal),
     )
 
 
@@ -132,17 +132,17 @@ def _fits(models: dict[str, KernelRegression], data: _Data) -> Plot:
     learned = f"learned, w = {_sharpness(models[LEARNED]):.3g}"
     names = {"average": AVERAGE, "fixed, w = 1": FIXED, learned: LEARNED}
     curves = {
-        shown: _points(data.places, models[name](data.places, data.x, data.y)[0])
+        shown: _points(data.test_x, models[name](data.test_x, data.x, data.y)[0])
         for shown, name in names.items()
     }
     figure = lines(
-        {**curves, "truth": _points(data.places, data.truth)},
+        {**curves, "truth": _points(data.test_x, data.test_y)},
         x_label="x",
         y_label="y",
         dots={"training points": _points(data.x, data.y)},
     )
     caption = (
-        "The average is blind to x; w = 1 blurs the bend; the learned kernel follows the noise."
+        "The average ignores x; w = 1 smooths the curve; the learned kernel follows the noise."
     )
     return Plot(figure, caption)
 
@@ -155,14 +155,13 @@ def _weights(models: dict[str, KernelRegression], data: _Data) -> Plot:
     learned = models[LEARNED]
     width = f"w = {_sharpness(learned):.3g}"
     panels = {
-        "test points, w = 1": models[FIXED](data.places, data.x, data.y)[1],
-        f"test points, {width}": learned(data.places, data.x, data.y)[1],
+        "test points, w = 1": models[FIXED](data.test_x, data.x, data.y)[1],
+        f"test points, {width}": learned(data.test_x, data.x, data.y)[1],
         f"training points, {width}": learned(data.x, data.x, data.y)[1],
     }
     figure = matrices(panels, x_label="keys: training points by x", y_label="queries by x")
     caption = (
-        "Attention weights, one row a query. The wider the kernel, the more points share a "
-        "prediction; where queries and keys are the same points, a narrow one is nearly the "
-        "identity."
+        "Attention weights, one row per query. A wider kernel averages more points; if queries "
+        "and keys are the same points, a narrow kernel is nearly the identity."
     )
     return Plot(figure, caption)

@@ -4,7 +4,7 @@ import torch
 from regard.core.specs import TextSpec
 from regard.data.example import Example
 from regard.models.build import build_model
-from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose
+from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose_recipe
 from regard.runs.recipes import load_recipe
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -17,38 +17,38 @@ def many_words(num):
 
 
 def choose_for(texts, device=CPU):
-    return choose([Example(text, FEW_WORDS) for text in texts], device)
+    return choose_recipe([Example(text, FEW_WORDS) for text in texts], device)
 
 
-def test_single_words_are_cut_into_characters():
+def test_single_words_get_character_tokens():
     choice = choose_for(["hello", "world", "good morning"])
     assert choice.settings["data.source.kind"] == "char"
-    assert "source pieces: char (most lines are a single word)" in choice.reasons
+    assert "source tokens: char (most lines are a single word)" in choice.reasons
 
 
-def test_few_distinct_words_stay_words():
+def test_few_distinct_words_get_word_tokens():
     choice = choose_for(["a dog", "a cat"])
     assert choice.settings["data.source.kind"] == "word"
-    assert "source pieces: word (only 3 distinct words)" in choice.reasons
+    assert "source tokens: word (only 3 distinct words)" in choice.reasons
 
 
-def test_as_many_words_as_the_limit_stay_words():
+def test_word_tokens_up_to_the_word_limit():
     assert choose_for(many_words(WORD_LIMIT)).settings["data.source.kind"] == "word"
 
 
-def test_many_distinct_words_are_cut_into_pieces():
+def test_many_distinct_words_get_subword_tokens():
     choice = choose_for(many_words(WORD_LIMIT + 2))
     assert choice.settings["data.source.kind"] == "bpe"
-    assert "source pieces: bpe (2,002 distinct words)" in choice.reasons
+    assert "source tokens: bpe (2,002 distinct words)" in choice.reasons
 
 
 @pytest.mark.parametrize(("num_lines", "size"), [(9_999, 4_000), (10_000, 8_000)])
-def test_more_data_gets_more_pieces(num_lines, size):
+def test_more_data_gets_a_larger_vocabulary(num_lines, size):
     choice = choose_for(many_words(2 * num_lines))
     assert choice.settings["data.source.vocab_size"] == size
 
 
-def test_sides_are_chosen_apart():
+def test_source_and_target_tokens_are_chosen_separately():
     settings = choose_for(["hello", "world"]).settings
     kinds = [settings[f"data.{side}.kind"] for side in ("source", "target")]
     assert kinds == ["char", "word"]
@@ -59,20 +59,20 @@ def test_sides_are_chosen_apart():
     ("device", "recipe", "reason"),
     [(CPU, "bahdanau2015-laptop", "there is no GPU"), (CUDA, "bahdanau2015", "there is a GPU")],
 )
-def test_machine_decides_the_size(device, recipe, reason):
+def test_device_decides_the_recipe_size(device, recipe, reason):
     choice = choose_for(["a dog", "a cat"], device)
     assert choice.recipe == recipe
     assert choice.reasons[0] == reason
 
 
-def test_small_data_is_read_until_there_are_steps_enough():
+def test_small_data_is_trained_for_a_fixed_number_of_steps():
     choice = choose_for(["a dog"] * (SMALL_DATA - 1))
     recipe = load_recipe(choice.recipe, defaults=choice.settings)
     assert (recipe.train.max_steps, recipe.train.max_epochs) == (2_000, 0)
     assert "2,000 steps of 32 pairs (only 9,999 pairs)" in choice.reasons
 
 
-def test_larger_data_is_read_as_often_as_the_recipe_says():
+def test_larger_data_is_trained_as_the_recipe_states():
     choice = choose_for(["a dog"] * SMALL_DATA)
     recipe = load_recipe(choice.recipe, defaults=choice.settings)
     assert recipe.train == load_recipe(choice.recipe).train
@@ -88,15 +88,15 @@ def test_chosen_recipe_fits_two_vocabularies_of_different_size(device):
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("metric", "reason"),
     [
-        (None, "judged by bleu (more is better)"),
-        ("wer", "judged by wer (less is better)"),
-        ("accuracy@5", "judged by accuracy@5 (more is better)"),
+        (None, "metric: bleu (higher is better)"),
+        ("wer", "metric: wer (lower is better)"),
+        ("accuracy@5", "metric: accuracy@5 (higher is better)"),
     ],
 )
-def test_judge_is_named_with_what_is_better(asked, reason):
-    choice = choose([Example("a dog", FEW_WORDS)], CPU, metric=asked)
+def test_reasons_name_the_metric_and_its_direction(metric, reason):
+    choice = choose_recipe([Example("a dog", FEW_WORDS)], CPU, metric=metric)
     assert choice.reasons[3] == reason
 
 
@@ -104,23 +104,24 @@ def test_judge_is_named_with_what_is_better(asked, reason):
     ("device", "labels", "captions"),
     [(CPU, "he2016-laptop", "xu2015-laptop"), (CUDA, "he2016", "xu2015")],
 )
-def test_images_with_labels_or_captions_choose_a_recipe_that_sees(device, labels, captions):
+def test_images_with_labels_or_captions_get_an_image_recipe(device, labels, captions):
     names = [f"photos/{number}.jpg" for number in range(20)]
     pets = [Example(name, ("cat", "dog")[number % 2]) for number, name in enumerate(names)]
-    choice = choose(pets, device)
+    choice = choose_recipe(pets, device)
     assert choice.recipe == labels
     assert "sources are images and targets labels (2 distinct ones)" in choice.reasons
     assert load_recipe(choice.recipe, defaults=choice.settings).train.max_steps == 2_000
-    told = [Example(name, f"a cat and {number} dogs") for number, name in enumerate(names)]
-    choice = choose(told, device)
+    captioned = [Example(name, f"a cat and {number} dogs") for number, name in enumerate(names)]
+    choice = choose_recipe(captioned, device)
     assert choice.recipe == captions
     assert "sources are images and targets captions" in choice.reasons
     assert load_recipe(choice.recipe, defaults=choice.settings).validation.metric == "cider"
 
 
-def test_a_heading_does_not_hide_images_and_a_file_in_a_sentence_is_none():
-    told = [Example("image", "caption"), *[Example(f"{n}.png", f"photo {n}") for n in range(9)]]
-    assert choose(told, CPU).recipe == "xu2015-laptop"
-    assert choose_for(["open 1.png", "see photo.jpg and tell", "a", "b"]).recipe != (
-        "xu2015-laptop"
-    )
+def test_images_are_detected_despite_a_header_but_not_within_sentences():
+    captioned = [
+        Example("image", "caption"),
+        *[Example(f"{n}.png", f"photo {n}") for n in range(9)],
+    ]
+    assert choose_recipe(captioned, CPU).recipe == "xu2015-laptop"
+    assert choose_for(["open 1.png", "see photo.jpg here", "a", "b"]).recipe != "xu2015-laptop"

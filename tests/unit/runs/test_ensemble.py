@@ -9,7 +9,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.models.ensemble import Ensemble
-from regard.runs.ensemble import assemble, split_folders
+from regard.runs.ensemble import build_ensemble, split_folders
 from regard.runs.folder import load, predict
 from regard.runs.recipes import load_recipe
 from regard.runs.train import train
@@ -22,7 +22,7 @@ PAIRS = [Example("a b c", "c b a"), Example("e d", "d e e"), Example("b", "b")]
 
 @pytest.fixture(scope="module")
 def other_run(reverse_files, tmp_path_factory):
-    """The same model as the tiny run, begun from another seed and trained for a few steps."""
+    """The same model as the tiny run with another seed, trained for a few steps."""
     out = tmp_path_factory.mktemp("runs") / "other"
     return train(reverse_files.request(out, "seed=2", "train.max_steps=20"))
 
@@ -48,15 +48,15 @@ def test_scores_are_logs_of_mean_probabilities(ensemble, tiny_run, other_run):
         assert one.token_log_probs != pytest.approx(two.token_log_probs, abs=1e-2)
 
 
-def test_answers_have_the_log_probability_that_they_are_scored_with(ensemble):
-    found = ensemble.predict(SOURCES, num_best=3)
-    for source, best in zip(SOURCES, found, strict=True):
-        scored = ensemble.score([Example(source, one.text) for one in best])
-        for one, again in zip(best, scored, strict=True):
-            assert one.log_prob == pytest.approx(again.log_prob, abs=1e-4)
+def test_predictions_have_the_log_probability_of_their_score(ensemble):
+    predictions = ensemble.predict(SOURCES, num_best=3)
+    for source, best in zip(SOURCES, predictions, strict=True):
+        scored = ensemble.score([Example(source, prediction.text) for prediction in best])
+        for prediction, score in zip(best, scored, strict=True):
+            assert prediction.log_prob == pytest.approx(score.log_prob, abs=1e-4)
 
 
-def test_maps_are_those_of_all_members(ensemble, tiny_run, other_run):
+def test_attention_has_the_layers_of_all_members(ensemble, tiny_run, other_run):
     alone = [run.predictor.attend(PAIRS) for run in (tiny_run, other_run)]
     for ours, one, two in zip(ensemble.attend(PAIRS), *alone, strict=True):
         assert torch.allclose(ours.weights, torch.cat([one.weights, two.weights]), atol=1e-5)
@@ -64,23 +64,24 @@ def test_maps_are_those_of_all_members(ensemble, tiny_run, other_run):
         assert ours.labels == one.labels
 
 
-def test_what_is_written_greedily_is_foretold(ensemble):
-    own = ensemble.translate(SOURCES, search=SearchConfig(beams=1))
-    told = ensemble.correct_words([Example(*pair) for pair in zip(SOURCES, own, strict=True)])
-    assert told == [(True,) * len(text.split()) for text in own]
+def test_greedy_outputs_are_predicted_under_teacher_forcing(ensemble):
+    outputs = ensemble.translate(SOURCES, search=SearchConfig(beams=1))
+    examples = [Example(*pair) for pair in zip(SOURCES, outputs, strict=True)]
+    expected = [(True,) * len(text.split()) for text in outputs]
+    assert ensemble.correct_words(examples) == expected
 
 
-def test_member_without_attention_adds_no_map(tiny_run, tiny_run_without_attention):
+def test_member_without_attention_adds_no_layer(tiny_run, tiny_run_without_attention):
     both = load(f"{tiny_run.folder},{tiny_run_without_attention.folder}")
     for ours, alone in zip(both.attend(PAIRS), tiny_run.predictor.attend(PAIRS), strict=True):
         assert torch.allclose(ours.weights, alone.weights, atol=1e-5)
 
 
-def test_members_without_attention_give_maps_without_layers(tiny_run_without_attention, tmp_path):
+def test_members_without_attention_have_no_attention_layers(tiny_run_without_attention, tmp_path):
     folder = tiny_run_without_attention.folder
     shutil.copytree(folder, tmp_path / "again")
     both = load(f"{folder},{tmp_path / 'again'}")
-    assert [found.weights.shape[0] for found in both.attend(PAIRS)] == [0, 0, 0]
+    assert [attention.weights.shape[0] for attention in both.attend(PAIRS)] == [0, 0, 0]
     assert both.translate(SOURCES) == tiny_run_without_attention.predictor.translate(SOURCES)
 
 
@@ -90,7 +91,7 @@ def test_folder_with_a_comma_in_its_name_is_one_run(tiny_run, tiny_folder):
     assert predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
 
 
-def test_blanks_around_a_comma_are_no_part_of_a_name():
+def test_spaces_around_commas_are_stripped():
     assert split_folders("runs/a, runs/b") == [Path("runs/a"), Path("runs/b")]
 
 
@@ -122,7 +123,7 @@ def test_folder_that_does_not_exist_is_named(tiny_run):
     ],
     ids=("source", "target", "both"),
 )
-def test_runs_with_other_vocabularies_are_refused(
+def test_runs_with_different_vocabularies_are_refused(
     tiny_run, reverse_files, tmp_path, settings, sides
 ):
     train(reverse_files.request(tmp_path / "other", "train.max_steps=1", *settings))
@@ -135,17 +136,17 @@ def test_runs_with_other_vocabularies_are_refused(
 
 
 def test_run_for_another_task_is_refused(tiny_run):
-    words = ("model.dim=8", "model.num_heads=2", "model.feed_forward_dim=8", "data.window=16")
-    recipe = load_recipe("gpt-laptop", words)
+    overrides = ("model.dim=8", "model.num_heads=2", "model.feed_forward_dim=8", "data.window=16")
+    recipe = load_recipe("gpt-laptop", overrides)
     task = LanguageModelingTask.prepare(recipe, to_lines("a b\n" * 9), device=torch.device("cpu"))
     with pytest.raises(
         ConfigError,
         match=r"needs runs for the task 'generation', but lm is one for 'language_model'\. Leave",
     ):
-        assemble({tiny_run.folder: tiny_run.predictor, Path("lm"): task})
+        build_ensemble({tiny_run.folder: tiny_run.predictor, Path("lm"): task})
 
 
-def test_run_cannot_begin_from_several(tiny_run, other_run, reverse_files, tmp_path):
+def test_init_from_takes_a_single_run(tiny_run, other_run, reverse_files, tmp_path):
     start = f"{tiny_run.folder},{other_run.folder}"
     with pytest.raises(CheckpointError, match=r"other is not a folder\. Give a run folder made by"):
         train(reverse_files.request(tmp_path, f"init_from={start}"))

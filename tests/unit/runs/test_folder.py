@@ -13,12 +13,12 @@ from regard.runs.folder import (
     PREDICTIONS,
     REPORT,
     WEIGHTS,
+    initialize_folder,
     load,
     load_as,
     predict,
     read_config,
     read_test_sources,
-    save_start,
 )
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
@@ -34,7 +34,7 @@ def change_config(folder, **values):
     path.write_text(json.dumps({**config, **values}), encoding="utf-8")
 
 
-def test_loaded_run_answers_as_the_trained_one(tiny_run):
+def test_loaded_run_predicts_like_the_trained_one(tiny_run):
     loaded = load(tiny_run.folder)
     assert loaded.predict(SOURCES) == tiny_run.predictor.predict(SOURCES)
     assert loaded.recipe == tiny_run.predictor.recipe
@@ -45,7 +45,7 @@ def test_run_can_be_moved(tiny_run, tiny_folder):
     assert predict(moved, SOURCES) == tiny_run.predictor.translate(SOURCES)
 
 
-def test_run_without_its_training_state_still_answers(tiny_run, tiny_folder):
+def test_run_predicts_without_its_training_state(tiny_run, tiny_folder):
     kept = {CONFIG, WEIGHTS, SOURCE, TARGET}
     for path in tiny_folder.iterdir():
         if path.is_file() and path.name not in kept:
@@ -86,7 +86,7 @@ def test_missing_file_is_named(tiny_folder, name):
         (SOURCE, "is not a tokenizer: .* It is damaged"),
     ],
 )
-def test_file_cut_short_is_named(tiny_folder, name, fault):
+def test_truncated_file_is_named(tiny_folder, name, fault):
     path = tiny_folder / name
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(CheckpointError, match=rf"{re.escape(name)} {fault}"):
@@ -102,7 +102,7 @@ def test_run_of_another_format_is_refused(tiny_folder):
         load(tiny_folder)
 
 
-def test_run_of_an_older_format_says_to_train_again(tiny_folder):
+def test_older_format_is_refused_with_the_advice_to_train_again(tiny_folder):
     change_config(tiny_folder, format=1)
     with pytest.raises(CheckpointError, match=r"format 1; .* reads format 2\. Train again\."):
         load(tiny_folder)
@@ -116,24 +116,24 @@ def test_weights_of_another_model_are_refused(tiny_folder):
         load(tiny_folder)
 
 
-def test_run_tells_how_it_was_made(tiny_run, reverse_files):
+def test_config_holds_the_provenance(tiny_run, reverse_files):
     about = read_config(tiny_run.folder)["about"]
     assert about["data"] == [reverse_files.train]
     assert (about["regard"], about["torch"]) == (regard.__version__, torch.__version__)
 
 
-def test_outcome_of_an_earlier_run_is_removed_at_the_start(tiny_run, tiny_folder):
-    save_start(tiny_folder, tiny_run.predictor, {})
-    outcome = (WEIGHTS, METRICS, PREDICTIONS, REPORT)
-    assert [name for name in outcome if (tiny_folder / name).exists()] == []
+def test_results_of_an_earlier_run_are_deleted_at_the_start(tiny_run, tiny_folder):
+    initialize_folder(tiny_folder, tiny_run.predictor, {})
+    results = (WEIGHTS, METRICS, PREDICTIONS, REPORT)
+    assert [name for name in results if (tiny_folder / name).exists()] == []
 
 
 def test_run_of_another_class_is_refused(tiny_run):
     assert isinstance(load_as(Predictor, tiny_run.folder), Predictor)
-    with pytest.raises(ConfigError, match="must be a run that opens as ClassificationTask, but is"):
+    with pytest.raises(ConfigError, match="ClassificationTask.*'generation'"):
         load_as(ClassificationTask, tiny_run.folder)
 
 
-def test_test_set_of_a_run_can_be_read_again(tiny_run):
+def test_test_sources_are_read_from_the_folder(tiny_run):
     sources = read_test_sources(tiny_run.folder, tiny_run.predictor)
     assert sources == tiny_run.evaluation.sources

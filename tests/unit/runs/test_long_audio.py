@@ -13,7 +13,7 @@ from regard.data.datasets.catalog import find_data
 from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
-from regard.runs.long_audio import Segment, join, transcribe, transcribe_all
+from regard.runs.long_audio import Segment, join_segments, transcribe, transcribe_all
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
@@ -23,8 +23,8 @@ EXAMPLES = find_data("tones:30").train
 
 
 @pytest.fixture(scope="module")
-def listener():
-    """A tiny model that has learned nothing: what it says hangs on every frame."""
+def transcriber():
+    """A tiny untrained model, whose output depends on every frame."""
     recipe = Recipe(
         data=DataConfig(source=AudioConfig(num_mels=12, max_seconds=5)),
         model=ModelConfig(
@@ -50,82 +50,82 @@ def long_wave(tmp_path):
     """Twelve strings of tones, with a pause after each."""
     strings = [open_sound(example.source, max_seconds=9).samples for example in EXAMPLES[:12]]
     pause = np.zeros(4000, np.float32)
-    parts = [part for string in strings for part in (string, pause)]
-    return save(tmp_path / "long.wav", np.concatenate(parts))
+    segments = [part for string in strings for part in (string, pause)]
+    return save(tmp_path / "long.wav", np.concatenate(segments))
 
 
-def test_a_long_recording_is_heard_as_its_parts_are_one_by_one(listener, long_wave, tmp_path):
-    parts = list(transcribe(listener, long_wave, seconds=3))
-    assert len(parts) > 8  # more than are heard at once
+def test_segments_of_a_long_recording_equal_single_predictions(transcriber, long_wave, tmp_path):
+    segments = list(transcribe(transcriber, long_wave, seconds=3))
+    assert len(segments) > 8  # more than one batch
     texts = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(segments):
         samples = read_file(part.chunk.reference, max_seconds=5).samples
         alone = save(tmp_path / f"{number}.wav", samples)
-        texts.append(listener.predict([alone])[0][0].text)
-    assert [part.prediction.text for part in parts] == texts
-    assert join(parts) == " ".join(texts)
-    assert len(set(texts)) > 1  # it does hang on what is heard
+        texts.append(transcriber.predict([alone])[0][0].text)
+    assert [part.prediction.text for part in segments] == texts
+    assert join_segments(segments) == " ".join(texts)
+    assert len(set(texts)) > 1  # predictions depend on the audio
 
 
-def test_parts_come_before_the_recording_is_read_to_its_end(listener, long_wave, monkeypatch):
-    asked = []
-    predict = listener.predict
+def test_segments_are_transcribed_lazily(transcriber, long_wave, monkeypatch):
+    batch_sizes = []
+    predict = transcriber.predict
 
     def counting(sources, **settings):
-        asked.append(len(sources))
+        batch_sizes.append(len(sources))
         return predict(sources, **settings)
 
-    monkeypatch.setattr("regard.runs.long_audio.NUM_TOGETHER", 2)
-    monkeypatch.setattr(listener, "predict", counting)
-    parts = transcribe(listener, long_wave, seconds=3)
-    next(parts)
-    assert asked == [2]
-    rest = len(list(parts))
-    assert sum(asked) == rest + 1 and max(asked) == 2
+    monkeypatch.setattr("regard.runs.long_audio.BATCH_SIZE", 2)
+    monkeypatch.setattr(transcriber, "predict", counting)
+    segments = transcribe(transcriber, long_wave, seconds=3)
+    next(segments)
+    assert batch_sizes == [2]
+    rest = len(list(segments))
+    assert sum(batch_sizes) == rest + 1 and max(batch_sizes) == 2
 
 
-def heard(text, *, has_overlap=False):
+def segment(text, *, has_overlap=False):
     return Segment(Chunk("a.wav", 0, 1, has_overlap), Prediction(text, 0.0, (), ()))
 
 
 @pytest.mark.parametrize(
-    ("parts", "text"),
+    ("segments", "text"),
     [
-        ([heard("a b"), heard("b c")], "a b b c"),
-        ([heard("a b"), heard("b c", has_overlap=True)], "a b c"),
-        ([heard("a b c"), heard("b c d", has_overlap=True)], "a b c d"),
-        ([heard("a b"), heard("c", has_overlap=True)], "a b c"),
-        ([heard(""), heard("c", has_overlap=True), heard("")], "c"),
+        ([segment("a b"), segment("b c")], "a b b c"),
+        ([segment("a b"), segment("b c", has_overlap=True)], "a b c"),
+        ([segment("a b c"), segment("b c d", has_overlap=True)], "a b c d"),
+        ([segment("a b"), segment("c", has_overlap=True)], "a b c"),
+        ([segment(""), segment("c", has_overlap=True), segment("")], "c"),
         ([], ""),
     ],
 )
-def test_what_was_heard_twice_is_written_once(parts, text):
-    assert join(parts) == text
+def test_words_repeated_in_an_overlap_are_kept_once(segments, text):
+    assert join_segments(segments) == text
 
 
-def test_parts_must_fit_the_model(listener, long_wave):
+def test_segment_length_is_limited(transcriber, long_wave):
     with pytest.raises(ConfigError, match=r"`--chunk` must be at most `data.source.max_seconds` "):
-        next(transcribe(listener, long_wave, seconds=6))
+        next(transcribe(transcriber, long_wave, seconds=6))
     with pytest.raises(ConfigError, match="`chunk` must be at least 2"):
-        next(transcribe(listener, long_wave, seconds=1))
+        next(transcribe(transcriber, long_wave, seconds=1))
 
 
-def test_models_that_read_text_have_no_parts(tiny_run, long_wave):
-    with pytest.raises(ConfigError, match="for the task 'generation' and reads 'word'"):
+def test_models_of_text_are_refused(tiny_run, long_wave):
+    with pytest.raises(ConfigError, match="'generation'.*'word'"):
         next(transcribe(tiny_run.predictor, long_wave, seconds=3))
 
 
-def test_recordings_together_are_heard_as_each_is_alone(listener, long_wave, tmp_path):
+def test_several_recordings_equal_single_transcriptions(transcriber, long_wave, tmp_path):
     short = save(tmp_path / "short.wav", read_file(f"{long_wave}#t=0,4", max_seconds=5).samples)
     silent = save(tmp_path / "silent.wav", np.zeros(8000))
-    found = list(transcribe_all(listener, [silent, long_wave, silent, short], seconds=3))
-    alone = [list(transcribe(listener, path, seconds=3)) for path in (long_wave, short)]
-    assert found == [[], alone[0], [], alone[1]]
+    transcripts = list(transcribe_all(transcriber, [silent, long_wave, silent, short], seconds=3))
+    alone = [list(transcribe(transcriber, path, seconds=3)) for path in (long_wave, short)]
+    assert transcripts == [[], alone[0], [], alone[1]]
 
 
-def test_the_only_recording_must_be_heard(listener, tmp_path):
+def test_unreadable_recordings_alone_are_an_error(transcriber, tmp_path):
     silent = save(tmp_path / "silent.wav", np.zeros(8000))
     with pytest.raises(DataError, match=r"silent.wav holds no sound but silence"):
-        next(transcribe_all(listener, [silent], seconds=3))
+        next(transcribe_all(transcriber, [silent], seconds=3))
     with pytest.raises(DataError, match=r"^No recording can be read. First: .*silent.wav holds no"):
-        next(transcribe_all(listener, [silent, silent], seconds=3))
+        next(transcribe_all(transcriber, [silent, silent], seconds=3))

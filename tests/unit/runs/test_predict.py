@@ -18,48 +18,48 @@ def refuse(sources):
     raise DataError(f"{len(sources)} texts are bad.")
 
 
-def test_what_is_answered_is_asked_once():
-    asked = []
-    predict_readable(lambda sources: asked.append(sources) or [], ["a", "b"], config=DataConfig())
-    assert asked == [["a", "b"]]
+def test_readable_sources_are_predicted_once():
+    calls = []
+    predict_readable(lambda sources: calls.append(sources) or [], ["a", "b"], config=DataConfig())
+    assert calls == [["a", "b"]]
 
 
-def test_error_that_is_not_about_reading_is_raised_as_it_is():
+def test_other_errors_are_raised_unchanged():
     with pytest.raises(DataError, match="^2 texts are bad.$"):
         predict_readable(refuse, ["a", "b"], config=DataConfig())
 
 
-def test_single_bad_image_is_an_error_of_its_own(tmp_path):
+def test_single_unreadable_image_is_an_error(tmp_path):
     config = ClassificationDataConfig(source=ImageConfig())
     with pytest.raises(DataError, match="^1 texts are bad.$"):
         predict_readable(refuse, [str(tmp_path / "none.png")], config=config)
 
 
 class TestPipeline:
-    """What a server calls: checked once, then any number of sources."""
+    """Pipeline for any number of sources, with options checked once."""
 
-    def test_predictions_are_those_of_the_task_in_order(self, tiny_run, monkeypatch):
-        monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 2)
+    def test_predictions_equal_those_of_the_task_in_input_order(self, tiny_run, monkeypatch):
+        monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 2)
         pipeline = PredictionPipeline(tiny_run.predictor, PredictOptions(num_best=2))
         sources = ["a b c", "", "e d"]
-        found = list(pipeline(sources))
-        assert [one.source for one in found] == sources
+        results = list(pipeline(sources))
+        assert [result.source for result in results] == sources
         expected = tiny_run.predictor.predict(sources, num_best=2)
-        assert [one.texts for one in found] == [[p.text for p in best] for best in expected]
-        assert found[0].to_dict()["predictions"][1]["text"] == expected[0][1].text
+        assert [result.texts for result in results] == [[p.text for p in best] for best in expected]
+        assert results[0].to_dict()["predictions"][1]["text"] == expected[0][1].text
 
-    def test_sources_are_read_when_they_are_needed(self, tiny_run, monkeypatch):
-        monkeypatch.setattr("regard.runs.predict.NUM_TOGETHER", 1)
-        asked = []
+    def test_sources_are_read_lazily(self, tiny_run, monkeypatch):
+        monkeypatch.setattr("regard.runs.predict.NUM_SOURCES", 1)
+        read = []
 
         def sources():
             for text in ("a b", "c d"):
-                asked.append(text)
+                read.append(text)
                 yield text
 
         pipeline = PredictionPipeline(tiny_run.predictor, PredictOptions())
         next(iter(pipeline(sources())))
-        assert asked == ["a b"]
+        assert read == ["a b"]
 
     def test_unreadable_source_has_an_empty_text(self):
         assert SourcePredictions("none.png").texts == [""]
@@ -72,16 +72,16 @@ class TestPipeline:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"prefix": "a"}, "`--prefix` is for models that write their answer"),
-            ({"beams": 2}, "`--beam` is for models that search"),
-            ({"image_folder": Path("x")}, "`--out` is for models that answer with images"),
-            ({"chunk_seconds": 3.0}, "`--chunk` is for models that write what they hear"),
+            ({"prefix": "a"}, "`--prefix`.*'sorting'"),
+            ({"beams": 2}, "`--beam`.*'sorting'"),
+            ({"image_folder": Path("x")}, "`--out`.*'sorting'"),
+            ({"chunk_seconds": 3.0}, "`--chunk`.*'sorting'"),
         ],
     )
-    def test_options_that_do_not_fit_the_task_are_refused(self, sorting_run, options, message):
+    def test_options_the_task_does_not_support_are_refused(self, sorting_run, options, message):
         with pytest.raises(ConfigError, match=message):
             PredictionPipeline(sorting_run, PredictOptions(**options))
 
-    def test_chunks_have_one_prediction_each(self, tiny_run):
-        with pytest.raises(ConfigError, match="`--chunk` gives one answer made of many"):
+    def test_chunks_do_not_support_several_predictions(self, tiny_run):
+        with pytest.raises(ConfigError, match="`--chunk`.*`--nbest`"):
             PredictionPipeline(tiny_run.predictor, PredictOptions(chunk_seconds=3, num_best=2))

@@ -5,12 +5,12 @@ from regard.runs.recipes import load_recipe
 from regard.tasks.generation.recipe import Recipe
 
 
-def test_words_change_a_recipe():
+def test_overrides_change_a_recipe():
     recipe = load_recipe("bahdanau2015", ["train.max_steps=200", "model.decoder.kind=cho"])
     assert (recipe.train.max_steps, recipe.model.decoder.kind) == (200, "cho")
 
 
-def test_words_come_after_what_the_data_asked_for():
+def test_overrides_win_over_settings_chosen_from_the_data():
     defaults = {"data.source.kind": "char", "data.is_joint": True, "data.source.vocab_size": 90}
     recipe = load_recipe("bahdanau2015-laptop", ["data.source.vocab_size=70"], defaults=defaults)
     assert recipe.data.is_joint
@@ -23,7 +23,7 @@ def test_recipe_can_be_a_file(tmp_path):
     assert load_recipe(str(path)) == Recipe(seed=7)
 
 
-def test_unknown_recipe_is_answered_with_the_nearest_name():
+def test_error_for_an_unknown_recipe_suggests_a_name():
     with pytest.raises(
         ConfigError,
         match=r"`--recipe` must be a TOML file or one of .*'bahdanau2015', .*, but is "
@@ -37,7 +37,7 @@ def test_recipe_file_that_does_not_exist_is_named():
         load_recipe("absent.toml")
 
 
-def test_unknown_setting_is_answered_with_the_nearest_name():
+def test_error_for_an_unknown_setting_suggests_a_name():
     with pytest.raises(
         ConfigError, match=r"`train\.max_stpes` is not a setting\. Did you mean 'max_steps'\?"
     ):

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from regard.runs.folder import JOURNAL, METRICS, REPORT
+from regard.runs.folder import METRICS, REPORT, TRAINING_LOG
 from regard.runs.report import write_report
 from regard.tasks.generation.task import Predictor
 from regard.tasks.prediction import cell_names
 
 NAMESPACES = {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
-"""Names that look like addresses, but that nobody visits."""
+"""XML namespaces, which are not fetched."""
 
 
 class Page(HTMLParser):
-    """The tags that would make a browser fetch something, and the text of a page."""
+    """Text, headings, and tags that make a browser fetch something."""
 
     def __init__(self, text):
         super().__init__()
@@ -42,7 +42,7 @@ class Page(HTMLParser):
 
 
 def write_page(trained, folder, evaluation):
-    for name in (METRICS, JOURNAL):
+    for name in (METRICS, TRAINING_LOG):
         shutil.copy(trained.folder / name, folder)
     path = write_report(folder, trained.predictor, evaluation, title="A <small> run")
     assert path == folder / REPORT
@@ -52,11 +52,11 @@ def write_page(trained, folder, evaluation):
 @pytest.fixture(scope="module")
 def text(tiny_run, tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    answers = ["<b>d & e</b>", *tiny_run.evaluation.outputs[1:]]
-    return write_page(tiny_run, folder, replace(tiny_run.evaluation, outputs=answers))
+    outputs = ["<b>d & e</b>", *tiny_run.evaluation.outputs[1:]]
+    return write_page(tiny_run, folder, replace(tiny_run.evaluation, outputs=outputs))
 
 
-def test_page_links_to_nothing_outside_itself(text):
+def test_page_has_no_external_links(text):
     assert set(re.findall(r"https?://[^\s\"'<>)]+", text)) <= NAMESPACES
 
 
@@ -73,14 +73,14 @@ def test_samples_are_shown_escaped(text):
 def test_page_has_every_section(text):
     headings = [heading for heading in Page(text).headings if heading]
     assert headings == [
-        "Learning",
+        "Training curves",
         "Samples",
         "Attention",
         "BLEU by source length",
         "BLEU by phenomenon",
         "Sentences as points",
         "What each layer knows",
-        "How it was made",
+        "Provenance",
     ]
 
 
@@ -90,19 +90,19 @@ def test_signature_of_every_score_is_given(text, tiny_run):
         assert result.signature in page
 
 
-def test_model_without_attention_has_no_maps(tiny_run_without_attention, tmp_path):
+def test_model_without_attention_has_no_attention_section(tiny_run_without_attention, tmp_path):
     trained = tiny_run_without_attention
     text = write_page(trained, tmp_path, trained.evaluation)
     assert "Attention" not in Page(text).headings
 
 
-def test_model_that_answers_nothing_has_a_page_all_the_same(tiny_run, tmp_path):
-    silent = replace(tiny_run.evaluation, outputs=[""] * len(tiny_run.evaluation.outputs))
-    assert "Attention" not in Page(write_page(tiny_run, tmp_path, silent)).headings
+def test_page_is_written_for_empty_outputs(tiny_run, tmp_path):
+    empty = replace(tiny_run.evaluation, outputs=[""] * len(tiny_run.evaluation.outputs))
+    assert "Attention" not in Page(write_page(tiny_run, tmp_path, empty)).headings
 
 
 class TestImages:
-    """The page of a model that looks at images: here, at one of two rows and three columns."""
+    """Report of a model with image sources: a grid of two rows and three columns."""
 
     IMAGE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 
@@ -113,13 +113,13 @@ class TestImages:
         def attend_image(predictor, examples):
             return [
                 replace(
-                    found,
+                    attention,
                     source=cell_names((2, 3)),
-                    weights=torch.rand(1, 2, len(found.target), 6),
+                    weights=torch.rand(1, 2, len(attention.target), 6),
                     grid=(2, 3),
                     image=self.IMAGE,
                 )
-                for found in attend(predictor, examples)
+                for attention in attend(predictor, examples)
             ]
 
         monkeypatch.setattr(Predictor, "attend", attend_image)
@@ -127,20 +127,20 @@ class TestImages:
         evaluation = replace(tiny_run.evaluation, outputs=outputs)
         return write_page(tiny_run, tmp_path, evaluation)
 
-    def test_samples_and_attention_are_pictures_of_the_page_itself(self, page):
+    def test_images_are_embedded_in_the_page(self, page):
         fetched = [address for _, address in Page(page).fetched]
         assert fetched and all(address.startswith("data:image/png") for address in fetched)
 
-    def test_samples_show_what_was_written_and_what_is_right(self, page, tiny_run):
+    def test_samples_show_output_and_reference(self, page, tiny_run):
         samples = page.partition(">Samples<")[2].partition(">Attention<")[0]
-        assert "that were answered, unpicked" in samples
+        assert "with a prediction, not selected" in samples
         assert "&lt;b&gt;two" in samples
         assert f"right: {tiny_run.evaluation.references[1]}" in samples
         assert "<table" not in samples
 
-    def test_every_piece_of_an_output_has_its_image(self, page, tiny_run):
+    def test_every_output_token_has_an_image(self, page, tiny_run):
         attention = page.partition(">Attention<")[2].partition("</section>")[0]
-        assert "Above each piece of the output stands the image" in attention
+        assert "Attention weights over the image" in attention
         counts = [part.count("<image ") for part in attention.split("<figure>")[1:]]
         notes = [len(re.findall(r">max 0\.\d\d<", part)) for part in attention.split("<figure>")]
         assert len(counts) == 4

@@ -37,20 +37,20 @@ def test_folder_with_other_files_is_accepted(tmp_path):
     Request(data=("copy",), out=tmp_path).check_folder()
 
 
-def test_folder_with_a_run_is_refused_and_the_ways_out_are_named(tiny_run):
+def test_folder_with_a_run_is_refused_with_the_available_options(tiny_run):
     with pytest.raises(
         ConfigError, match=r"already holds a run\. .*\(--resume\).*\(--force\).*\(--out\)\."
     ):
         Request(data=("copy",), out=tiny_run.folder).check_folder()
 
 
-@pytest.mark.parametrize("answer", ["is_resumed", "is_forced"])
-def test_folder_with_a_run_is_accepted_when_asked_for(tiny_run, answer):
-    Request(data=("copy",), out=tiny_run.folder, **{answer: True}).check_folder()
+@pytest.mark.parametrize("option", ["is_resumed", "is_forced"])
+def test_folder_with_a_run_is_accepted_to_resume_or_replace(tiny_run, option):
+    Request(data=("copy",), out=tiny_run.folder, **{option: True}).check_folder()
 
 
-def test_nothing_to_resume_is_told(tmp_path):
-    with pytest.raises(CheckpointError, match=r"holds no run to go on with\. Leave out --resume\."):
+def test_resuming_without_a_run_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"holds no run to resume\. Leave out --resume\."):
         Request(data=("copy",), out=tmp_path, is_resumed=True).check_folder()
 
 
@@ -68,14 +68,14 @@ def test_file_is_split_so_that_no_source_is_shared(pairs):
     assert len(set.union(*sides)) == 100
 
 
-def test_side_that_is_given_is_not_split_off(pairs, tmp_path):
+def test_given_test_data_is_not_split_from_the_training_data(pairs, tmp_path):
     test = write_pairs(tmp_path / "test.tsv", ["other0", "other1"])
     splits = splits_of(Request(data=(pairs,), test=(test,)), seed=0)
     assert sources(splits.test) == {"other0 x", "other1 x"}
     assert (len(splits.train), len(splits.valid)) == (95, 5)
 
 
-def test_nothing_is_split_off_when_both_sides_are_given(pairs, tmp_path):
+def test_given_validation_and_test_data_keep_the_training_data_whole(pairs, tmp_path):
     valid = write_pairs(tmp_path / "valid.tsv", ["other0"])
     test = write_pairs(tmp_path / "test.tsv", ["other1"])
     splits = splits_of(Request(data=(pairs,), valid=(valid,), test=(test,)), seed=0)
@@ -88,7 +88,7 @@ def test_data_set_keeps_its_own_split():
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (50, 500, 500)
 
 
-def test_given_side_takes_the_place_of_a_data_sets_own(tmp_path):
+def test_given_validation_data_replaces_that_of_a_data_set(tmp_path):
     valid = write_pairs(tmp_path / "valid.tsv", ["other"])
     splits = splits_of(Request(data=("copy:50",), valid=(valid,)), seed=0)
     assert (len(splits.valid), len(splits.test)) == (1, 500)
@@ -118,7 +118,7 @@ def test_three_files_for_a_side_are_refused():
         read_side(("a", "b", "c"), "valid", config=DataConfig())
 
 
-def test_side_of_a_data_set_is_read_by_its_name():
+def test_test_part_of_a_data_set_is_read_by_name():
     test = read_side(("copy:20",), "test", config=DataConfig(seed=3))
     assert sources(test) == sources(splits_of(Request(data=("copy:20",)), seed=3).test)
 
@@ -139,16 +139,16 @@ def test_recipe_is_chosen_by_the_data_when_none_is_named(pairs, caplog):
     assert "Recipe: bahdanau2015-laptop, because there is no GPU; source" in caplog.text
 
 
-def test_named_recipe_is_taken_and_changed_by_words(pairs):
+def test_named_recipe_is_changed_by_overrides(pairs):
     request = Request(data=(pairs,), recipe="cho2014", settings=("train.max_epochs=3",))
     recipe, _ = request.resolve()
     assert (recipe.model.decoder.kind, recipe.train.max_epochs) == ("cho", 3)
 
 
-def test_resumed_run_keeps_its_recipe_but_for_the_words(reverse_files, tiny_run):
+def test_resumed_run_keeps_its_recipe_except_for_overrides(reverse_files, tiny_run):
     request = reverse_files.request(tiny_run.folder, recipe=None, is_resumed=True)
-    words = ("train.max_epochs=30",)
-    recipe, _ = Request(**{**vars(request), "settings": words}).resolve()
+    settings = ("train.max_epochs=30",)
+    recipe, _ = Request(**{**vars(request), "settings": settings}).resolve()
     assert recipe.train.max_epochs == 30
     assert recipe.model == tiny_run.predictor.recipe.model
 
@@ -157,6 +157,6 @@ def test_run_folder_has_a_default():
     assert Request(data=("copy",)).out == Path("runs/latest")
 
 
-def test_file_that_is_absent_is_named():
+def test_missing_file_is_named():
     with pytest.raises(DataError, match=re.escape("'absent.tsv' is neither a file nor a data")):
         splits_of(Request(data=("absent.tsv",)), seed=0)

@@ -24,15 +24,15 @@ def assert_same_weights(ours, theirs):
 
 @pytest.fixture(scope="module")
 def uninterrupted(reverse_files, tmp_path_factory):
-    """A run with dropout that nobody disturbed."""
-    out = tmp_path_factory.mktemp("runs") / "whole"
+    """An uninterrupted run with dropout."""
+    out = tmp_path_factory.mktemp("runs") / "uninterrupted"
     return train(reverse_files.request(out, *DROPOUT, "train.validate_every=8"))
 
 
 @pytest.fixture(scope="module")
 def resumed(reverse_files, interrupted_at, tmp_path_factory):
     """The same, interrupted twice in the middle of an epoch."""
-    out = tmp_path_factory.mktemp("runs") / "parts"
+    out = tmp_path_factory.mktemp("runs") / "resumed"
     request = reverse_files.request(out, *DROPOUT, "train.validate_every=8")
     first = train(request, display=interrupted_at(4))
     assert (first.summary.stopped, first.summary.progress.step) == ("interrupted", 4)
@@ -42,17 +42,18 @@ def resumed(reverse_files, interrupted_at, tmp_path_factory):
     return train(again)
 
 
-@pytest.mark.parametrize("place", [".", "resume"])
-def test_resumed_weights_equal_those_of_an_uninterrupted_run(uninterrupted, resumed, place):
-    assert_same_weights(resumed.folder / place / WEIGHTS, uninterrupted.folder / place / WEIGHTS)
+@pytest.mark.parametrize("subfolder", [".", "resume"])
+def test_resumed_weights_equal_those_of_an_uninterrupted_run(uninterrupted, resumed, subfolder):
+    ours, theirs = (run.folder / subfolder / WEIGHTS for run in (resumed, uninterrupted))
+    assert_same_weights(ours, theirs)
 
 
-def test_resumed_run_answers_as_an_uninterrupted_one(uninterrupted, resumed):
+def test_resumed_run_predicts_like_an_uninterrupted_one(uninterrupted, resumed):
     assert resumed.evaluation.outputs == uninterrupted.evaluation.outputs
     assert resumed.summary.progress.step == uninterrupted.summary.progress.step
 
 
-def test_interrupted_run_is_not_measured_but_answers(reverse_files, interrupted_at, tmp_path):
+def test_interrupted_run_predicts_without_being_evaluated(reverse_files, interrupted_at, tmp_path):
     trained = train(reverse_files.request(tmp_path), display=interrupted_at(2))
     assert trained.evaluation is None
     assert not (tmp_path / METRICS).exists()
@@ -74,15 +75,15 @@ def test_resuming_on_other_data_is_refused(reverse_files, tiny_folder):
     request = reverse_files.request(tiny_folder, is_resumed=True)
     with pytest.raises(
         CheckpointError,
-        match=r"was trained on other data than copy:50\. Resume with the data it began with\.",
+        match=r"was trained on other data than copy:50\.",
     ):
         train(replace(request, data=("copy:50",), recipe=None, settings=()))
 
 
-def test_longer_training_goes_on_where_the_run_ended(reverse_files, tiny_run, tiny_folder):
-    words = ("train.max_epochs=11",)
+def test_finished_run_can_be_trained_further(reverse_files, tiny_run, tiny_folder):
+    settings = ("train.max_epochs=11",)
     request = reverse_files.request(tiny_folder, is_resumed=True)
-    trained = train(replace(request, recipe=None, settings=words))
+    trained = train(replace(request, recipe=None, settings=settings))
     assert trained.summary.progress.epoch == 11
     assert trained.summary.progress.step > tiny_run.summary.progress.step
 
@@ -92,7 +93,7 @@ def test_forced_run_replaces_the_one_before(reverse_files, tiny_folder):
     assert read_json(tiny_folder / METRICS)["training"]["steps"] == 2
 
 
-def test_metrics_say_what_was_measured_and_how(tiny_run):
+def test_metrics_file_holds_scores_and_training_summary(tiny_run):
     metrics = read_json(tiny_run.folder / METRICS)
     measured = tiny_run.evaluation.results["bleu"]
     assert metrics["test"]["scores"]["bleu"]["value"] == measured.value
@@ -102,7 +103,7 @@ def test_metrics_say_what_was_measured_and_how(tiny_run):
 
 
 @pytest.mark.parametrize(
-    ("words", "error", "message"),
+    ("settings", "error", "message"),
     [
         (
             ("data.is_joint=true", "model.ties=all", "model.encoder.embedding_dim=7"),
@@ -113,15 +114,13 @@ def test_metrics_say_what_was_measured_and_how(tiny_run):
         (("train.max_stpes=3",), ConfigError, "Did you mean 'max_steps'"),
     ],
 )
-def test_run_that_cannot_begin_leaves_nothing_behind(
-    reverse_files, tmp_path, words, error, message
-):
+def test_failed_start_writes_no_folder(reverse_files, tmp_path, settings, error, message):
     with pytest.raises(error, match=message):
-        train(reverse_files.request(tmp_path / "run", *words))
+        train(reverse_files.request(tmp_path / "run", *settings))
     assert not (tmp_path / "run").exists()
 
 
-def test_joint_tokenizer_is_one(reverse_files, tmp_path):
+def test_joint_tokenizer_is_shared(reverse_files, tmp_path):
     settings = ("data.is_joint=true", "train.max_steps=1")
     predictor = train(reverse_files.request(tmp_path, *settings)).predictor
     assert predictor.source.tokenizer is predictor.target.tokenizer
@@ -143,7 +142,7 @@ def loss_with(predictor, **changes):
     return predictor.loss
 
 
-def test_smoothing_counts_in_training_only(fresh):
+def test_label_smoothing_applies_in_training_only(fresh):
     (batch,) = fresh.batches(EXAMPLES)
     loss = loss_with(fresh, label_smoothing=0.5)
     assert torch.equal(loss(batch).total.detach(), loss(batch).nll)
@@ -151,7 +150,7 @@ def test_smoothing_counts_in_training_only(fresh):
     assert not torch.equal(loss(batch).total.detach(), loss(batch).nll)
 
 
-def test_own_guesses_are_fed_in_training_only(fresh):
+def test_scheduled_sampling_applies_in_training_only(fresh):
     (batch,) = fresh.batches(EXAMPLES)
     forced = loss_with(fresh)(batch).nll
     sampled = loss_with(fresh, teacher_forcing=0.0)
@@ -163,15 +162,15 @@ def test_own_guesses_are_fed_in_training_only(fresh):
 @pytest.mark.parametrize(
     ("metric", "sign"), [("bleu", 1), ("loss", -1), ("cer", -1), ("perplexity", -1)]
 )
-def test_metric_decides_what_is_best(fresh, metric, sign):
+def test_validation_metric_and_its_sign(fresh, metric, sign):
     validation = replace(fresh.recipe.validation, metric=metric)
     fresh.recipe = replace(fresh.recipe, validation=validation)
-    found = fresh.validation(EXAMPLES)()
-    assert set(found.metrics) == {"loss", metric}
-    assert found.value == sign * found.metrics[metric]
+    result = fresh.validation(EXAMPLES)()
+    assert set(result.metrics) == {"loss", metric}
+    assert result.value == sign * result.metrics[metric]
 
 
-def test_perplexity_is_told_by_the_loss_without_an_answer(fresh, monkeypatch):
+def test_perplexity_is_computed_from_the_loss_without_predictions(fresh, monkeypatch):
     validation = replace(fresh.recipe.validation, metric="perplexity")
     fresh.recipe = replace(fresh.recipe, validation=validation)
     monkeypatch.setattr(fresh, "predict", None)
@@ -179,7 +178,7 @@ def test_perplexity_is_told_by_the_loss_without_an_answer(fresh, monkeypatch):
     assert numbers["perplexity"] == pytest.approx(math.exp(numbers["loss"]))
 
 
-def test_resuming_as_another_model_is_refused(reverse_files, interrupted_at, tmp_path):
+def test_resuming_with_another_model_is_refused(reverse_files, interrupted_at, tmp_path):
     request = reverse_files.request(tmp_path)
     train(request, display=interrupted_at(2))
     again = replace(request, is_resumed=True, recipe=None, settings=("model.encoder.dropout=0.9",))

@@ -5,7 +5,7 @@ import pytest
 from regard.core.files import write_json
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
-from regard.runs import folder as runs
+from regard.runs.folder import PREDICTIONS, TEST
 from regard.studies.compare.comparison import compare
 
 GERMAN = [
@@ -20,15 +20,15 @@ WRONG = ["Ich weiß, dass liest er.", "Er kommt.", "<script>alert(1)</script>", 
 
 @pytest.fixture
 def copy_run(tiny_run, tmp_path):
-    """A copy of the tiny run under another name, perhaps with another test set and answers."""
+    """Function that copies the tiny run, optionally with another test set and outputs."""
 
     def copy(name, examples=None, outputs=None):
         folder = tmp_path / name
         shutil.copytree(tiny_run.folder, folder)
         if examples is not None:
-            write_examples(folder / runs.TEST, examples)
+            write_examples(folder / TEST, examples)
         if outputs is not None:
-            write_json(folder / runs.PREDICTIONS, outputs)
+            write_json(folder / PREDICTIONS, outputs)
         return folder
 
     return copy
@@ -36,6 +36,6 @@ def copy_run(tiny_run, tmp_path):
 
 @pytest.fixture
 def german(copy_run):
-    """Two runs on four German sentences: one that is right and one that is hardly ever."""
+    """Comparison of two runs on four German sentences: one correct, one mostly wrong."""
     folders = [copy_run("right", GERMAN, RIGHT), copy_run("wrong", GERMAN, WRONG)]
     return compare(folders, device="cpu", num_samples=40)

@@ -1,4 +1,4 @@
-"""What is asked of an autoencoder: two dimensions, odd items, few bytes."""
+"""Studies of image autoencoders: dimensionality reduction, anomalies, compression."""
 
 import json
 
@@ -13,21 +13,21 @@ from regard.models.pca import Pca
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.studies.anomalies import HELD_OUT, detect, find_threshold
-from regard.studies.autoencoder import Subject
+from regard.studies.anomalies import VALIDATION_ERRORS, detect_anomalies, find_threshold
+from regard.studies.autoencoder import AutoencoderRun
 from regard.studies.compression.codec import PRIOR, Compressor
-from regard.studies.reduction import RIVAL, reduce
+from regard.studies.reduction import PCA, reduce
 from regard.tasks.image_to_image.task import ImageToImageTask
 from tests.small_autoencoder import recipe
 
-NORMAL, ODD = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"
+NORMAL, ANOMALOUS = "shapes:60,only=circle,square,star", "shapes:60,without=circle,square,star"
 
 
 @pytest.fixture(scope="module")
-def make(tmp_path_factory):
+def train_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
 
-    def make_run(kind, *settings):
+    def train_kind(kind, *settings):
         path, out = folder / f"{kind}.toml", folder / f"{kind}{len(settings)}"
         path.write_text(recipe(kind))
         request = Request(
@@ -36,145 +36,149 @@ def make(tmp_path_factory):
         train(request)
         return out
 
-    return make_run
+    return train_kind
 
 
 @pytest.fixture(scope="module")
-def plain(make):
-    return make("plain")
+def plain(train_run):
+    return train_run("plain")
 
 
 @pytest.fixture(scope="module")
-def rounded(make):
-    return make("rounded")
+def rounded(train_run):
+    return train_run("rounded")
 
 
 @pytest.fixture
-def subject(plain):
-    return Subject(plain, "cpu")
+def autoencoder(plain):
+    return AutoencoderRun(plain, "cpu")
 
 
-def test_rival_is_fitted_to_what_the_run_learned_from(subject):
-    sources = [example.source for example in subject.learned_from.train]
-    rival = subject.rival(3)
-    expected = Pca.fit(subject.pixels(sources).flatten(1) / 255, 3)
-    assert torch.allclose(rival.directions, expected.directions, atol=1e-4)
+def test_pca_is_fitted_to_the_training_data(autoencoder):
+    sources = [example.source for example in autoencoder.splits.train]
+    pca = autoencoder.fit_pca(3)
+    expected = Pca.fit(autoencoder.pixels(sources).flatten(1) / 255, 3)
+    assert torch.allclose(pca.directions, expected.directions, atol=1e-4)
 
 
-def test_errors_are_those_of_images_that_come_back(subject):
-    sources = subject.read(ODD)[:5]
-    back = subject.task.decode(subject.task.encode(sources))
-    expected = image_mse(back.numpy(), subject.pixels(sources).numpy())
-    assert subject.errors(sources) == pytest.approx(expected)
-    # Another way to the same: images drawn without any code in hand.
-    answers = [found[0].image for found in subject.task.predict(sources)]
-    right = np.repeat(subject.pixels(sources).numpy(), 3, axis=1).transpose(0, 2, 3, 1)
-    by_hand = ((np.stack(answers) / 255 - right / 255) ** 2).mean((1, 2, 3))
-    assert subject.errors(sources) == pytest.approx(by_hand, abs=1e-6)
+def test_errors_are_those_of_decoded_images(autoencoder):
+    sources = autoencoder.read_sources(ANOMALOUS)[:5]
+    back = autoencoder.task.decode(autoencoder.task.encode(sources))
+    expected = image_mse(back.numpy(), autoencoder.pixels(sources).numpy())
+    assert autoencoder.reconstruction_errors(sources) == pytest.approx(expected)
+    # The same errors from predicted images.
+    images = [predictions[0].image for predictions in autoencoder.task.predict(sources)]
+    right = np.repeat(autoencoder.pixels(sources).numpy(), 3, axis=1).transpose(0, 2, 3, 1)
+    by_hand = ((np.stack(images) / 255 - right / 255) ** 2).mean((1, 2, 3))
+    assert autoencoder.reconstruction_errors(sources) == pytest.approx(by_hand, abs=1e-6)
 
 
-def test_rival_with_all_components_loses_nothing(subject):
-    sources = subject.fitted_to[:5]
-    assert subject.rival_errors(sources, subject.rival(64)) == pytest.approx(np.zeros(5), abs=1e-5)
+def test_pca_with_all_components_has_no_error(autoencoder):
+    sources = autoencoder.fit_sources[:5]
+    assert autoencoder.pca_errors(sources, autoencoder.fit_pca(64)) == pytest.approx(
+        np.zeros(5), abs=1e-5
+    )
 
 
-def test_numbered_picture_stands_for_itself(subject):
-    assert subject.read("shapes/0/3") == ["shapes/0/3"]
+def test_reference_of_a_built_in_image_is_one_source(autoencoder):
+    assert autoencoder.read_sources("shapes/0/3") == ["shapes/0/3"]
 
 
-def test_wide_codes_are_brought_to_two_numbers(subject):
-    found = reduce(subject, "shapes:60", num_bootstrap=0)
-    (own, plane), (rival, other) = found.planes.items()
-    assert (own, rival) == ("the code, 3 numbers brought to 2", RIVAL)
-    assert plane.places.shape == other.places.shape == (len(found.labels), 2)
-    assert 0 < other.error.value < 0.2
-    told = json.loads(json.dumps(found.to_dict()))
-    assert len(told["planes"][RIVAL]["places"]) == len(told["labels"])
-    assert len(found.draw().axes) == 2
+def test_latents_are_reduced_to_two_dimensions(autoencoder):
+    result = reduce(autoencoder, "shapes:60", num_bootstrap=0)
+    (name, latents), (pca_name, pca) = result.projections.items()
+    assert (name, pca_name) == ("latents, 3 dimensions reduced to 2 by PCA", PCA)
+    assert latents.points.shape == pca.points.shape == (len(result.labels), 2)
+    assert 0 < pca.error.value < 0.2
+    values = json.loads(json.dumps(result.to_dict()))
+    assert len(values["planes"][PCA]["points"]) == len(values["labels"])
+    assert len(result.plot().axes) == 2
 
 
-def test_threshold_lets_the_asked_share_of_validation_items_through(subject):
-    errors = subject.errors([example.source for example in subject.learned_from.valid])
+def test_threshold_flags_at_most_the_given_share_of_validation_items(autoencoder):
+    errors = autoencoder.reconstruction_errors(
+        [example.source for example in autoencoder.splits.valid]
+    )
     for share in (0.05, 0.3):
-        assert (errors > find_threshold(subject, share)).mean() <= share
+        assert (errors > find_threshold(autoencoder, share)).mean() <= share
 
 
-def test_threshold_is_known_without_the_data_it_came_from(make):
-    run = make("plain", "seed=4", "data.seed=0")
-    threshold = find_threshold(Subject(run, "cpu"))
+def test_threshold_is_cached_without_the_training_data(train_run):
+    run = train_run("plain", "seed=4", "data.seed=0")
+    threshold = find_threshold(AutoencoderRun(run, "cpu"))
     path = run / "config.json"
     config = json.loads(path.read_text())
     config["about"]["data"] = ["gone.tsv"]
     path.write_text(json.dumps(config))
-    subject = Subject(run, "cpu")
-    assert find_threshold(subject) == threshold
-    (run / HELD_OUT).unlink()
+    autoencoder = AutoencoderRun(run, "cpu")
+    assert find_threshold(autoencoder) == threshold
+    (run / VALIDATION_ERRORS).unlink()
     with pytest.raises(DataError, match=r"'gone.tsv' is neither a file nor a data set"):
-        find_threshold(subject)
+        find_threshold(autoencoder)
 
 
-def test_anomalies_tell_both_judges_on_the_same_items(subject):
-    found = detect(subject, NORMAL, ODD)
-    told = json.loads(json.dumps(found.to_dict()))
-    assert (told["width"], told["num_normal"]) == (3, len(subject.read(NORMAL)))
-    difference = found.own.area.value - found.rival.area.value
-    assert found.difference.value == pytest.approx(difference)
-    assert len(found.draw().axes) == 2
+def test_autoencoder_and_pca_are_compared_on_the_same_items(autoencoder):
+    result = detect_anomalies(autoencoder, NORMAL, ANOMALOUS)
+    values = json.loads(json.dumps(result.to_dict()))
+    assert (values["width"], values["num_normal"]) == (3, len(autoencoder.read_sources(NORMAL)))
+    difference = result.autoencoder.roc_auc.value - result.pca.roc_auc.value
+    assert result.difference.value == pytest.approx(difference)
+    assert len(result.plot().axes) == 2
 
 
-def test_compressed_images_come_back_as_the_model_draws_them(rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    sources = subject.read("shapes:60")
-    found = Compressor(subject).compress(sources, tmp_path / "codes")
-    assert found.num_bytes == (tmp_path / "codes").stat().st_size
-    assert found.bits_per_pixel == 8 * found.num_bytes / (len(sources) * 64)
-    # Another process that knows the run alone restores the same.
-    back = Compressor(Subject(rounded, "cpu")).restore(tmp_path / "codes")
-    assert torch.equal(back, subject.drawn(sources))
+def test_restored_images_equal_the_reconstruction(rounded, tmp_path):
+    autoencoder = AutoencoderRun(rounded, "cpu")
+    sources = autoencoder.read_sources("shapes:60")
+    result = Compressor(autoencoder).compress(sources, tmp_path / "codes")
+    assert result.num_bytes == (tmp_path / "codes").stat().st_size
+    assert result.bits_per_pixel == 8 * result.num_bytes / (len(sources) * 64)
+    # A compressor loaded from the same run restores the same images.
+    back = Compressor(AutoencoderRun(rounded, "cpu")).restore(tmp_path / "codes")
+    assert torch.equal(back, autoencoder.reconstruct(sources))
 
 
-def test_expectations_are_counted_once_and_anew_for_other_weights(rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    counts = Compressor(subject).counts
-    assert {sum(column) for column in counts} == {len(subject.fitted_to)}
+def test_code_frequencies_are_cached_until_weights_change(rounded, tmp_path):
+    autoencoder = AutoencoderRun(rounded, "cpu")
+    counts = Compressor(autoencoder).counts
+    assert {sum(column) for column in counts} == {len(autoencoder.fit_sources)}
     path = rounded / PRIOR
-    kept = json.loads(path.read_text())
-    path.write_text(json.dumps({**kept, "value": [[7] * 5] * 3}))
-    assert Compressor(subject).counts == [[7] * 5] * 3
-    path.write_text(json.dumps({**kept, "weights": "others", "value": [[7] * 5] * 3}))
-    assert Compressor(subject).counts == counts
+    cache = json.loads(path.read_text())
+    path.write_text(json.dumps({**cache, "value": [[7] * 5] * 3}))
+    assert Compressor(autoencoder).counts == [[7] * 5] * 3
+    path.write_text(json.dumps({**cache, "weights": "others", "value": [[7] * 5] * 3}))
+    assert Compressor(autoencoder).counts == counts
 
 
-def test_codes_of_another_run_are_refused(make, rounded, tmp_path):
-    subject = Subject(rounded, "cpu")
-    Compressor(subject).compress(["shapes/0/1"], tmp_path / "codes")
-    other = make("rounded", "seed=2")
+def test_codes_of_another_run_are_refused(train_run, rounded, tmp_path):
+    autoencoder = AutoencoderRun(rounded, "cpu")
+    Compressor(autoencoder).compress(["shapes/0/1"], tmp_path / "codes")
+    other = train_run("rounded", "seed=2")
     with pytest.raises(DataError, match="was written by another model"):
-        Compressor(Subject(other, "cpu")).restore(tmp_path / "codes")
+        Compressor(AutoencoderRun(other, "cpu")).restore(tmp_path / "codes")
 
 
-def test_codes_that_are_no_whole_numbers_are_refused(subject):
+def test_codes_that_are_not_integers_are_refused(autoencoder):
     with pytest.raises(ConfigError, match=r"Train with `model.encoder.bottleneck.kind=rounded`"):
-        Compressor(subject)
+        Compressor(autoencoder)
 
 
-def test_run_without_codes_is_refused(tiny_run):
+def test_run_without_latents_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="needs a run of an autoencoder"):
-        Subject(tiny_run.folder, "cpu")
+        AutoencoderRun(tiny_run.folder, "cpu")
 
 
-def test_changed_training_data_is_noticed(make, tmp_path):
-    run = make("plain", "seed=3")
+def test_changed_training_data_is_noticed(train_run, tmp_path):
+    run = train_run("plain", "seed=3")
     path = run / "config.json"
     config = json.loads(path.read_text())
-    config["about"]["data"] = [ODD]
+    config["about"]["data"] = [ANOMALOUS]
     path.write_text(json.dumps(config))
-    with pytest.raises(CheckpointError, match="is not any more what"):
-        _ = Subject(run, "cpu").learned_from
+    with pytest.raises(CheckpointError, match="has changed since"):
+        _ = AutoencoderRun(run, "cpu").splits
     del config["about"]["data"]
     path.write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match="its training data is not known"):
-        _ = Subject(run, "cpu").learned_from
+        _ = AutoencoderRun(run, "cpu").splits
 
 
 def test_videos_are_refused(monkeypatch):
@@ -182,5 +186,5 @@ def test_videos_are_refused(monkeypatch):
     source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
     task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
     monkeypatch.setattr("regard.studies.autoencoder.load_one", lambda *_: task)
-    with pytest.raises(ConfigError, match="images or sentences is needed, but some-run reads vid"):
-        Subject("some-run")
+    with pytest.raises(ConfigError, match="images or sentences .* some-run .* videos"):
+        AutoencoderRun("some-run")

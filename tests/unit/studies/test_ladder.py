@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 
 from regard.core.errors import ConfigError, DataError
-from regard.runs import folder as runs
+from regard.runs.folder import CONFIG, METRICS, read_config
 from regard.runs.recipes import load_recipe
 from regard.studies import ladder
-from regard.studies.ladder import FULL, LAPTOP, climb
+from regard.studies.ladder import FULL, LAPTOP, train_ladder
 
 SETTINGS = (
     "train.max_steps=2",
@@ -23,24 +23,24 @@ KINDS = {
     "vaswani2017": "transformer",
     "prefix-lm": "prefix",
 }
-RUNGS = ("bahdanau2015", "cho2014")
+NAMES = ("bahdanau2015", "cho2014")
 
 
 @pytest.fixture(scope="module")
 def request_of(reverse_files):
-    """A folder to what a person asks of the ladder."""
+    """Function from a folder to a request of the ladder."""
 
-    def ask(out):
+    def build(out):
         request = reverse_files.request(out)
         return replace(request, recipe=None, settings=SETTINGS, device="cpu")
 
-    return ask
+    return build
 
 
 @pytest.fixture(scope="module")
-def climbed(request_of, tmp_path_factory):
+def trained(request_of, tmp_path_factory):
     request = request_of(tmp_path_factory.mktemp("ladder"))
-    return request, climb(request, only=RUNGS)
+    return request, train_ladder(request, only=NAMES)
 
 
 def never(*_):
@@ -48,84 +48,80 @@ def never(*_):
 
 
 @pytest.mark.parametrize("recipes", [FULL, LAPTOP], ids=["full", "laptop"])
-def test_every_rung_has_its_recipe(recipes):
+def test_every_model_has_a_recipe(recipes):
     kinds = {name: load_recipe(recipe).model.decoder.kind for name, recipe in recipes.items()}
     assert kinds == KINDS
 
 
-def test_rungs_are_climbed_from_the_lowest(climbed):
-    request, folders = climbed
+def test_models_are_trained_in_order(trained):
+    request, folders = trained
     assert folders == [request.out / "cho2014", request.out / "bahdanau2015"]
-    assert [
-        runs.read_config(folder)["recipe"]["model"]["decoder"]["kind"] for folder in folders
-    ] == [
+    assert [read_config(folder)["recipe"]["model"]["decoder"]["kind"] for folder in folders] == [
         "cho",
         "bahdanau",
     ]
 
 
-def test_settings_hold_for_every_rung(climbed):
-    for folder in climbed[1]:
-        assert runs.read_config(folder)["recipe"]["train"]["max_steps"] == 2
+def test_settings_apply_to_every_model(trained):
+    for folder in trained[1]:
+        assert read_config(folder)["recipe"]["train"]["max_steps"] == 2
 
 
-def test_finished_rungs_are_not_trained_again(climbed, monkeypatch):
-    request, folders = climbed
+def test_finished_models_are_not_trained_again(trained, monkeypatch):
+    request, folders = trained
     monkeypatch.setattr(ladder, "train", never)
-    assert climb(request, only=RUNGS) == folders
+    assert train_ladder(request, only=NAMES) == folders
 
 
 @pytest.mark.parametrize(
     "change", [{"settings": (*SETTINGS, "seed=9")}, {"data": ("phrasebook",)}], ids=["seed", "data"]
 )
-def test_finished_rung_of_another_kind_is_refused(climbed, change):
-    request, _ = climbed
+def test_finished_model_with_other_settings_is_refused(trained, change):
+    request, _ = trained
     with pytest.raises(ConfigError, match="cho2014 was trained with other settings or on other"):
-        climb(replace(request, **change), only=RUNGS)
+        train_ladder(replace(request, **change), only=NAMES)
 
 
-def test_interrupted_ladder_goes_on_where_it_stopped(
-    request_of, tmp_path, monkeypatch, interrupted_at
-):
+def test_interrupted_ladder_is_resumed(request_of, tmp_path, monkeypatch, interrupted_at):
     request = request_of(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr("regard.training.loop.choose_display", lambda: interrupted_at(1))
-        assert climb(request, only=RUNGS) is None
+        assert train_ladder(request, only=NAMES) is None
     assert not (tmp_path / "bahdanau2015").exists()
-    assert climb(request, only=RUNGS) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]
+    assert train_ladder(request, only=NAMES) == [tmp_path / "cho2014", tmp_path / "bahdanau2015"]
 
 
-def test_rung_that_never_began_in_earnest_begins_anew(climbed, tmp_path, request_of):
+def test_model_without_a_checkpoint_is_restarted(trained, tmp_path, request_of):
     request = request_of(tmp_path)
     folder = tmp_path / "cho2014"
     folder.mkdir()
-    (folder / runs.CONFIG).write_bytes((climbed[1][0] / runs.CONFIG).read_bytes())
-    assert climb(request, only=RUNGS)[0] == folder
-    assert (folder / runs.METRICS).exists()
+    (folder / CONFIG).write_bytes((trained[1][0] / CONFIG).read_bytes())
+    assert train_ladder(request, only=NAMES)[0] == folder
+    assert (folder / METRICS).exists()
 
 
 def test_wrong_setting_is_found_before_anything_is_trained(request_of, tmp_path, monkeypatch):
     monkeypatch.setattr(ladder, "train", never)
-    # The decoder of Cho et al. has no attention to set.
+    # The decoder of Cho et al. has no attention.
     wrong = replace(request_of(tmp_path), settings=("model.decoder.attention_dim=8",))
     with pytest.raises(ConfigError, match="`model.decoder.attention_dim` is not a setting"):
-        climb(wrong)
+        train_ladder(wrong)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_missing_data_is_told(request_of, tmp_path):
+def test_missing_data_is_an_error(request_of, tmp_path):
     absent = replace(request_of(tmp_path / "out"), data=("absent.tsv",))
     with pytest.raises(DataError, match="'absent.tsv' is neither a file nor a data set"):
-        climb(absent, only=RUNGS)
+        train_ladder(absent, only=NAMES)
 
 
-def test_unknown_rung_is_named_with_its_neighbour(request_of, tmp_path):
+def test_error_for_an_unknown_model_suggests_a_name(request_of, tmp_path):
     with pytest.raises(
         ConfigError, match="`only` must be one of 'sutskever2014'.*but is 'cho2015'.*mean 'cho2014'"
     ):
-        climb(request_of(tmp_path), only=["cho2015"])
+        train_ladder(request_of(tmp_path), only=["cho2015"])
 
 
-def test_single_rung_is_refused(request_of, tmp_path):
-    with pytest.raises(ConfigError, match="`only` must name at least two rungs.*but is 'cho2014'"):
-        climb(request_of(tmp_path), only=["cho2014"])
+def test_single_model_is_refused(request_of, tmp_path):
+    with pytest.raises(ConfigError, match="`only` must name at least two models.*but is 'cho2014'"):
+        train_ladder(request_of(tmp_path), only=["cho2014"])

@@ -17,7 +17,7 @@ from regard.models.encoders.bert import BertEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.heads.copying import PointerConfig
 from regard.models.masked_lm import MaskedModelConfig
-from regard.runs.folder import save_start
+from regard.runs.folder import initialize_folder
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 from regard.tasks.language_modeling import LanguageRecipe
@@ -34,7 +34,7 @@ def save(masked_task, tmp_path):
 
     def save_run(**changes):
         task = masked_task(**changes)
-        save_start(tmp_path / "run", task, {})
+        initialize_folder(tmp_path / "run", task, {})
         save_weights(task.model, tmp_path / "run" / "model.safetensors")
         return task
 
@@ -75,7 +75,7 @@ def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transfor
     config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
     tokenizer = train_tokenizer(config, ["abc"])
     task = MaskedLmTask.fresh(recipe, text_fields(tokenizer), device=torch.device("cpu"))
-    save_start(tmp_path / "run", task, {})
+    initialize_folder(tmp_path / "run", task, {})
     save_weights(task.model, tmp_path / "run" / "model.safetensors")
     assert export_run(tmp_path / "run", tmp_path / "out").left_out == ("next_sentence",)
     assert import_folder(tmp_path / "out", tmp_path / "back").notes == []

@@ -5,7 +5,7 @@ import pytest
 
 from regard.core.errors import DataError
 from regard.studies.compression.range_coder import (
-    HEAD_BYTES,
+    HEADER_BYTES,
     TOTAL,
     Frequencies,
     decode,
@@ -15,18 +15,18 @@ from regard.studies.compression.range_coder import (
 )
 
 
-def there_and_back(symbols, tables):
+def round_trip(symbols, tables):
     data = encode(symbols, tables)
     return list(decode(data, tables[: len(symbols)])), len(data)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_symbols_come_back_in_tables_of_any_size(seed):
+def test_round_trip_with_tables_of_any_size(seed):
     generator = np.random.default_rng(seed)
     sizes = generator.integers(1, 400, 300)
     tables = [Frequencies(generator.integers(0, 50, size).tolist()) for size in sizes]
     symbols = [int(generator.integers(size)) for size in sizes]
-    assert there_and_back(symbols, tables)[0] == symbols
+    assert round_trip(symbols, tables)[0] == symbols
 
 
 @pytest.mark.parametrize(
@@ -37,62 +37,62 @@ def test_random_symbols_come_back_in_tables_of_any_size(seed):
         ([0] * 3000, [10**9, 0]),
         ([1] * 300, [10**9, 0]),
         ([0, 1] * 500, [1, 1]),
-        # The upper end of the interval, again and again: every carry there is.
+        # The upper end of the interval repeatedly: every carry.
         ([255] * 400, [1] * 256),
         ([0] * 400, [1] * 256),
         ([3, 0, 0, 3] * 200, [1, 10**6, 10**6, 1]),
     ],
 )
-def test_degenerate_messages_come_back(symbols, counts):
-    assert there_and_back(symbols, [Frequencies(counts)] * len(symbols))[0] == symbols
+def test_round_trip_of_degenerate_messages(symbols, counts):
+    assert round_trip(symbols, [Frequencies(counts)] * len(symbols))[0] == symbols
 
 
-def test_carry_runs_through_bytes_that_are_full():
-    # Most messages of nearly certain symbols stay near the interval's upper end.
+def test_carry_propagates_through_full_bytes():
+    # Messages of nearly certain symbols stay near the upper end of the interval.
     generator = np.random.default_rng(0)
     table = Frequencies([1, 10**6])
     for _ in range(200):
         symbols = (generator.random(60) < 0.95).astype(int).tolist()
-        assert there_and_back(symbols, [table] * 60)[0] == symbols
+        assert round_trip(symbols, [table] * 60)[0] == symbols
 
 
-@pytest.mark.parametrize("chance", [0.5, 0.9, 0.99, 0.9999])
-def test_size_is_within_a_hundredth_of_the_entropy(chance):
+@pytest.mark.parametrize("probability", [0.5, 0.9, 0.99, 0.9999])
+def test_size_is_within_a_hundredth_of_the_entropy(probability):
     generator = np.random.default_rng(1)
-    symbols = (generator.random(6000) > chance).astype(int)
+    symbols = (generator.random(6000) > probability).astype(int)
     counts = np.bincount(symbols, minlength=2)
     shares = counts[counts > 0] / len(symbols)
     entropy = -len(symbols) * (shares * np.log2(shares)).sum() / 8
     table = Frequencies(counts.tolist())
-    _, size = there_and_back(symbols.tolist(), [table] * len(symbols))
+    _, size = round_trip(symbols.tolist(), [table] * len(symbols))
     assert size <= 1.01 * entropy + 4
-    # A second way to the size: what the table says each symbol takes.
+    # The size also equals the sum of the bits of each symbol.
     assert size == pytest.approx(table.bits[symbols].sum() / 8, abs=2)
 
 
-def test_frequencies_fill_the_whole_and_leave_nobody_out():
+def test_frequencies_sum_to_the_total_and_are_positive():
     for counts in ([0, 0, 0], [10**12, 0, 1], [1] * 1000, [7]):
         table = Frequencies(counts)
         assert (table.starts[0], table.starts[-1], len(table)) == (0, TOTAL, len(counts))
         assert all(np.diff(table.starts) >= 1)
 
 
-def test_bad_symbols_and_counts_are_named():
+def test_invalid_symbols_and_counts_are_refused():
     with pytest.raises(DataError, match="Symbols must be from 0 to 1, but one is 2"):
         encode([2], [Frequencies([1, 1])])
     with pytest.raises(DataError, match="`counts` must hold 1 to"):
         Frequencies([])
-    with pytest.raises(DataError, match="the least of them -1"):
+    with pytest.raises(DataError, match="the smallest of them -1"):
         Frequencies([3, -1])
 
 
-def test_bytes_that_nobody_wrote_are_refused_or_read_but_never_hang():
+def test_invalid_bytes_are_refused():
     table = Frequencies([1, 1, 1])
-    with pytest.raises(DataError, match="beyond every symbol"):
+    with pytest.raises(DataError, match="The codes are damaged"):
         list(decode(b"\xff" * 9, repeat(table, 200)))
 
 
-MAKER = b"maker-01"
+MODEL_ID = b"model-01"
 
 
 @pytest.fixture
@@ -106,53 +106,53 @@ def codes(tables):
     return np.stack([generator.integers(0, len(table), 40) for table in tables], axis=1)
 
 
-def test_codes_come_back(tmp_path, codes, tables):
+def test_codes_round_trip_through_a_file(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    size = write_codes(path, codes, tables, maker=MAKER)
+    size = write_codes(path, codes, tables, model_id=MODEL_ID)
     assert size == path.stat().st_size
-    assert (read_codes(path, tables, maker=MAKER) == codes).all()
+    assert (read_codes(path, tables, model_id=MODEL_ID) == codes).all()
 
 
-def test_no_codes_take_a_head_alone(tmp_path, codes, tables):
+def test_file_without_codes_is_only_a_header(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    assert write_codes(path, codes[:0], tables, maker=MAKER) == HEAD_BYTES
-    assert read_codes(path, tables, maker=MAKER).shape == (0, 3)
+    assert write_codes(path, codes[:0], tables, model_id=MODEL_ID) == HEADER_BYTES
+    assert read_codes(path, tables, model_id=MODEL_ID).shape == (0, 3)
 
 
-def test_every_cut_and_every_changed_byte_is_noticed(tmp_path, codes, tables):
+def test_truncated_and_changed_files_are_refused(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    write_codes(path, codes, tables, maker=MAKER)
-    whole = path.read_bytes()
-    changed = [whole[:end] for end in range(len(whole))]
+    write_codes(path, codes, tables, model_id=MODEL_ID)
+    content = path.read_bytes()
+    changed = [content[:end] for end in range(len(content))]
     changed += [
-        whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
-        for place in range(len(whole))
+        content[:position] + bytes([content[position] ^ 1]) + content[position + 1 :]
+        for position in range(len(content))
     ]
     for data in changed:
         path.write_bytes(data)
         with pytest.raises(DataError):
-            read_codes(path, tables, maker=MAKER)
+            read_codes(path, tables, model_id=MODEL_ID)
 
 
-def test_bad_files_are_told_apart(tmp_path, codes, tables):
+def test_invalid_files_have_their_own_messages(tmp_path, codes, tables):
     path = tmp_path / "codes.bin"
-    write_codes(path, codes, tables, maker=MAKER)
-    whole = path.read_bytes()
+    write_codes(path, codes, tables, model_id=MODEL_ID)
+    content = path.read_bytes()
     with pytest.raises(DataError, match="written by another model"):
-        read_codes(path, tables, maker=b"maker-02")
-    path.write_bytes(whole[:-1])
-    with pytest.raises(DataError, match="damaged or cut short"):
-        read_codes(path, tables, maker=MAKER)
-    path.write_bytes(whole[:10])
-    with pytest.raises(DataError, match="ends within its first 25 bytes"):
-        read_codes(path, tables, maker=MAKER)
-    path.write_bytes(whole[:4] + b"\x07" + whole[5:])
+        read_codes(path, tables, model_id=b"model-02")
+    path.write_bytes(content[:-1])
+    with pytest.raises(DataError, match="damaged or truncated"):
+        read_codes(path, tables, model_id=MODEL_ID)
+    path.write_bytes(content[:10])
+    with pytest.raises(DataError, match="ends within its header of 25 bytes"):
+        read_codes(path, tables, model_id=MODEL_ID)
+    path.write_bytes(content[:4] + b"\x07" + content[5:])
     with pytest.raises(DataError, match="was written in version 7"):
-        read_codes(path, tables, maker=MAKER)
-    path.write_bytes(b"PNG" + whole)
+        read_codes(path, tables, model_id=MODEL_ID)
+    path.write_bytes(b"PNG" + content)
     with pytest.raises(DataError, match="holds no codes"):
-        read_codes(path, tables, maker=MAKER)
+        read_codes(path, tables, model_id=MODEL_ID)
     with pytest.raises(DataError, match="cannot be read: No such file"):
-        read_codes(tmp_path / "none", tables, maker=MAKER)
-    with pytest.raises(DataError, match="a table for each of 3 columns"):
-        write_codes(path, codes, tables[:2], maker=MAKER)
+        read_codes(tmp_path / "none", tables, model_id=MODEL_ID)
+    with pytest.raises(DataError, match="a table for each of the 3 columns, but there are 2"):
+        write_codes(path, codes, tables[:2], model_id=MODEL_ID)

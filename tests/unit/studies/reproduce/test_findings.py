@@ -8,10 +8,10 @@ from regard.studies.reproduce.findings import REPORT, RESULTS, Findings, Plot, R
 def build(*relations):
     return Findings(
         title="A <b>bold</b> claim",
-        about="What was done.",
+        description="A description.",
         numbers={"first": {"error": 0.25, "width": 1.0}, "second": {"error": 0.5, "width": 2.0}},
         relations=relations or (Relation("It holds.", True),),
-        plots={"drawing": Plot(Figure(figsize=(1, 1)), "A caption.")},
+        plots={"plot": Plot(Figure(figsize=(1, 1)), "A caption.")},
     )
 
 
@@ -22,12 +22,12 @@ def folder(tmp_path):
     return folder
 
 
-def test_folder_holds_numbers_page_and_pictures(folder):
+def test_folder_holds_numbers_page_and_plots(folder):
     names = {path.name for path in folder.iterdir()}
-    assert names == {RESULTS, REPORT, "drawing.svg", "drawing.png"}
+    assert names == {RESULTS, REPORT, "plot.svg", "plot.png"}
 
 
-def test_results_tell_how_they_were_made_and_what_held(folder):
+def test_results_hold_provenance_numbers_and_relations(folder):
     results = read_json(folder / RESULTS)
     assert results["seed"] == 7
     assert results["numbers"]["second"] == {"error": 0.5, "width": 2.0}
@@ -38,20 +38,20 @@ def test_page_counts_the_relations_that_hold(folder):
     assert "1 of 2" in (folder / REPORT).read_text(encoding="utf-8")
 
 
-def test_page_shows_the_pictures(folder):
+def test_page_shows_the_plots(folder):
     page = (folder / REPORT).read_text(encoding="utf-8")
     assert "<svg" in page
     assert "A caption." in page
 
 
-def test_page_escapes_what_it_is_given(folder):
+def test_page_escapes_text(folder):
     assert "<b>bold</b>" not in (folder / REPORT).read_text(encoding="utf-8")
 
 
-def test_measures_are_named_in_order():
-    assert build().measures == ["error", "width"]
+def test_metric_names_are_in_order():
+    assert build().metric_names == ["error", "width"]
 
 
 @pytest.mark.parametrize(("holds", "expected"), [(True, True), (False, False)])
-def test_one_broken_relation_breaks_the_whole(holds, expected):
+def test_findings_are_as_expected_if_every_relation_holds(holds, expected):
     assert build(Relation("a", True), Relation("b", holds)).is_as_expected is expected

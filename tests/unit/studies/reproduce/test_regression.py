@@ -10,7 +10,7 @@ def findings():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_what_the_lectures_see_is_seen_with_any_points(seed):
+def test_claims_hold_for_several_seeds(seed):
     relations = nadaraya_watson(seed).relations
     assert [relation.claim for relation in relations if not relation.holds] == []
 
@@ -19,7 +19,7 @@ def test_same_seed_gives_the_same_numbers(findings):
     assert nadaraya_watson(1).numbers == findings.numbers
 
 
-def test_average_pooling_has_no_width_and_no_bend(findings):
+def test_average_pooling_is_constant(findings):
     assert findings.numbers[AVERAGE]["w"] == 0
     assert findings.numbers[AVERAGE]["roughness"] == pytest.approx(0, abs=1e-9)
 
@@ -28,29 +28,29 @@ def test_fixed_width_is_one(findings):
     assert findings.numbers[FIXED]["w"] == 1
 
 
-def test_fixed_width_is_the_kernel_written_out(findings):
+def test_fixed_width_equals_an_explicit_gaussian_kernel(findings):
     generator = torch.Generator().manual_seed(1)
     x = (5 * torch.rand(50, generator=generator, dtype=torch.float64)).sort().values
     noise = 0.5 * torch.randn(50, generator=generator, dtype=torch.float64)
     y = 2 * x.sin() + x**0.8 + noise
-    places = torch.arange(0, 5, 0.1, dtype=torch.float64)
-    kernel = (-((places[:, None] - x) ** 2) / 2).exp()
+    test_x = torch.arange(0, 5, 0.1, dtype=torch.float64)
+    kernel = (-((test_x[:, None] - x) ** 2) / 2).exp()
     predicted = kernel @ y / kernel.sum(1)
-    error = (predicted - 2 * places.sin() - places**0.8).square().mean().item()
+    error = (predicted - 2 * test_x.sin() - test_x**0.8).square().mean().item()
     assert findings.numbers[FIXED]["test error"] == pytest.approx(error)
 
 
-def test_a_point_left_out_is_harder_to_predict_than_one_that_sees_itself(findings):
+def test_left_out_error_exceeds_training_error(findings):
     row = findings.numbers[LEARNED]
     assert row["left-out error"] > row["training error"]
 
 
-def test_fits_are_drawn_with_the_truth_and_the_training_points(findings):
+def test_plot_has_fits_truth_and_training_points(findings):
     axes = findings.plots["nadaraya-watson"].figure.axes[0]
     assert len(axes.lines) == 4
     assert len(axes.collections[0].get_offsets()) == 50
 
 
-def test_weights_are_drawn_as_three_maps(findings):
+def test_weights_are_plotted_as_three_matrices(findings):
     axes = findings.plots["nadaraya-watson-weights"].figure.axes
     assert sum(len(part.images) for part in axes) == 3

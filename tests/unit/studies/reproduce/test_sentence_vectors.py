@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 
 from regard.data.text.readers import read_examples
-from regard.runs import folder as runs
+from regard.runs.folder import read_config
 from regard.runs.request import Request
-from regard.studies.reproduce import sentence_vectors as study
+from regard.studies.reproduce import sentence_vectors as module
 from regard.studies.reproduce.sentence_vectors import (
     BAG,
-    FOUND,
-    LIKE,
     MEAN,
     MODELS,
     OTHER,
+    RETRIEVAL,
+    SAME_MEANING,
     SAME_WORDS,
-    UNLEARNED,
+    UNTRAINED,
     measure,
     sentence_vectors,
 )
@@ -31,52 +31,52 @@ TINY = (
 )
 
 
-def request_little(*, settings, **others):
+def tiny_request(*, settings, **others):
     return Request(settings=(*settings, *TINY), **others)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """What both models find after one step, and their folder."""
-    folder = tmp_path_factory.mktemp("made")
+def reproduced(tmp_path_factory):
+    """Folder and findings of both models after one step."""
+    folder = tmp_path_factory.mktemp("reproduced")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(study, "SETTINGS", ())
-        for name, num in (("NUM_LEARNED", 12), ("NUM_WATCHED", 3), ("NUM_MEASURED", 6)):
-            patch.setattr(study, name, num)
-        patch.setattr(study, "Request", request_little)
+        patch.setattr(module, "SETTINGS", ())
+        for name, num in (("NUM_TRAIN", 12), ("NUM_VALID", 3), ("NUM_TEST", 6)):
+            patch.setattr(module, name, num)
+        patch.setattr(module, "Request", tiny_request)
         return folder, sentence_vectors(5, folder)
 
 
-def test_models_are_measured_beside_one_that_has_not_learned_and_a_bag(made):
-    _, findings = made
-    assert list(findings.numbers) == [*MODELS, MEAN, UNLEARNED, BAG]
+def test_models_are_compared_with_baselines(reproduced):
+    _, findings = reproduced
+    assert list(findings.numbers) == [*MODELS, MEAN, UNTRAINED, BAG]
     for row in findings.numbers.values():
-        assert list(row) == [LIKE, SAME_WORDS, OTHER, FOUND]
+        assert list(row) == [SAME_MEANING, SAME_WORDS, OTHER, RETRIEVAL]
 
 
-def test_bag_of_words_cannot_tell_who_does_what_to_whom(made):
-    _, findings = made
+def test_bag_of_words_does_not_separate_meanings(reproduced):
+    _, findings = reproduced
     bag = findings.numbers[BAG]
-    assert bag[LIKE] == pytest.approx(1) and bag[SAME_WORDS] == pytest.approx(1)
-    assert bag[FOUND] == 0 and bag[OTHER] < 0.9
+    assert bag[SAME_MEANING] == pytest.approx(1) and bag[SAME_WORDS] == pytest.approx(1)
+    assert bag[RETRIEVAL] == 0 and bag[OTHER] < 0.9
 
 
-def test_nothing_that_is_measured_was_trained_on(made):
-    folder, _ = made
+def test_test_sentences_are_not_in_the_training_data(reproduced):
+    folder, _ = reproduced
     train, test = (read_examples(folder / "data" / f"{side}.jsonl") for side in ("train", "test"))
     assert len(train) == 48 and len(test) == 24
     assert not {one.source for one in train} & {one.source for one in test}
 
 
-def test_runs_are_kept_and_the_picture_is_saved(made, tmp_path):
-    folder, findings = made
-    assert runs.read_config(folder / "bahdanau2015-5")["recipe"]["seed"] == 5
+def test_runs_and_plot_are_saved(reproduced, tmp_path):
+    folder, findings = reproduced
+    assert read_config(folder / "bahdanau2015-5")["recipe"]["seed"] == 5
     findings.save(tmp_path, {"seed": 5})
     assert (tmp_path / "sentence-vectors.svg").exists()
 
 
-def test_meaning_is_measured_apart_from_words():
+def test_cosines_of_vectors_by_meaning_and_by_words():
     by_meaning = np.eye(4)[[0, 0, 1, 1, 2, 2, 3, 3]]
-    assert measure(by_meaning) == {LIKE: 1.0, SAME_WORDS: 0.0, OTHER: 0.0, FOUND: 100.0}
+    assert measure(by_meaning) == {SAME_MEANING: 1.0, SAME_WORDS: 0.0, OTHER: 0.0, RETRIEVAL: 100.0}
     by_words = np.eye(4)[[0, 0, 0, 0, 1, 1, 1, 1]]
-    assert measure(by_words) == {LIKE: 1.0, SAME_WORDS: 1.0, OTHER: 0.0, FOUND: 0.0}
+    assert measure(by_words) == {SAME_MEANING: 1.0, SAME_WORDS: 1.0, OTHER: 0.0, RETRIEVAL: 0.0}

@@ -13,7 +13,7 @@ from regard.models.build import ModelConfig
 from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
-from regard.runs.ensemble import assemble
+from regard.runs.ensemble import build_ensemble
 from regard.search.forced import force
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.attention import CTC
@@ -199,8 +199,8 @@ def test_an_ensemble_writes_with_decoders(joint, alone, tmp_path):
     for folder in folders:
         folder.mkdir()
         joint.save(folder)
-    both = assemble(dict.fromkeys(folders, joint))
+    both = build_ensemble(dict.fromkeys(folders, joint))
     plain = replace(joint.recipe.search, ctc_weight=0.0)
     assert both.translate(["tones/0/1"]) == joint.translate(["tones/0/1"], search=plain)
-    with pytest.raises(ConfigError, match=r"^An ensemble needs runs whose decoder writes, but "):
-        assemble({folders[0]: joint, folders[1]: alone})
+    with pytest.raises(ConfigError, match=r"^An ensemble needs runs with a decoder, but "):
+        build_ensemble({folders[0]: joint, folders[1]: alone})

@@ -15,7 +15,7 @@ TINY = (
     "train.max_steps=2",
     "train.validate_every=2",
 )
-TINY_WRITER = (*TINY, "model.decoder.dim=6", "model.decoder.embedding_dim=4", "search.beams=2")
+TINY_TRANSCRIBER = (*TINY, "model.decoder.dim=6", "model.decoder.embedding_dim=4", "search.beams=2")
 
 
 def save(path, samples):
@@ -28,21 +28,21 @@ def save(path, samples):
     return path
 
 
-def sound_of(example):
+def samples_of(example):
     return open_sound(example.source, max_seconds=9).samples
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Recordings with transcripts in a file, one of them damaged, and a run that learned them."""
-    root = tmp_path_factory.mktemp("sounds")
+    """Folder of recordings with transcripts in a file; one recording is damaged."""
+    root = tmp_path_factory.mktemp("recordings")
     rows = []
     for number, example in enumerate(find_data("tones:30").train):
-        save(root / f"in/{number}.wav", sound_of(example))
+        save(root / f"in/{number}.wav", samples_of(example))
         rows.append(f"in/{number}.wav\t{example.target}\n")
     (root / "in/30.wav").write_bytes(b"RIFF no recording")
     rows.append("in/30.wav\tlow low low\n")
-    (root / "said.tsv").write_text("".join(rows), encoding="utf-8")
+    (root / "transcripts.tsv").write_text("".join(rows), encoding="utf-8")
     return root
 
 
@@ -52,16 +52,22 @@ def run(folder):
 
     from regard.cli.main import app
 
-    words = ["train", str(folder / "said.tsv"), "--recipe", "chan2016-laptop", *TINY_WRITER]
+    arguments = [
+        "train",
+        str(folder / "transcripts.tsv"),
+        "--recipe",
+        "chan2016-laptop",
+        *TINY_TRANSCRIBER,
+    ]
     out = folder / "run"
-    found = CliRunner().invoke(app, [*words, "--out", str(out), "--device", "cpu"])
-    assert found.exit_code == 0, found.stderr
-    assert "skipped 1 of 31 examples whose recording cannot be read" in found.stderr
-    assert "frames of 8 mel bins" in found.stderr
+    result = CliRunner().invoke(app, [*arguments, "--out", str(out), "--device", "cpu"])
+    assert result.exit_code == 0, result.stderr
+    assert "skipped 1 of 31 examples whose recording cannot be read" in result.stderr
+    assert "frames of 8 mel bins" in result.stderr
     return out
 
 
-def test_a_recording_a_folder_and_a_list_are_answered_alike(regard, run, folder, tmp_path):
+def test_recording_folder_and_list_give_the_same_predictions(regard, run, folder, tmp_path):
     names = [folder / f"in/{number}.wav" for number in (0, 1)]
     alone = [regard("predict", run, name).lines for name in names]
     assert [len(lines) for lines in alone] == [1, 1]
@@ -72,8 +78,8 @@ def test_a_recording_a_folder_and_a_list_are_answered_alike(regard, run, folder,
     assert regard("predict", run, tmp_path / "two").lines == [*alone[0], *alone[1]]
 
 
-def test_a_long_recording_is_heard_in_parts(regard, run, folder, tmp_path):
-    strings = [sound_of(example) for example in find_data("tones:30").train[:6]]
+def test_long_recording_is_transcribed_in_segments(regard, run, folder, tmp_path):
+    strings = [samples_of(example) for example in find_data("tones:30").train[:6]]
     samples = np.concatenate([np.pad(string, (0, 3000)) for string in strings])
     path = save(tmp_path / "long.wav", samples)
     (line,) = regard("predict", run, path, "--chunk", 3, "--json").lines
@@ -87,7 +93,7 @@ def test_a_long_recording_is_heard_in_parts(regard, run, folder, tmp_path):
     assert regard("predict", run, path, "--chunk", 3).lines == [found["text"]]
 
 
-def test_bad_recordings_have_their_line(refused, run, folder, tmp_path):
+def test_bad_recordings_have_their_own_messages(refused, run, folder, tmp_path):
     assert "30.wav is not a WAVE file" in refused("predict", run, folder / "in/30.wav")
     assert "none.wav does not exist" in refused("predict", run, tmp_path / "none.wav")
     long = save(tmp_path / "long.wav", np.zeros(48_000))
@@ -96,11 +102,11 @@ def test_bad_recordings_have_their_line(refused, run, folder, tmp_path):
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
-def test_what_cannot_be_heard_among_others_keeps_its_place(
+def test_unreadable_recording_among_others_has_an_empty_line(
     regard, refused, run, folder, tmp_path, bad
 ):
     for number in range(3):
-        save(tmp_path / f"{number}.wav", sound_of(find_data("tones:30").train[number]))
+        save(tmp_path / f"{number}.wav", samples_of(find_data("tones:30").train[number]))
     expected = regard("predict", run, tmp_path, "--chunk", 5).lines
     assert all(expected)
     expected[bad] = ""
@@ -108,8 +114,8 @@ def test_what_cannot_be_heard_among_others_keeps_its_place(
     whole, parts = regard("predict", run, tmp_path), regard("predict", run, tmp_path, "--chunk", 5)
     assert (whole.code, parts.code) == (0, 0)
     assert whole.lines == parts.lines == expected
-    said = "skipped 1 of 3 examples whose recording cannot be read (first: "
-    assert said + str(tmp_path / f"{bad}.wav") in parts.err and parts.err == whole.err
+    message = "skipped 1 of 3 examples whose recording cannot be read (first: "
+    assert message + str(tmp_path / f"{bad}.wav") in parts.err and parts.err == whole.err
     rows = [
         json.loads(line) for line in regard("predict", run, tmp_path, "--chunk", 5, "--json").lines
     ]
@@ -124,8 +130,8 @@ def test_what_cannot_be_heard_among_others_keeps_its_place(
     )
 
 
-def put(path, samples, *, kind=(1, 16), channels=1, rate=8000, missing=0):
-    """Write a WAVE file of any format, of which so many bytes may be missing at its end."""
+def write_wave(path, samples, *, kind=(1, 16), channels=1, rate=8000, missing=0):
+    """Write a WAVE file of any format, optionally without its last bytes."""
     form, bits = kind
     scaled = samples.astype("<f4") if form == 3 else (samples * 2**15).round().astype("<i2")
     data, block = np.repeat(scaled, channels).tobytes(), channels * bits // 8
@@ -136,7 +142,7 @@ def put(path, samples, *, kind=(1, 16), channels=1, rate=8000, missing=0):
     return path
 
 
-STRANGE = {
+UNREADABLE = {
     "silent": {"samples": np.zeros(8000)},
     "whisper": {"samples": 1e-5 * np.ones(8000).cumsum() % 3e-5},
     "cut": {"samples": np.ones(8000) / 2, "missing": 900},
@@ -154,76 +160,75 @@ MESSAGES = {
 }
 
 
-@pytest.mark.parametrize("name", STRANGE)
-def test_what_cannot_be_heard_is_one_line(refused, run, tmp_path, name):
-    path = put(tmp_path / f"{name}.wav", **STRANGE[name])
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_unreadable_recording_is_one_line_of_error(refused, run, tmp_path, name):
+    path = write_wave(tmp_path / f"{name}.wav", **UNREADABLE[name])
     assert MESSAGES[name] in refused("predict", run, path)
     assert MESSAGES[name] in refused("predict", run, path, "--chunk", 3)
     assert MESSAGES[name] in refused("show", run, path)
 
 
-def test_an_empty_file_is_one_line(refused, run, tmp_path):
+def test_empty_file_is_one_line_of_error(refused, run, tmp_path):
     (tmp_path / "none.wav").touch()
     assert "none.wav is an empty file" in refused("predict", run, tmp_path / "none.wav")
 
 
 def test_bad_recordings_are_skipped_and_counted(regard, folder, tmp_path):
     rows = [f"{folder}/in/{number}.wav\tlow high\n" for number in range(30)]
-    for name, about in STRANGE.items():
-        rows.append(f"{put(tmp_path / f'{name}.wav', **about)}\tlow high\n")
-    (tmp_path / "said.tsv").write_text("".join(rows), encoding="utf-8")
-    words = ("--recipe", "chan2016-laptop", *TINY_WRITER, "--device", "cpu")
-    answer = regard("train", tmp_path / "said.tsv", *words, "--out", tmp_path / "run")
-    assert answer.code == 0, answer.err
-    assert "skipped 6 of 36 examples whose recording cannot be read (first: " in answer.err
+    for name, about in UNREADABLE.items():
+        rows.append(f"{write_wave(tmp_path / f'{name}.wav', **about)}\tlow high\n")
+    (tmp_path / "transcripts.tsv").write_text("".join(rows), encoding="utf-8")
+    arguments = ("--recipe", "chan2016-laptop", *TINY_TRANSCRIBER, "--device", "cpu")
+    result = regard("train", tmp_path / "transcripts.tsv", *arguments, "--out", tmp_path / "run")
+    assert result.code == 0, result.err
+    assert "skipped 6 of 36 examples whose recording cannot be read (first: " in result.err
 
 
 def test_channels_and_floats_do_not_matter(regard, run, folder, tmp_path):
     samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
     files = [
-        put(tmp_path / "plain.wav", samples),
-        put(tmp_path / "stereo.wav", samples, channels=2),
-        put(tmp_path / "float.wav", samples, kind=(3, 32)),
+        write_wave(tmp_path / "plain.wav", samples),
+        write_wave(tmp_path / "stereo.wav", samples, channels=2),
+        write_wave(tmp_path / "float.wav", samples, kind=(3, 32)),
     ]
     assert len({tuple(regard("predict", run, file).lines) for file in files}) == 1
 
 
-def test_another_rate_is_said(regard, run, folder, tmp_path):
+def test_resampling_is_logged(regard, run, folder, tmp_path):
     samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
-    path = put(tmp_path / "odd.wav", samples, rate=12_345)
-    answer = regard("predict", run, path)
-    assert answer.code == 0 and len(answer.lines) == 1
-    said = "recordings of 12,345 samples a second are brought to 8,000 (`rate`)\n"
-    assert answer.err == said
+    path = write_wave(tmp_path / "odd.wav", samples, rate=12_345)
+    result = regard("predict", run, path)
+    assert result.code == 0 and len(result.lines) == 1
+    assert result.err == "recordings of 12,345 samples a second are brought to 8,000 (`rate`)\n"
 
 
-def test_parts_and_other_options_are_told_apart(refused, run, tiny_run, folder):
+def test_chunks_are_refused_with_other_options_and_models(refused, run, tiny_run, folder):
     name = folder / "in/0.wav"
     message = refused("predict", run, name, "--chunk", 3, "--nbest", 2)
-    assert "`--chunk` gives one answer made of many" in message
-    message = refused("predict", tiny_run.folder, "--chunk", 3, folder / "said.tsv")
-    assert "`--chunk` is for models that write what they hear" in message
+    assert "`--chunk` joins the predictions of segments" in message
+    message = refused("predict", tiny_run.folder, "--chunk", 3, folder / "transcripts.tsv")
+    assert "`--chunk` is for models that transcribe audio" in message
 
 
-def test_a_folder_for_each_label_chooses_its_recipe(regard, tmp_path):
+def test_recipe_is_chosen_for_folders_by_label(regard, tmp_path):
     for number, example in enumerate(find_data("tones:single,60").train):
-        save(tmp_path / "in" / example.target / f"{number}.wav", sound_of(example))
-    answer = regard("train", tmp_path / "in", *TINY, "--out", tmp_path / "run", "--device", "cpu")
-    assert answer.code == 0, answer.err
-    assert "Recipe: sound-labels, because there is no GPU; sources are recordings" in answer.err
+        save(tmp_path / "in" / example.target / f"{number}.wav", samples_of(example))
+    result = regard("train", tmp_path / "in", *TINY, "--out", tmp_path / "run", "--device", "cpu")
+    assert result.code == 0, result.err
+    assert "Recipe: sound-labels, because there is no GPU; sources are recordings" in result.err
     one = next((tmp_path / "in" / "low").iterdir())
     (label,) = regard("predict", tmp_path / "run", one).lines
     assert (tmp_path / "in" / label).is_dir()
 
 
-def test_a_file_of_transcripts_chooses_its_recipe(folder, regard, tmp_path):
-    words = ("train", folder / "said.tsv", *TINY_WRITER, "--out", tmp_path / "run")
-    answer = regard(*words, "--device", "cpu")
-    assert answer.code == 0, answer.err
-    assert "Recipe: chan2016-laptop, because there is no GPU; sources are recordings" in answer.err
-    assert "target pieces: word (only" in answer.err
+def test_recipe_is_chosen_for_a_file_of_transcripts(folder, regard, tmp_path):
+    arguments = ("train", folder / "transcripts.tsv", *TINY_TRANSCRIBER, "--out", tmp_path / "run")
+    result = regard(*arguments, "--device", "cpu")
+    assert result.code == 0, result.err
+    assert "Recipe: chan2016-laptop, because there is no GPU; sources are recordings" in result.err
+    assert "target tokens: word (only" in result.err
 
 
-def test_data_sets_of_sound_are_shown(regard):
-    answer = regard("data", "show", "tones:20", "--num", 1)
-    assert answer.lines[1].startswith("tones/0/")
+def test_audio_data_sets_are_shown(regard):
+    result = regard("data", "show", "tones:20", "--num", 1)
+    assert result.lines[1].startswith("tones/0/")

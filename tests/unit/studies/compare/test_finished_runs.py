@@ -3,64 +3,64 @@ import pytest
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.core.files import read_json, write_json
 from regard.data.example import Example
-from regard.runs import folder as runs
-from regard.studies.compare.contenders import read_contenders
+from regard.runs.folder import CONFIG, METRICS
+from regard.studies.compare.finished_runs import read_finished_runs
 
 PAIRS = [Example("a b", "b a"), Example("c d", "d c", references=("c",))]
 OUTPUTS = ["b a", "x"]
 
 
-def test_contender_knows_its_run(copy_run, tiny_run):
-    first, _ = read_contenders([tiny_run.folder, copy_run("other")])
+def test_finished_run_holds_decoder_outputs_and_metrics(copy_run, tiny_run):
+    first, _ = read_finished_runs([tiny_run.folder, copy_run("other")])
     assert first.decoder == "bahdanau"
     assert first.outputs == tiny_run.evaluation.outputs
     assert first.metrics["parameters"] == tiny_run.predictor.num_parameters
 
 
-def test_all_references_of_a_sentence_are_known(copy_run):
-    first, _ = read_contenders([copy_run(name, PAIRS, OUTPUTS) for name in "ab"])
+def test_references_include_target_and_further_references(copy_run):
+    first, _ = read_finished_runs([copy_run(name, PAIRS, OUTPUTS) for name in "ab"])
     assert first.references == [["b a"], ["d c", "c"]]
 
 
-def test_run_is_called_by_its_folder(copy_run):
-    found = read_contenders([copy_run("a"), copy_run("b")])
-    assert [one.name for one in found] == ["a", "b"]
+def test_run_is_named_after_its_folder(copy_run):
+    runs = read_finished_runs([copy_run("a"), copy_run("b")])
+    assert [run.name for run in runs] == ["a", "b"]
 
 
-def test_runs_in_folders_of_the_same_name_are_called_by_their_paths(copy_run):
+def test_ambiguous_names_are_full_paths(copy_run):
     folders = [copy_run("a/run"), copy_run("b/run"), copy_run("c")]
-    assert [one.name for one in read_contenders(folders)] == [*map(str, folders[:2]), "c"]
+    assert [run.name for run in read_finished_runs(folders)] == [*map(str, folders[:2]), "c"]
 
 
 def test_single_run_is_refused(tiny_run):
     with pytest.raises(
         ConfigError, match=r"A comparison needs at least two run folders, but has 1\."
     ):
-        read_contenders([tiny_run.folder])
+        read_finished_runs([tiny_run.folder])
 
 
 def test_same_run_twice_is_refused(copy_run):
     folder = copy_run("a")
     with pytest.raises(ConfigError, match=r"a is given twice\. Name each run once\."):
-        read_contenders([folder, folder / ".." / "a"])
+        read_finished_runs([folder, folder / ".." / "a"])
 
 
-def test_folder_that_is_no_run_is_refused(tiny_run, tmp_path):
+def test_missing_folder_is_refused(tiny_run, tmp_path):
     with pytest.raises(CheckpointError, match="is not a folder"):
-        read_contenders([tiny_run.folder, tmp_path / "absent"])
+        read_finished_runs([tiny_run.folder, tmp_path / "absent"])
 
 
-def test_run_without_measurement_is_refused(tiny_run, copy_run):
+def test_unfinished_run_is_refused(tiny_run, copy_run):
     folder = copy_run("a")
-    (folder / runs.METRICS).unlink()
-    with pytest.raises(CheckpointError, match=r"a was never measured: metrics.json is missing"):
-        read_contenders([tiny_run.folder, folder])
+    (folder / METRICS).unlink()
+    with pytest.raises(CheckpointError, match=r"a is not finished: metrics.json is missing"):
+        read_finished_runs([tiny_run.folder, folder])
 
 
-def test_answers_that_do_not_belong_to_the_sentences_are_refused(tiny_run, copy_run):
+def test_wrong_number_of_predictions_is_refused(tiny_run, copy_run):
     folder = copy_run("a", outputs=["x"])
     with pytest.raises(CheckpointError, match="a has 1 predictions for 30 test sentences"):
-        read_contenders([tiny_run.folder, folder])
+        read_finished_runs([tiny_run.folder, folder])
 
 
 @pytest.mark.parametrize(
@@ -71,23 +71,23 @@ def test_answers_that_do_not_belong_to_the_sentences_are_refused(tiny_run, copy_
         (Example("c d", "d c"), r"further references of sentence 2 is \('c',\) .*but \(\)"),
     ],
 )
-def test_other_sentences_are_refused_and_the_first_is_named(copy_run, changed, message):
+def test_different_test_sets_are_refused_with_the_first_difference(copy_run, changed, message):
     folders = [copy_run("a", PAIRS, OUTPUTS), copy_run("b", [PAIRS[0], changed], OUTPUTS)]
     with pytest.raises(DataError, match=f"a and .*b were tested on different sentences.*{message}"):
-        read_contenders(folders)
+        read_finished_runs(folders)
 
 
-def test_fewer_sentences_are_refused(copy_run):
+def test_different_sizes_of_test_sets_are_refused(copy_run):
     folders = [copy_run("a", PAIRS, OUTPUTS), copy_run("b", PAIRS[:1], OUTPUTS[:1])]
     with pytest.raises(DataError, match=r"a was tested on 2 sentences, but .*b on 1\. Runs can be"):
-        read_contenders(folders)
+        read_finished_runs(folders)
 
 
 def test_run_of_another_task_is_refused(tiny_run, copy_run):
     folder = copy_run("labels")
-    config = read_json(folder / runs.CONFIG)
-    write_json(folder / runs.CONFIG, {**config, "recipe": {"task": "classification"}})
+    config = read_json(folder / CONFIG)
+    write_json(folder / CONFIG, {**config, "recipe": {"task": "classification"}})
     with pytest.raises(
-        ConfigError, match=r"but \S+labels is one for the task 'classification'\. Its measures are"
+        ConfigError, match=r"but \S+labels is one for 'classification'\. Its metrics are in metrics"
     ):
-        read_contenders([tiny_run.folder, folder])
+        read_finished_runs([tiny_run.folder, folder])

@@ -1,4 +1,4 @@
-"""Runs that can be compared: finished, and tested on the same sentences."""
+"""Finished runs with the same test set, for comparison."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,54 +15,54 @@ from regard.tasks.table import to_recipe
 
 
 @dataclass(frozen=True)
-class Contender:
+class FinishedRun:
     """A finished run."""
 
     name: str
-    """What it is called beside the others."""
+    """Name in the comparison."""
     folder: Path
-    """Its run folder."""
+    """The run folder."""
     decoder: str
-    """The kind of its decoder."""
+    """Kind of the decoder."""
     metrics: dict[str, Any]
-    """What training left about its making, cost and scores."""
+    """Content of `metrics.json`: provenance, training cost and scores."""
     examples: list[Example]
     """The test set."""
     outputs: list[str]
-    """What it answered."""
+    """Outputs for the test set."""
 
     @property
     def references(self) -> list[list[str]]:
-        """For each sentence of the test set its right answers."""
+        """References of each test example."""
         return [[example.target, *example.references] for example in self.examples]
 
 
-def read_contenders(folders: Sequence[Path]) -> list[Contender]:
-    """Read two or more run folders, or say why they cannot be compared."""
+def read_finished_runs(folders: Sequence[Path]) -> list[FinishedRun]:
+    """Read two or more run folders; raise an error if they cannot be compared."""
     if len(folders) < 2:
         raise ConfigError(
             f"A comparison needs at least two run folders, but has {len(folders)}. "
-            "Name one more; the first is what the others are held against."
+            "Name one more; the first is the baseline."
         )
-    contenders = [
+    finished_runs = [
         _read(folder, name) for folder, name in zip(folders, _names(folders), strict=True)
     ]
-    for other in contenders[1:]:
-        _check_same_test(contenders[0], other)
-    return contenders
+    for other in finished_runs[1:]:
+        _check_same_test(finished_runs[0], other)
+    return finished_runs
 
 
-def _read(folder: Path, name: str) -> Contender:
+def _read(folder: Path, name: str) -> FinishedRun:
     config = read_config(folder)
     recipe = to_recipe(config["recipe"])
     if type(recipe) is not Recipe:
         raise ConfigError(
-            f"Only runs that answer a source can be compared, but {folder} is one for the task "
-            f"'{recipe.task}'. Its measures are in {METRICS}."
+            "Only runs for the task 'generation' can be compared, but "
+            f"{folder} is one for '{recipe.task}'. Its metrics are in {METRICS}."
         )
     if not (folder / METRICS).exists():
         raise CheckpointError(
-            f"{folder} was never measured: {METRICS} is missing. Train it to its end "
+            f"{folder} is not finished: {METRICS} is missing. Resume training "
             "(`regard train … --resume`)."
         )
     examples = read_examples(folder / TEST)
@@ -70,9 +70,9 @@ def _read(folder: Path, name: str) -> Contender:
     if len(outputs) != len(examples):
         raise CheckpointError(
             f"{folder} has {len(outputs):,} predictions for {len(examples):,} test sentences. "
-            "Its files do not belong together; train it again."
+            "Its files are inconsistent; train it again."
         )
-    return Contender(
+    return FinishedRun(
         name=name,
         folder=folder,
         decoder=config["recipe"]["model"]["decoder"]["kind"],
@@ -83,31 +83,31 @@ def _read(folder: Path, name: str) -> Contender:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Call each run by the last part of its path, or by all of it where that part is not enough."""
-    places = [folder.resolve() for folder in folders]
-    for number, place in enumerate(places):
-        if place in places[:number]:
+    """Name each run by the last part of its path, or by the full path if that is ambiguous."""
+    resolved = [folder.resolve() for folder in folders]
+    for number, path in enumerate(resolved):
+        if path in resolved[:number]:
             raise ConfigError(f"{folders[number]} is given twice. Name each run once.")
-    short = [place.name for place in places]
+    short = [path.name for path in resolved]
     return [
         name if short.count(name) == 1 else str(folder)
         for name, folder in zip(short, folders, strict=True)
     ]
 
 
-def _check_same_test(first: Contender, other: Contender) -> None:
+def _check_same_test(first: FinishedRun, other: FinishedRun) -> None:
     advice = "Runs can be compared on one test set only: train them on the same data."
     for number, (ours, theirs) in enumerate(zip(first.examples, other.examples, strict=False)):
-        for what, mine, yours in (
+        for name, expected, actual in (
             ("source", ours.source, theirs.source),
             ("reference", ours.target, theirs.target),
             ("further references", ours.references, theirs.references),
         ):
-            if mine != yours:
+            if expected != actual:
                 raise DataError(
                     f"{first.folder} and {other.folder} were tested on different sentences: the "
-                    f"{what} of sentence {number + 1:,} is {mine!r} in the first, but {yours!r} "
-                    f"in the second. {advice}"
+                    f"{name} of sentence {number + 1:,} is {expected!r} in the first, but "
+                    f"{actual!r} in the second. {advice}"
                 )
     if len(first.examples) != len(other.examples):
         raise DataError(
