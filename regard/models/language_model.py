@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.attention.attend import at_least_float32
 from regard.attention.cache import KeyValueCache
-from regard.attention.masks import recent
+from regard.attention.masks import causal_window_mask
 from regard.core.config import NonNegative
 from regard.core.errors import ConfigError
 from regard.core.module import Dropout, Embedding, Linear, Module
@@ -96,7 +96,7 @@ class TransformerLanguageModel(PositionedStack, LanguageModel):
         kept = [cache.fork() for cache in caches]
         if self.window:
             for cache in kept:
-                cache.forget(self.window - 1)
+                cache.keep_last(self.window - 1)
         return logits, State({}, kept)
 
     def forward(self, tokens: Tensor) -> Output:
@@ -108,7 +108,9 @@ class TransformerLanguageModel(PositionedStack, LanguageModel):
         states = self.embed(self.embedding(tokens) * self.scale, first=first)  # (B·W, T, D)
         mask, num_keys = None, num_past + tokens.shape[1]
         if 0 < self.window < num_keys:
-            mask = recent(tokens.shape[1], num_keys, window=self.window, device=tokens.device)[None]
+            mask = causal_window_mask(
+                tokens.shape[1], num_keys, window=self.window, device=tokens.device
+            )[None]
         states = self.blocks(states, mask=mask, is_causal=True, caches=caches)
         return self.output(self.norm(states))
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from regard.attention.cache import KeyValueCache
-from regard.attention.masks import causal
+from regard.attention.masks import causal_mask
 from regard.attention.multihead import KeyValue, SelfAttention
 from regard.core.config import NonNegativeFloat
 from regard.core.module import Embedding, Linear
@@ -126,7 +126,9 @@ class PrefixDecoder(PositionedStack, Decoder):
         for cache, key_value in zip(caches, source, strict=True):
             cache.prefix = repeat_rows(key_value, beams)
         first = caches[0].position
-        order = causal(num_tokens, first + num_tokens, tokens.device).expand(len(tokens), -1, -1)
+        order = causal_mask(num_tokens, first + num_tokens, tokens.device).expand(
+            len(tokens), -1, -1
+        )
         seen = repeat_rows(mask, beams)[:, None].expand(-1, num_tokens, -1)  # (B·W, T, S)
         embedded = self.embedding(tokens) * self.scale
         states = self._embed_segment(embedded, segment=1, first=first)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
-from regard.attention.spans import Attended, GlobalAttention
+from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.config import Positive
 from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.core.tables import pick
@@ -83,7 +83,7 @@ class ContextFirstDecoder(AttentiveDecoder):
         logits, state, _ = self.run(tokens, state)
         return logits, state
 
-    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[Attended]]:
+    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[AttentionOutput]]:
         """Take a step, and return with it what the attention returned at each token."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         batch = state.per_source["mask"].shape[0]

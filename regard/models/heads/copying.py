@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from regard.attention.attend import Attention, at_least_float32, mix, weigh
+from regard.attention.attend import Attention, at_least_float32, masked_softmax, weighted_sum
 from regard.attention.scores import ScaledDotScore
 from regard.core.config import Config, NonNegativeFloat, Positive
 from regard.core.module import Embedding, Linear
@@ -95,11 +95,11 @@ class CopyAttention(Attention):
         scores = self.score(by_sentence(self.query_map(states), batch), prepared["keys"])
         scores = scores.reshape(rows, length, num_source)  # (B·W, T, S)
         mask = repeat_rows(prepared["mask"], rows // batch)[:, None]  # (B·W, 1, S)
-        first = weigh(scores, mask)
+        first = masked_softmax(scores, mask)
         after = coverage[:, None] + first.cumsum(1)
         before = torch.cat([coverage[:, None], after[:, :-1]], dim=1)
         weights = self.weigh_again(first, scores, mask, states=states, before=before)
-        contexts = mix(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
+        contexts = weighted_sum(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
         contexts = contexts.reshape(rows, length, -1)  # (B·W, T, D)
         gate = at_least_float32(self.gate(torch.cat([states, contexts], dim=-1)))  # (B·W, T, 1)
         # Where there is nothing to copy, the vocabulary has it all.
@@ -137,7 +137,7 @@ class CoverageAttention(CopyAttention):
             states: (B·W, T, D), of the decoder.
             before: (B·W, T, S), the coverage.
         """
-        return weigh(scores, mask, at_least_float32(self.slope(states)) * before)
+        return masked_softmax(scores, mask, at_least_float32(self.slope(states)) * before)
 
 
 class PointerDecoder(Decoder):

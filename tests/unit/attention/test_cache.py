@@ -103,7 +103,7 @@ def test_forgotten_positions_are_counted_but_not_shown(max_length):
     cache, pieces = KeyValueCache(max_length), []
     for _ in range(30):
         cache, (keys, _) = read(cache, 1)
-        cache.forget(4)
+        cache.keep_last(4)
         pieces.append(keys)
     assert torch.equal(cache.visible[0], torch.cat(pieces[-4:], dim=2))
     assert (cache.length, cache.fork().position) == (4, 30)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.attention.attend import weigh
+from regard.attention.attend import masked_softmax
 from regard.attention.hard import HardAttention
 from regard.attention.recording import record
 from regard.attention.scores import DotScore
@@ -15,7 +15,7 @@ def attend(soft_share=0.0, *, is_training, num=2000):
     mask = torch.tensor([[True, True, True, False]])
     prepared = attention.prepare(states, mask)
     is_soft = attention.start(prepared, beams=num)[None]
-    probs = weigh(query @ states.transpose(1, 2), mask[:, None])[0, 0]
+    probs = masked_softmax(query @ states.transpose(1, 2), mask[:, None])[0, 0]
     with record(attention) as maps:
         attended = attention(query.expand(1, num, 3), prepared, is_soft)
     return attended, states, probs, is_soft[0], maps

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.attention.cache import KeyValueCache
-from regard.attention.masks import causal
+from regard.attention.masks import causal_mask
 from regard.attention.multihead import CrossAttention, SelfAttention, self_attention
 from regard.attention.positions import POSITIONS, sinusoids
 from regard.core.errors import ConfigError
@@ -59,7 +59,7 @@ def test_self_attention_equals_torch(needs_weights, is_causal, is_padded):
         states,
         states,
         key_padding_mask=~mask,
-        attn_mask=~causal(5, 5) if is_causal else None,
+        attn_mask=~causal_mask(5, 5) if is_causal else None,
         average_attn_weights=False,
     )
     assert torch.allclose(answer, expected, atol=1e-5)

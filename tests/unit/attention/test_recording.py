@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention.attend import weigh
+from regard.attention.attend import masked_softmax
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
@@ -49,8 +49,8 @@ def test_maps_are_the_weights(inputs):
     with record(model) as maps:
         model(*inputs)
     queries, states, mask = inputs
-    lower = weigh(queries @ states.transpose(1, 2), mask[:, None])
-    upper = weigh(lower @ states @ states.transpose(1, 2), mask[:, None])
+    lower = masked_softmax(queries @ states.transpose(1, 2), mask[:, None])
+    upper = masked_softmax(lower @ states @ states.transpose(1, 2), mask[:, None])
     assert torch.allclose(maps.stack()[:, :, 0], torch.stack([lower, upper], 1), atol=1e-6)
 
 

@@ -4,7 +4,7 @@ import torch
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
-from regard.attention.rollout import class_row, last_layer, rollout
+from regard.attention.rollout import class_token_weights, last_layer, rollout
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def test_last_layer_is_the_mean_of_its_heads(maps):
 
 def test_class_row_shares_out_what_the_first_position_takes_from_others():
     joint = torch.tensor([[[0.5, 0.1, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])
-    assert class_row(joint).tolist() == [[pytest.approx(0.2), pytest.approx(0.8)]]
+    assert class_token_weights(joint).tolist() == [[pytest.approx(0.2), pytest.approx(0.8)]]
 
 
 def test_class_that_takes_from_itself_alone_has_no_row():
-    assert class_row(torch.eye(3)[None]).tolist() == [[0.0, 0.0]]
+    assert class_token_weights(torch.eye(3)[None]).tolist() == [[0.0, 0.0]]
 
 
 def test_recorded_maps_can_be_rolled_out():

@@ -92,8 +92,7 @@ def test_leading_axes_are_free(name):
 def test_dot_of_unequal_widths_points_to_general(dotted):
     with pytest.raises(
         ConfigError,
-        match=r"^This `score` needs queries and keys of one width, but they are 3 and 4 wide\. "
-        r"Use 'general', which learns a map between them\.$",
+        match="`score`.*3 and 4 wide.*'general'",
     ):
         SCORES[dotted](3, 4)
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention import windowed
-from regard.attention.masks import window
+from regard.attention.masks import window_mask
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
@@ -41,7 +41,7 @@ def ask(attention, states, mask):
 
 def ask_masked(attention, states, mask, half_width):
     """The other road: all scores, and a mask over them."""
-    near = window(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
+    near = window_mask(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
     return attention(states, mask=near & mask[:, None])[0]
 
 
@@ -114,7 +114,7 @@ def test_recorded_map_is_whole_and_gives_the_same_answer():
     weights = maps.stack()[:, 0]
     assert weights.shape == (2, HEADS, 20, 20)
     assert torch.allclose(weights.sum(-1), torch.ones(2, HEADS, 20), atol=1e-6)
-    far = ~window(torch.arange(20), 20, half_width=3)
+    far = ~window_mask(torch.arange(20), 20, half_width=3)
     assert weights[..., far].abs().max() == 0
     assert torch.allclose(answer, expected, atol=1e-6)
 
