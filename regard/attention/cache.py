@@ -34,9 +34,9 @@ class KeyValueCache:
 
         dropped | first … earlier steps … past | this step … end | free
 
-    The buffer has the capacity `max_length`, or grows if that is None. Positions are written in
-    place. If another cache has already written these positions, or if gradients are enabled, the
-    visible range is copied to a new buffer first, so other caches are not affected.
+    The buffer has the capacity `max_length`, or grows if that is None. It is written in place. If
+    another cache has already written these positions, or if gradients are enabled, the visible
+    range is copied to a new buffer first, so other caches are not affected.
     """
 
     max_length: int | None = None

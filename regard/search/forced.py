@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.models.language_model import LanguageModel, next_log_probs
+from regard.models.language_model import LanguageModel, token_log_probs
 from regard.models.seq2seq import EncoderDecoder
 from regard.search.scorer import Scorer
 
@@ -113,7 +113,7 @@ def slide(model: LanguageModel, tokens: Tensor, *, window: int, stride: int, bat
     said = []
     for first in range(0, num, batch):
         part = rows[first : first + batch]
-        log_probs = next_log_probs(model(part[:, :-1]).logits, part[:, 1:])
+        log_probs = token_log_probs(model(part[:, :-1]).logits, part[:, 1:])
         if first == 0:
             said.append(log_probs[0, : window - stride])
         said.append(log_probs[:, window - stride :].flatten())
@@ -140,5 +140,5 @@ def carry(model: LanguageModel, tokens: Tensor, *, chunk: int, rows: int = 1) ->
     state, said = model.start(rows), []
     for first in range(0, length, chunk):
         logits, state = model.step(inputs[:, first : first + chunk], state)
-        said.append(next_log_probs(logits, labels[:, first : first + chunk]))
+        said.append(token_log_probs(logits, labels[:, first : first + chunk]))
     return torch.cat(said, dim=1).flatten()[:num_labels]

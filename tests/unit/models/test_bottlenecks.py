@@ -11,8 +11,8 @@ from regard.models.bottlenecks import (
     RoundedBottleneckConfig,
     VariationalBottleneckConfig,
     build_bottleneck,
-    divergence_from_prior,
-    draw_code,
+    kl_from_standard_normal,
+    sample_latent,
 )
 
 DIM = 6
@@ -66,12 +66,12 @@ def test_plain_codes_cost_nothing_unless_asked(states):
 def test_divergence_equals_that_of_torch():
     mean, log_variance = torch.randn(2, 50).unbind()
     theirs = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0))
-    assert torch.allclose(divergence_from_prior(mean, log_variance), theirs, atol=1e-6)
+    assert torch.allclose(kl_from_standard_normal(mean, log_variance), theirs, atol=1e-6)
 
 
 def test_drawn_codes_have_the_mean_and_variance_asked_for():
     mean, log_variance = torch.tensor([3.0, -1.0]), torch.tensor([0.0, -2.0])
-    codes = draw_code(mean.expand(9_000, 2), log_variance.expand(9_000, 2))
+    codes = sample_latent(mean.expand(9_000, 2), log_variance.expand(9_000, 2))
     assert torch.allclose(codes.mean(0), mean, atol=0.05)
     assert torch.allclose(codes.var(0).log(), log_variance, atol=0.05)
 
@@ -84,7 +84,7 @@ def test_variational_code_is_its_mean_once_trained(states):
     assert torch.equal(code, mean)
     assert not torch.allclose(drawn, code)
     # Neither annealed nor free: what is measured is the bound itself.
-    assert torch.allclose(terms["kl"], 0.5 * divergence_from_prior(mean, log_variance).sum(-1))
+    assert torch.allclose(terms["kl"], 0.5 * kl_from_standard_normal(mean, log_variance).sum(-1))
 
 
 def test_free_bits_cost_the_same_and_teach_nothing(states):
@@ -97,7 +97,7 @@ def test_free_bits_cost_the_same_and_teach_nothing(states):
 
 def test_free_bits_count_for_each_number_by_itself(states):
     bottleneck = build(VariationalBottleneckConfig(dim=3, free_bits=0.2)).train()
-    own = divergence_from_prior(*bottleneck.posterior(states))
+    own = kl_from_standard_normal(*bottleneck.posterior(states))
     assert (own < 0.2).any() and (own > 0.2).any()
     expected = torch.maximum(own, torch.tensor(0.2)).sum(-1)
     assert torch.allclose(bottleneck(states)[1]["kl"], expected)
@@ -105,7 +105,7 @@ def test_free_bits_count_for_each_number_by_itself(states):
 
 def test_weight_grows_step_by_step_and_then_stays(states):
     bottleneck = build(VariationalBottleneckConfig(dim=3, weight=2.0, annealing_steps=4)).train()
-    whole = 2.0 * divergence_from_prior(*bottleneck.posterior(states)).sum(-1)
+    whole = 2.0 * kl_from_standard_normal(*bottleneck.posterior(states)).sum(-1)
     for share in (0.25, 0.5, 0.75, 1.0, 1.0):
         assert torch.allclose(bottleneck(states)[1]["kl"], share * whole)
 

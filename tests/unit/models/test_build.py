@@ -16,7 +16,7 @@ from regard.models.encoders import ENCODERS
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.models.encoders.tables import AUDIO_ENCODERS, FITTING, TEXT_ENCODERS
+from regard.models.encoders.tables import AUDIO_ENCODERS, ENCODERS_BY_SPEC, TEXT_ENCODERS
 from regard.models.heads.copying import PointerConfig
 from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig
@@ -27,7 +27,7 @@ SPECS = {
     type(spec): spec
     for spec in (TEXT, IMAGE, TextImageSpec(TEXT, IMAGE), AudioSpec(5), VideoSpec(2, IMAGE))
 }
-READERS = [settings for fitting in FITTING.values() for settings in fitting]
+READERS = [settings for fitting in ENCODERS_BY_SPEC.values() for settings in fitting]
 """All but the encoder around another."""
 
 
@@ -48,7 +48,7 @@ def build_tied(ties, decoder=None, *, encoder=None, source=TEXT):
 
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
-    given = next(what for what, fitting in FITTING.items() if settings in fitting)
+    given = next(what for what, fitting in ENCODERS_BY_SPEC.items() if settings in fitting)
     model = build_tied("none", encoder=square(settings), source=SPECS[given])
     assert type(model.encoder) is ENCODERS[settings]
 
@@ -149,14 +149,14 @@ def test_images_and_sound_have_no_embeddings_to_share(settings):
         build_tied("all", encoder=square(settings), source=spec)
 
 
-@pytest.mark.parametrize("given", FITTING, ids=lambda spec: spec.__name__)
+@pytest.mark.parametrize("given", ENCODERS_BY_SPEC, ids=lambda spec: spec.__name__)
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
 def test_encoder_must_read_what_the_source_is(settings, given):
-    reads = next(what for what, fitting in FITTING.items() if settings in fitting)
+    reads = next(what for what, fitting in ENCODERS_BY_SPEC.items() if settings in fitting)
     if reads == given:
         build_tied("none", encoder=square(settings), source=SPECS[given])
         return
-    fitting = ", ".join(f"'{kind.kind}'" for kind in FITTING[given])
+    fitting = ", ".join(f"'{kind.kind}'" for kind in ENCODERS_BY_SPEC[given])
     with pytest.raises(
         ConfigError,
         match=rf"^`encoder.kind` '{settings.kind}' reads {reads.plural}, but the source is "

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.encoders.bottleneck import remember
+from regard.models.encoders.bottleneck import memory_from_latents
 from regard.models.generators import (
     GENERATORS,
     AttentionGenerator,
@@ -27,7 +27,7 @@ MEMORIES = {"code": None, "grid": (3, 2), "finer grid": (6, 5), "video": (2, 3, 
 def memory_of(layout, num=3):
     size = torch.Size(layout or (1,)).numel()
     states = torch.randn(num, size, DIM, generator=torch.Generator().manual_seed(1))
-    return remember(states, layout=layout)
+    return memory_from_latents(states, layout=layout)
 
 
 def build(kind, layout, shape=(3, 10, 8)):
@@ -66,7 +66,7 @@ def test_batched_equals_alone(kind, layout):
     model, memory = build(kind, layout), memory_of(layout)
     together = model(memory)
     for row in range(3):
-        alone = model(remember(memory.states[row : row + 1], layout=layout))
+        alone = model(memory_from_latents(memory.states[row : row + 1], layout=layout))
         torch.testing.assert_close(alone[0], together[row])
 
 
@@ -80,15 +80,15 @@ def test_convolutions_draw_on_the_last_frame_of_a_video():
     model, memory = build("convolution", (2, 3, 2)), memory_of((2, 3, 2))
     changed = memory.states.clone()
     changed[:, :6] += 1.0
-    torch.testing.assert_close(model(remember(changed, layout=(2, 3, 2))), model(memory))
+    torch.testing.assert_close(model(memory_from_latents(changed, layout=(2, 3, 2))), model(memory))
     changed[:, 6:] += 1.0
-    assert not torch.allclose(model(remember(changed, layout=(2, 3, 2))), model(memory))
+    assert not torch.allclose(model(memory_from_latents(changed, layout=(2, 3, 2))), model(memory))
 
 
 def test_patches_look_at_all_frames_and_tell_them_apart():
     model, memory = build("attention", (2, 3, 2)), memory_of((2, 3, 2))
     swapped = memory.states.roll(6, dims=1)
-    assert not torch.allclose(model(remember(swapped, layout=(2, 3, 2))), model(memory))
+    assert not torch.allclose(model(memory_from_latents(swapped, layout=(2, 3, 2))), model(memory))
 
 
 def test_patches_do_not_look_at_padding():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.core.errors import ConfigError
-from regard.models.init import INITIALISERS, InitConfig, initialise
+from regard.models.init import INITIALIZERS, InitConfig, initialize
 
 # What torch itself does under each name, with its own gain for ReLU.
 TORCH = {
@@ -30,19 +30,19 @@ class Parts(nn.Module):
 def initialised(config):
     torch.manual_seed(0)
     model = Parts()
-    initialise(model, config)
+    initialize(model, config)
     return model
 
 
 def test_every_rule_but_default_is_compared_with_torch():
-    assert set(TORCH) == set(INITIALISERS) - {"default"}
+    assert set(TORCH) == set(INITIALIZERS) - {"default"}
 
 
 @pytest.mark.parametrize("rule", TORCH)
 def test_rule_equals_torch_with_the_same_seed(rule):
     ours, theirs = torch.empty(50, 80), torch.empty(50, 80)
     torch.manual_seed(3)
-    INITIALISERS[rule](ours, InitConfig())
+    INITIALIZERS[rule](ours, InitConfig())
     torch.manual_seed(3)
     TORCH[rule](theirs)
     assert torch.allclose(ours, theirs)
@@ -107,7 +107,7 @@ def test_biases_start_at_zero_with_any_other_rule():
 @pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d])
 def test_weight_of_a_norm_stays_one_under_any_rule(norm):
     layer = norm(4)
-    initialise(layer, InitConfig(rule="xavier_uniform"))
+    initialize(layer, InitConfig(rule="xavier_uniform"))
     assert layer.weight.tolist() == [1.0] * 4
 
 
@@ -128,4 +128,4 @@ def test_settings_have_limits(name):
 @pytest.mark.parametrize("name", ["rule", "recurrent", "embedding"])
 def test_unknown_rule_is_named(name):
     with pytest.raises(ConfigError, match=rf"^`{name}` must be one of .+ Did you mean 'normal'\?$"):
-        initialise(Parts(), InitConfig(**{name: "normall"}))
+        initialize(Parts(), InitConfig(**{name: "normall"}))

@@ -9,7 +9,7 @@ from regard.models.language_model import (
     RnnLanguageConfig,
     TransformerLanguageConfig,
     build_language_model,
-    next_log_probs,
+    token_log_probs,
 )
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
@@ -73,4 +73,4 @@ def test_attention_is_recorded_and_looks_back_only():
 def test_log_probabilities_of_labels_are_those_of_a_softmax():
     logits, labels = torch.randn(2, 3, 7), torch.randint(7, (2, 3))
     expected = logits.log_softmax(-1).gather(-1, labels[..., None]).squeeze(-1)
-    assert torch.allclose(next_log_probs(logits, labels), expected, atol=1e-6)
+    assert torch.allclose(token_log_probs(logits, labels), expected, atol=1e-6)

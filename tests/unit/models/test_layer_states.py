@@ -11,7 +11,7 @@ from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.language_model import (
-    LanguageReader,
+    LanguageModelEncoder,
     RnnLanguageConfig,
     TransformerLanguageConfig,
     build_language_model,
@@ -111,7 +111,7 @@ def test_encoder_without_known_layers_is_refused(tiny_image_encoders, image_shap
 )
 def test_language_model_reads_to_the_last_real_token(config, sentences):
     model = build_language_model(config, vocab_size=VOCAB_SIZE).eval()
-    reader = LanguageReader(model).eval()
+    reader = LanguageModelEncoder(model).eval()
     memory = reader(sentences.source, sentences.mask)
     assert memory.summary.shape == (3, reader.memory_dim)
     torch.testing.assert_close(model.output(memory.states), model(sentences.source).logits)

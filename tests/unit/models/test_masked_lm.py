@@ -43,7 +43,7 @@ def test_telling_some_positions_equals_telling_all(encoder, sentences):
     hidden = torch.tensor([1, 4, 8, 15, 16])
     states = model.encode(sentences.source, sentences.mask).states
     everywhere = model(sentences.source, sentences.mask).flatten(0, 1)
-    assert torch.allclose(model.tell(states, hidden), everywhere[hidden], atol=1e-6)
+    assert torch.allclose(model.predict(states, hidden), everywhere[hidden], atol=1e-6)
 
 
 def test_a_text_in_a_batch_is_told_as_alone(encoder, sentences):
@@ -98,14 +98,14 @@ def test_a_span_is_told_from_the_states_beside_it_alone():
     model = build(boundary=1.0)
     states = torch.randn(2, 6, 8)
     hidden = torch.tensor([2, 3, 9])  # places 2 and 3 of the first text, 3 of the second
-    told = model.tell_from_boundaries(states, hidden)
+    told = model.predict_from_boundaries(states, hidden)
     within = states.clone()
     within[0, 2:4] += 1
     within[1, 3] += 1
-    assert torch.equal(model.tell_from_boundaries(within, hidden), told)
+    assert torch.equal(model.predict_from_boundaries(within, hidden), told)
     beside = states.clone()
     beside[0, 4] += 1
-    changed = model.tell_from_boundaries(beside, hidden)
+    changed = model.predict_from_boundaries(beside, hidden)
     assert not torch.allclose(changed[:2], told[:2])
     assert torch.equal(changed[2], told[2])
 
@@ -114,7 +114,7 @@ def test_the_boundary_head_is_the_papers_formula():
     model = build(boundary=1.0)
     head = model.boundary
     states = torch.randn(1, 5, 8)
-    told = model.tell_from_boundaries(states, torch.tensor([2, 3]))
+    told = model.predict_from_boundaries(states, torch.tensor([2, 3]))
     for row, place in enumerate(head.place_embedding.weight[:2]):
         inputs = torch.cat([states[0, 1], states[0, 4], place])
         middle = head.first_norm(gelu(head.first(inputs)))
@@ -124,7 +124,7 @@ def test_the_boundary_head_is_the_papers_formula():
 
 
 def test_places_within_a_span_are_told_apart():
-    told = build(boundary=1.0).tell_from_boundaries(torch.randn(1, 6, 8), torch.tensor([2, 3]))
+    told = build(boundary=1.0).predict_from_boundaries(torch.randn(1, 6, 8), torch.tensor([2, 3]))
     assert not torch.allclose(told[0], told[1])
 
 
@@ -132,7 +132,7 @@ def test_every_parameter_learns(encoder, sentences):
     model = build(encoder, next_sentence=1.0, boundary=1.0).train()
     states = model.encode(sentences.source, sentences.mask).states
     hidden = torch.tensor([1, 2, 8, 15])
-    logits = (model.tell(states, hidden), model.tell_from_boundaries(states, hidden))
+    logits = (model.predict(states, hidden), model.predict_from_boundaries(states, hidden))
     (sum(found.square().sum() for found in logits) + model.next_sentence(states)[0, 0]).backward()
     idle = [name for name, parameter in model.named_parameters() if parameter.grad is None]
     assert idle == []

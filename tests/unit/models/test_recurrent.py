@@ -3,7 +3,13 @@ import torch
 from torch import nn
 
 from regard.models.interfaces import map_tensors
-from regard.models.recurrent import BothWays, Recurrence, RecurrentConfig, num_tensors, run_packed
+from regard.models.recurrent import (
+    BidirectionalLSTM,
+    Recurrence,
+    RecurrentConfig,
+    num_tensors,
+    run_packed,
+)
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -127,7 +133,7 @@ def test_single_layer_has_no_dropout():
 
 def test_both_ways_equal_torchs_own_packed():
     torch.manual_seed(0)
-    both, packed = BothWays(3, 4), nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    both, packed = BidirectionalLSTM(3, 4), nn.LSTM(3, 4, batch_first=True, bidirectional=True)
     for name, weight in packed.named_parameters():
         side = both.backwards if name.endswith("_reverse") else both.forwards
         weight.data.copy_(getattr(side, name.removesuffix("_reverse")))

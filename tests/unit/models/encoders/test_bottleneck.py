@@ -8,7 +8,7 @@ from regard.core.specs import ImageSpec, TextSpec
 from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.encoders import build_encoder, max_tokens
-from regard.models.encoders.bottleneck import BottleneckEncoderConfig, remember
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig, memory_from_latents
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
@@ -84,15 +84,15 @@ def test_model_hands_on_what_its_memory_costs(build, sentences):
 
 def test_remembered_code_equals_the_memory_it_is_of(build_narrow, sentences):
     memory = build_narrow(narrow("summary"))(sentences.source, sentences.mask)
-    again = remember(memory.states.flatten(1))
+    again = memory_from_latents(memory.states.flatten(1))
     for name in ("states", "mask", "summary"):
         assert torch.equal(getattr(again, name), getattr(memory, name))
 
 
 def test_all_tokens_went_into_the_one_code(build_narrow, sentences):
     inputs = sentences.source, sentences.mask
-    assert not build_narrow(narrow("summary")).groups(*inputs).any()
-    assert build_narrow(narrow("states")).groups(*inputs) is None
+    assert not build_narrow(narrow("summary")).memory_positions(*inputs).any()
+    assert build_narrow(narrow("states")).memory_positions(*inputs) is None
 
 
 def test_source_embedding_is_shared_through_the_bottleneck(build):

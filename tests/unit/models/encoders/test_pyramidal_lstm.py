@@ -54,7 +54,7 @@ def test_two_layers_are_two_lstms_over_pairs():
 
 
 def test_frames_are_told_which_state_they_went_into(recordings):
-    groups = build_encoder(3).groups(recordings.source, recordings.mask)
+    groups = build_encoder(3).memory_positions(recordings.source, recordings.mask)
     assert groups.shape == (3, 23)
     assert groups[0].tolist() == [frame // 4 for frame in range(23)]
 

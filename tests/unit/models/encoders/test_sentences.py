@@ -43,7 +43,7 @@ def test_every_sentence_has_one_state():
 
 
 def test_groups_tell_the_sentence_of_each_token():
-    groups = build().groups(IDS, MASK)
+    groups = build().memory_positions(IDS, MASK)
     assert groups[0].tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
     assert groups[1][MASK[1]].tolist() == [0, 0, 1, 1, 1]
 

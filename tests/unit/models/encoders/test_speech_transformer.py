@@ -33,7 +33,7 @@ def test_without_looking_around_a_state_hears_its_own_frames_alone(recordings):
 
 
 def test_frames_are_told_which_state_they_went_into(recordings):
-    groups = build_encoder().groups(recordings.source, recordings.mask)
+    groups = build_encoder().memory_positions(recordings.source, recordings.mask)
     assert groups[0].tolist() == [frame // 4 for frame in range(23)]
 
 

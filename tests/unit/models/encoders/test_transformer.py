@@ -170,12 +170,12 @@ def test_pooled_source_is_read_alike_alone_and_beside_others(sentences):
 
 
 def test_groups_tell_where_each_position_is_pooled(sentences):
-    groups = build_encoder(pooling=3).groups(sentences.source, sentences.mask)
+    groups = build_encoder(pooling=3).memory_positions(sentences.source, sentences.mask)
     assert groups.tolist() == [[0, 0, 0, 1, 1, 1, 2]] * 3
 
 
 def test_without_pooling_there_are_no_groups(sentences):
-    assert build_encoder().groups(sentences.source, sentences.mask) is None
+    assert build_encoder().memory_positions(sentences.source, sentences.mask) is None
 
 
 @pytest.mark.parametrize(("name", "value", "least"), [("window", -1, 0), ("pooling", 0, 1)])

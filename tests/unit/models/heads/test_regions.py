@@ -14,8 +14,8 @@ from regard.models.heads.regions import (
     GrounderConfig,
     PatchLabeller,
     PatchLabellerConfig,
-    cell_places,
-    cell_shares,
+    cell_centres,
+    cell_overlaps,
 )
 
 SHAPE = (3, 8, 12)
@@ -110,13 +110,13 @@ def test_box_begins_where_was_looked():
     torch.nn.init.zeros_(model.output.bias)
     with torch.no_grad():
         found = model((TOKENS, images()), MASK)
-    places = cell_places(found.layout, like=found.weights)
+    places = cell_centres(found.layout, like=found.weights)
     middle = found.weights @ places
     assert torch.allclose(found.boxes, torch.cat([middle - 0.25, middle + 0.25], -1), atol=1e-5)
 
 
 def test_places_of_cells_go_row_by_row():
-    places = cell_places((2, 3), like=torch.zeros(1))
+    places = cell_centres((2, 3), like=torch.zeros(1))
     assert places[0].tolist() == pytest.approx([1 / 6, 1 / 4])
     assert places[5].tolist() == pytest.approx([5 / 6, 3 / 4])
     assert places[1].tolist() == pytest.approx([3 / 6, 1 / 4])
@@ -124,8 +124,8 @@ def test_places_of_cells_go_row_by_row():
 
 def test_shares_of_cells_in_a_box_are_those_of_its_points():
     boxes = torch.tensor([[0.1, 0.2, 0.65, 0.9], [0.0, 0.0, 1.0, 1.0], [-0.2, 0.4, 0.3, 1.3]])
-    shares = cell_shares(boxes, (3, 4))
-    points = cell_places((300, 400), like=boxes)
+    shares = cell_overlaps(boxes, (3, 4))
+    points = cell_centres((300, 400), like=boxes)
     is_inside = (points > boxes[:, None, :2]).all(-1) & (points < boxes[:, None, 2:]).all(-1)
     counted = is_inside.float().view(3, 3, 100, 4, 100).mean((2, 4)).flatten(1)
     assert torch.allclose(shares, counted, atol=0.02)
