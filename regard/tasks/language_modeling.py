@@ -290,7 +290,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
                 config=config,
                 num_best=num_best,
                 prefixes=prompts,
-                numbers=numbers,
+                sample_keys=numbers,
             )
         return [
             [

@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.core.tables import near, one_of, pick, resolve
+from regard.core.tables import did_you_mean, one_of, pick, resolve
 
 TABLE = {"dot": 1, "additive": 2}
 
@@ -28,7 +28,7 @@ def test_names_are_quoted_in_their_order():
 
 
 def test_nearest_of_no_names_is_nothing():
-    assert near("dot", []) == ""
+    assert did_you_mean("dot", []) == ""
 
 
 def test_dotted_name_is_imported():

@@ -120,9 +120,7 @@ def test_output_of_another_width_cannot_be_tied(settings):
 def test_embeddings_of_other_shapes_cannot_be_tied(decoder, vocab_size, shapes):
     with pytest.raises(
         ConfigError,
-        match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
-        rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
-        r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
+        match=rf"`ties` 'all'.*{shapes}.*`data.is_joint`.*`embedding_dim`.*'output'",
     ):
         build_tied("all", decoder, source=TextSpec(vocab_size))
 
@@ -143,8 +141,7 @@ def test_images_and_sound_have_no_embeddings_to_share(settings):
     spec = SPECS[ImageSpec if settings in IMAGE_ENCODERS else AudioSpec]
     with pytest.raises(
         ConfigError,
-        match=r"^`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
-        r"share\. Set `ties` to 'output'\.$",
+        match="`ties` 'all' needs an encoder of text.*'output'",
     ):
         build_tied("all", encoder=square(settings), source=spec)
 
@@ -168,8 +165,7 @@ def test_encoder_must_read_what_the_source_is(settings, given):
 def test_one_code_cannot_say_many_tokens():
     with pytest.raises(
         ConfigError,
-        match=r"^`ctc.kind` 'head' needs a state for each token that is said, but `encoder.of` is "
-        r"'summary', which leaves one\. Set `ctc.kind` to 'none', or `encoder.of` to 'states'\.$",
+        match="`ctc.kind` 'head'.*`encoder.of` is 'summary'.*'none'.*'states'",
     ):
         ModelConfig(encoder=BottleneckEncoderConfig(), ctc=CtcHeadConfig())
 

@@ -127,7 +127,7 @@ def test_sentences_beside_it_change_nothing(tree_scorer, seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_looking_now_and_then_finds_the_same(tree_scorer, monkeypatch, seed):
     expected = search(tree_scorer(random_tree(seed)), 4, beams=2, num_best=2)
-    monkeypatch.setattr(beam, "may_look", lambda step, device: False)
+    monkeypatch.setattr(beam, "should_check", lambda step, device: False)
     assert search(tree_scorer(random_tree(seed)), 4, beams=2, num_best=2) == expected
 
 

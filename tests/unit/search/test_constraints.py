@@ -7,12 +7,12 @@ import torch
 from regard.core.errors import ConfigError
 from regard.models.interfaces import State, reorder
 from regard.search.constraints import (
-    RuledScorer,
-    build_rules,
+    ConstrainedScorer,
+    build_constraints,
     forbid_end,
     forbid_repeats,
     force_prefix,
-    penalise_repetition,
+    penalize_repetition,
 )
 from regard.search.settings import SearchConfig
 
@@ -62,7 +62,7 @@ def test_end_is_forbidden_before_the_least_length(numbers, num_written, expected
 @pytest.mark.parametrize("num_written", [0, 1, 9])
 def test_repetition_penalty_multiplies_what_was_written(numbers, num_written):
     log_probs, written = numbers[0], numbers[1][:, :num_written]
-    after = partial(penalise_repetition, penalty=1.5)(log_probs, written)
+    after = partial(penalize_repetition, penalty=1.5)(log_probs, written)
     for row, tokens in enumerate(written.tolist()):
         for token in range(VOCAB):
             factor = 1.5 if token in tokens else 1.0
@@ -91,7 +91,7 @@ def test_prefix_of_each_sentence_is_all_that_is_left(numbers, num_written):
     [
         partial(forbid_repeats, length=1),
         partial(forbid_end, end=END, min_length=20),
-        partial(penalise_repetition, penalty=2.0),
+        partial(penalize_repetition, penalty=2.0),
         partial(
             force_prefix,
             prefixes=torch.ones(6, 20, dtype=torch.long),
@@ -121,7 +121,7 @@ class Spy:
 
 def test_what_was_written_follows_the_hypotheses(tree_scorer, lecture_tree):
     spy = Spy()
-    scorer = RuledScorer(tree_scorer(lecture_tree), [spy])
+    scorer = ConstrainedScorer(tree_scorer(lecture_tree), [spy])
     _, state = scorer.step(torch.tensor([START, START]), scorer.start(2))
     _, state = scorer.step(torch.tensor([0, 1]), state)
     _, state = scorer.step(torch.tensor([2, 2]), reorder(state, torch.tensor([1, 1])))
@@ -129,7 +129,7 @@ def test_what_was_written_follows_the_hypotheses(tree_scorer, lecture_tree):
 
 
 def test_scorer_without_rules_says_what_the_inner_one_says(tree_scorer, lecture_tree):
-    scorer, ruled = tree_scorer(lecture_tree), RuledScorer(tree_scorer(lecture_tree), [])
+    scorer, ruled = tree_scorer(lecture_tree), ConstrainedScorer(tree_scorer(lecture_tree), [])
     state, ruled_state = scorer.start(1), ruled.start(1)
     for token in (START, 0, 2):
         ours, ruled_state = ruled.step(torch.tensor([token]), ruled_state)
@@ -139,7 +139,7 @@ def test_scorer_without_rules_says_what_the_inner_one_says(tree_scorer, lecture_
 
 
 def test_rule_that_would_leave_nothing_gives_way(tree_scorer):
-    scorer = RuledScorer(
+    scorer = ConstrainedScorer(
         tree_scorer({(): (0.0, 0.0, 0.0, 1.0)}, {(): (0.3, 0.0, 0.0, 0.7)}),
         [partial(forbid_end, end=END, min_length=2)],
     )
@@ -149,7 +149,7 @@ def test_rule_that_would_leave_nothing_gives_way(tree_scorer):
 
 
 def build(config=None, *, prefixes=None, limits=(5, 5)):
-    return build_rules(
+    return build_constraints(
         config or SearchConfig(),
         end=END,
         max_lengths=torch.tensor(limits),
@@ -170,7 +170,7 @@ def test_every_setting_has_its_rule_and_the_prefix_comes_first():
         force_prefix,
         forbid_repeats,
         forbid_end,
-        penalise_repetition,
+        penalize_repetition,
     ]
 
 

@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.search.greedy import greedy, may_look
+from regard.search.greedy import greedy, should_check
 
 START, END = 9, 3
 
@@ -54,6 +54,6 @@ def test_limit_of_nothing_gives_nothing(tree_scorer, lecture_tree):
 
 def test_host_looks_at_every_step_and_a_device_now_and_then():
     steps = range(8)
-    assert all(may_look(step, torch.device("cpu")) for step in steps)
-    looks = [step for step in steps if may_look(step, torch.device("cuda"))]
+    assert all(should_check(step, torch.device("cpu")) for step in steps)
+    looks = [step for step in steps if should_check(step, torch.device("cuda"))]
     assert looks == [3, 7]

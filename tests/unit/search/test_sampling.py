@@ -45,7 +45,7 @@ def draw(scorer, *limits, num_samples=1, numbers=None, **settings):
         max_lengths=torch.tensor(limits),
         config=SearchConfig(**({"temperature": 1.0} | settings)),
         num_samples=num_samples,
-        numbers=numbers,
+        sample_keys=numbers,
     )
 
 

@@ -9,7 +9,7 @@ from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
-from regard.search.mbr import likenesses, rank_by_consensus
+from regard.search.mbr import pairwise_similarities, rank_by_consensus
 from regard.search.sampling import sample
 from regard.search.search import rescore, search
 from regard.search.settings import SearchConfig
@@ -32,7 +32,7 @@ def find(scorer, *, num_best=1, prefixes=None, numbers=None, **settings):
         config=SearchConfig(**settings),
         num_best=num_best,
         prefixes=prefixes,
-        numbers=numbers,
+        sample_keys=numbers,
     )
 
 
@@ -59,7 +59,7 @@ def test_several_beams_are_beam_search(scorer):
 
 def test_above_temperature_0_targets_are_drawn_and_the_likeliest_comes_first(scorer):
     config = SearchConfig(temperature=2.0)
-    drawn = sample(scorer, **arguments(), config=config, num_samples=6, numbers=[6, 7])
+    drawn = sample(scorer, **arguments(), config=config, num_samples=6, sample_keys=[6, 7])
     found = find(scorer, temperature=2.0, num_best=6, numbers=[6, 7])
     for ours, theirs in zip(found, drawn, strict=True):
         assert sorted(one.tokens for one in ours) == sorted(one.tokens for one in theirs)
@@ -69,7 +69,7 @@ def test_above_temperature_0_targets_are_drawn_and_the_likeliest_comes_first(sco
 
 
 def test_without_rules_nothing_stands_between(scorer, monkeypatch):
-    monkeypatch.setattr("regard.search.search.RuledScorer", None)
+    monkeypatch.setattr("regard.search.search.ConstrainedScorer", None)
     assert len(find(scorer, beams=2, prefixes=[[], []])) == 2
 
 
@@ -163,7 +163,7 @@ def test_rescoring_takes_groups_of_any_size(scorer):
 
 
 def likeness(one, other):
-    return likenesses([one, other])[0, 1].item()
+    return pairwise_similarities([one, other])[0, 1].item()
 
 
 def test_the_consensus_of_beams_is_what_is_expected_to_be_most_alike(scorer):
@@ -200,7 +200,7 @@ def test_consensus_may_go_against_the_likeliest():
     """Five say nearly the same, and the likeliest of all stands alone."""
     alone = Hypothesis((7, 7, 7, 3), math.log(0.3), (), 0.0)
     alike = [Hypothesis((1, 2, 4, 5, last, 3), math.log(0.14), (), 0.0) for last in range(10, 15)]
-    found = rank_by_consensus([alone, *alike], is_drawn=False)
+    found = rank_by_consensus([alone, *alike], is_sampled=False)
     assert found[0].tokens[:4] == (1, 2, 4, 5) and found[-1].tokens == alone.tokens
 
 
@@ -216,7 +216,7 @@ def test_likeness_is_the_mean_over_orders_of_the_smaller_of_precision_and_recall
 def test_likeness_counts_shared_runs_as_often_as_both_have_them():
     generator = random.Random(0)
     targets = [generator.choices(range(3), k=generator.randrange(9)) for _ in range(20)]
-    found = likenesses(targets)
+    found = pairwise_similarities(targets)
     for row, one in enumerate(targets):
         for column, other in enumerate(targets):
             values = []

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.search.settings import SearchConfig, change_search
+from regard.search.settings import SearchConfig, override_search
 
 
 def test_limit_grows_with_the_source():
@@ -56,12 +56,12 @@ def test_settings_have_two_limits(name, value, bounds):
 
 
 def test_words_change_settings():
-    changed = change_search(SearchConfig(beams=3), ["search.temperature=1", "search.top_k=40"])
+    changed = override_search(SearchConfig(beams=3), ["search.temperature=1", "search.top_k=40"])
     assert changed == SearchConfig(beams=3, temperature=1.0, top_k=40)
 
 
 def test_no_words_change_nothing():
-    assert change_search(SearchConfig(beams=3), []) == SearchConfig(beams=3)
+    assert override_search(SearchConfig(beams=3), []) == SearchConfig(beams=3)
 
 
 @pytest.mark.parametrize("word", ["train.seed=3", "seed=3", "search=3"])
@@ -71,22 +71,22 @@ def test_words_about_anything_else_are_refused(word):
         match=rf"^`{word[:-2]}` cannot be changed once a model is trained\. "
         r"How it searches can: 'search\.beams', .*'search\.seed'\.$",
     ):
-        change_search(SearchConfig(), [word])
+        override_search(SearchConfig(), [word])
 
 
 def test_unknown_word_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match=r"^`search\.temprature` is not a setting\. Did you mean"):
-        change_search(SearchConfig(), ["search.temprature=3"])
+        override_search(SearchConfig(), ["search.temprature=3"])
 
 
 def test_word_beyond_the_limits_is_refused_by_its_whole_name():
     with pytest.raises(ConfigError, match=r"^`search\.top_p` must be between 0\.0 and 1\.0"):
-        change_search(SearchConfig(), ["search.top_p=nan"])
+        override_search(SearchConfig(), ["search.top_p=nan"])
 
 
 def warnings_of(config, caplog, **asked):
     with caplog.at_level(logging.WARNING, logger="regard"):
-        config.warn_of_idle(**asked)
+        config.warn_about_unused(**asked)
     return [record.getMessage() for record in caplog.records]
 
 
@@ -101,7 +101,7 @@ def test_setting_for_drawing_is_idle_without_a_temperature(caplog, name, value):
 
 def test_beams_asked_for_are_idle_with_a_temperature(caplog):
     config = SearchConfig(temperature=0.5, beams=4)
-    assert warnings_of(config, caplog, is_beam_asked=True) == [
+    assert warnings_of(config, caplog, has_beam_option=True) == [
         "`search.beams` is 4, but has no effect: `search.temperature` is 0.5."
     ]
 

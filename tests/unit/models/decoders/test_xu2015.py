@@ -270,7 +270,6 @@ def test_settings_have_limits(settings, changes, message):
 def test_copying_would_lose_its_losses(settings):
     with pytest.raises(
         ConfigError,
-        match=rf"^`copying.kind` 'pointer' needs a decoder without losses of its own, but "
-        rf"`decoder.kind` is '{settings.kind}'\. Set `decoder.kind` to 'bahdanau', or",
+        match=rf"`copying.kind` 'pointer'.*`decoder.kind` is '{settings.kind}'.*'bahdanau'",
     ):
         ModelConfig(decoder=settings(), copying=PointerConfig())
