@@ -181,14 +181,11 @@ def test_prefix_as_long_as_the_limit_is_allowed():
 def test_prefix_beyond_the_limit_is_refused():
     with pytest.raises(
         ConfigError,
-        match=r"^`prefix` must fit into the longest target allowed \(2 tokens\), but has 3 tokens\."
-        r" Shorten it, or allow longer targets\.$",
+        match=r"`prefix`.*\(2 tokens\), but has 3 tokens\. Shorten",
     ):
         build(prefixes=[[1, 2, 4], [1, 2, 4]], limits=(3, 2))
 
 
 def test_prefix_that_ends_is_refused():
-    with pytest.raises(
-        ConfigError, match=r"^`prefix` must not hold the end token \(3\), but is \[1, 3\]\.$"
-    ):
+    with pytest.raises(ConfigError, match=r"`prefix`.* end token \(3\), but is \[1, 3\]\."):
         build(prefixes=[[1, 3], []])

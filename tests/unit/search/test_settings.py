@@ -69,7 +69,7 @@ def test_words_about_anything_else_are_refused(word):
     with pytest.raises(
         ConfigError,
         match=rf"^`{word[:-2]}` cannot be changed once a model is trained\. "
-        r"How it searches can: 'search\.beams', .*'search\.seed'\.$",
+        r"Settings of search can: 'search\.beams', .*'search\.seed'\.$",
     ):
         override_search(SearchConfig(), [word])
 
