@@ -26,7 +26,7 @@ def test_causal_allows_itself_and_the_past():
     ]
 
 
-def test_causal_matrix_of_the_lecture_includes_the_diagonal():
+def test_causal_mask_includes_the_diagonal():
     for i, row in enumerate(causal_mask(5, 5).tolist()):
         assert row == [j <= i for j in range(5)]
 
@@ -46,7 +46,7 @@ def test_window_is_the_distance_to_the_centre(half_width):
                 assert allowed[row, query, key].item() == is_near
 
 
-def test_window_takes_whole_positions():
+def test_window_accepts_integer_centres():
     assert window_mask(torch.tensor([1]), 4, half_width=1).tolist() == [[True, True, True, False]]
 
 
@@ -58,7 +58,7 @@ def test_block_allows_the_same_block_only():
     ]
 
 
-def test_block_leaves_leading_axes_alone():
+def test_block_mask_accepts_leading_axes():
     queries, keys = torch.tensor([[0, 1], [0, 0]]), torch.tensor([[0, 1, 1], [0, 0, 1]])
     together = block_mask(queries, keys)
     assert torch.equal(
@@ -66,7 +66,7 @@ def test_block_leaves_leading_axes_alone():
     )
 
 
-def test_texts_in_one_row_look_back_within_themselves():
+def test_packed_texts_attend_causally_within_themselves():
     blocks = torch.tensor([0, 0, 1, 1])
     assert (causal_mask(4, 4) & block_mask(blocks, blocks)).tolist() == [
         [True, False, False, False],
@@ -76,11 +76,11 @@ def test_texts_in_one_row_look_back_within_themselves():
     ]
 
 
-def test_recent_allows_a_band_that_ends_at_each_position():
+def test_causal_window_allows_a_band_up_to_each_position():
     expected = [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]
     assert causal_window_mask(4, 4, window=2).int().tolist() == expected
     assert causal_window_mask(2, 4, window=2).int().tolist() == expected[2:]
 
 
-def test_recent_with_a_wide_window_is_causal():
+def test_causal_window_wider_than_the_text_is_causal():
     assert torch.equal(causal_window_mask(3, 5, window=5), causal_mask(3, 5))

@@ -65,7 +65,7 @@ def test_vocabularies_set_the_sizes():
     assert model.decoder.output.out_features == 9
 
 
-def test_weights_start_by_the_settings():
+def test_weights_are_initialised_by_the_settings():
     config = ModelConfig(
         encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
     )
@@ -73,7 +73,7 @@ def test_weights_start_by_the_settings():
     assert model.decoder.output.weight.abs().max() <= 0.001
 
 
-def test_untied_matrices_are_apart():
+def test_untied_matrices_are_separate():
     model = build_tied("none")
     assert model.decoder.output.weight is not model.decoder.embedding.weight
 
@@ -99,7 +99,7 @@ def test_tied_matrix_is_one_parameter():
 
 
 @pytest.mark.parametrize("settings", [SutskeverDecoderConfig, LuongDecoderConfig])
-def test_output_of_another_width_cannot_be_tied(settings):
+def test_tying_an_output_of_another_width_is_an_error(settings):
     with pytest.raises(
         ConfigError,
         match=r"^`ties` needs a decoder whose last layer is as wide as its embeddings \(4\), but "
@@ -117,7 +117,7 @@ def test_output_of_another_width_cannot_be_tied(settings):
     ],
     ids=["vocabulary", "width", "transformer"],
 )
-def test_embeddings_of_other_shapes_cannot_be_tied(decoder, vocab_size, shapes):
+def test_tying_embeddings_of_other_shapes_is_an_error(decoder, vocab_size, shapes):
     with pytest.raises(
         ConfigError,
         match=rf"`ties` 'all'.*{shapes}.*`data.is_joint`.*`embedding_dim`.*'output'",
@@ -125,7 +125,7 @@ def test_embeddings_of_other_shapes_cannot_be_tied(decoder, vocab_size, shapes):
         build_tied("all", decoder, source=TextSpec(vocab_size))
 
 
-def test_dot_score_over_a_wider_memory_is_an_error_for_people():
+def test_dot_score_over_a_wider_memory_is_an_error():
     config = ModelConfig(
         encoder=RnnEncoderConfig(is_bidirectional=True, **SIZES),
         decoder=LuongDecoderConfig(score="dot", **SIZES),
@@ -137,7 +137,7 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
 @pytest.mark.parametrize(
     "settings", [*IMAGE_ENCODERS, *AUDIO_ENCODERS], ids=lambda settings: settings.kind
 )
-def test_images_and_sound_have_no_embeddings_to_share(settings):
+def test_tying_the_source_of_images_and_audio_is_an_error(settings):
     spec = SPECS[ImageSpec if settings in IMAGE_ENCODERS else AudioSpec]
     with pytest.raises(
         ConfigError,
@@ -148,7 +148,7 @@ def test_images_and_sound_have_no_embeddings_to_share(settings):
 
 @pytest.mark.parametrize("given", ENCODERS_BY_SPEC, ids=lambda spec: spec.__name__)
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
-def test_encoder_must_read_what_the_source_is(settings, given):
+def test_encoder_of_another_modality_is_an_error(settings, given):
     reads = next(what for what, fitting in ENCODERS_BY_SPEC.items() if settings in fitting)
     if reads == given:
         build_tied("none", encoder=square(settings), source=SPECS[given])
@@ -162,7 +162,7 @@ def test_encoder_must_read_what_the_source_is(settings, given):
         build_tied("none", encoder=square(settings), source=SPECS[given])
 
 
-def test_one_code_cannot_say_many_tokens():
+def test_ctc_with_one_latent_per_source_is_an_error():
     with pytest.raises(
         ConfigError,
         match="`ctc.kind` 'head'.*`encoder.of` is 'summary'.*'none'.*'states'",
@@ -170,13 +170,13 @@ def test_one_code_cannot_say_many_tokens():
         ModelConfig(encoder=BottleneckEncoderConfig(), ctc=CtcHeadConfig())
 
 
-def test_a_code_for_each_state_can_say_tokens():
+def test_ctc_with_one_latent_per_state_is_allowed():
     config = ModelConfig(encoder=BottleneckEncoderConfig(of="states"), ctc=CtcHeadConfig())
     assert build_model(config, source=TEXT, target_vocab_size=9).ctc is not None
 
 
 @pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
-def test_an_image_has_no_tokens_to_copy(settings):
+def test_copying_from_an_image_is_an_error(settings):
     with pytest.raises(
         ConfigError,
         match=rf"^`copying.kind` 'pointer' needs an encoder with a state for every token, but "
