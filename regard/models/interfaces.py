@@ -150,7 +150,7 @@ class Decoder(Module, ABC):
         """
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel."""
+        """Process full targets, token ids (B, T) from the start token on, in parallel."""
         logits, _ = self.step(targets, self.start(memory))
         return Output(logits)
 

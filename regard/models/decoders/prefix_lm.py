@@ -97,7 +97,7 @@ class PrefixDecoder(PositionedStack, Decoder):
         return logits, State(state.per_source, [cache.fork() for cache in caches])
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel."""
+        """Process full targets, token ids (B, T) from the start token on, in parallel."""
         states, source = self._encode_source(memory)
         logits = self._run(targets, source, mask=memory.mask, caches=self.blocks.new_caches())
         if not self.source_weight:

@@ -47,7 +47,7 @@ class TransformerDecoder(PositionedStack, Decoder):
         return logits, State(source, caches)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel."""
+        """Process full targets, token ids (B, T) from the start token on, in parallel."""
         return Output(self._run(targets, memory.states, mask=memory.mask))
 
     def _run(

@@ -105,7 +105,7 @@ class SoftXuDecoder(XuDecoder):
         self.doubly_stochastic = config.doubly_stochastic
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
         The loss λ Σ_s (1 - Σ_t α_ts)² (eq. 14) is returned as the increment of each token, (B, T),
         because only the caller can exclude padding.
@@ -194,7 +194,7 @@ class HardXuDecoder(XuDecoder):
         self.entropy = config.entropy
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
         In training, the output has an entropy term per token, (B, T), and `Output.reinforce`.
         """

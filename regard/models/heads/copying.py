@@ -190,7 +190,7 @@ class PointerDecoder(Decoder):
         return log_probs, state
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on, in parallel.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
         The coverage loss Σ min(weights, coverage) (eq. 13) is returned per token, (B, T), because
         only the caller can exclude padding.

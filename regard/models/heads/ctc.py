@@ -78,7 +78,7 @@ def min_positions(labels: list[int]) -> int:
 
 
 def align(log_probs: Tensor, labels: list[int]) -> list[int]:
-    """Find the likeliest alignment of a labelling (Viterbi).
+    """Return the most likely alignment of a labelling (Viterbi).
 
     Args:
         log_probs: (S, V + 1) of one source, without padding; the last class is the blank token.
