@@ -52,7 +52,7 @@ def find(model, source, mask, *, way, limits, prefixes=None, numbers=None, **set
         config=SearchConfig(**chosen, **settings),
         num_best=num_best,
         prefixes=prefixes,
-        numbers=numbers,
+        sample_keys=numbers,
     )
 
 
