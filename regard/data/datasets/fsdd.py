@@ -142,7 +142,8 @@ def _clips(folder: Path, part: str, speaker: str) -> list[Clip]:
         names = sorted({clip.speaker for clip in clips})
         if speaker not in names:
             raise DataError(
-                f"`speaker` must be {one_of(names)}, but is '{speaker}'.{did_you_mean(speaker, names)}"
+                f"`speaker` must be {one_of(names)}, but is '{speaker}'."
+                f"{did_you_mean(speaker, names)}"
             )
         if part == "test":
             return [clip for clip in clips if clip.speaker == speaker]
