@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from side_by_side import Run, train_all
 
 from regard.core.files import read_json, read_json_lines, write_json
-from regard.core.tables import near, pick
+from regard.core.tables import did_you_mean, pick
 from regard.runs import folder as runs
 
 Plan = Callable[[Path], list[Run]]
@@ -101,7 +101,9 @@ def choose(planned: Planned, only: str) -> Planned:
     asked = only.split(",") if only else names
     for name in asked:
         if name not in names:
-            raise SystemExit(f"`--only` must name runs, but '{name}' is none.{near(name, names)}")
+            raise SystemExit(
+                f"`--only` must name runs, but '{name}' is none.{did_you_mean(name, names)}"
+            )
     needed = {need for run, _ in planned if run.name in asked for need in run.needs}
     return [(run, folder) for run, folder in planned if run.name in asked or run.folder in needed]
 

@@ -1,4 +1,4 @@
-"""Sequence-to-sequence learning with attention: train on your own pairs, see it think, ship it.
+"""Train, inspect and serve encoder-decoder models with attention.
 
 import regard
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from regard.tasks.generation.recipe import Recipe as Recipe
     from regard.tasks.generation.task import Predictor as Predictor
 
-_HOMES = {
+_MODULES = {
     "Example": "regard.data.example",
     "Predictor": "regard.tasks.generation.task",
     "Recipe": "regard.tasks.generation.recipe",
@@ -42,14 +42,14 @@ _HOMES = {
     "record": "regard.attention.recording",
     "train": "regard.runs.train",
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name on first use, so that `import regard` costs nothing."""
-    if name not in _HOMES:
+    """Import a name on first use, so that `import regard` is fast."""
+    if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""`python -m regard` is the command `regard`."""
+"""`python -m regard`: the command line."""
 
 from regard.cli.main import main
 

@@ -58,12 +58,12 @@ def observe_trainer(observe):
     trainer = vars(sys.modules[regard.train.__module__])["Trainer"]
     original = trainer.__init__
 
-    def initialise(self, *args, **kwargs):
+    def initialize(self, *args, **kwargs):
         given = inspect.signature(original).bind(self, *args, **kwargs).arguments
         observe(given["model"], given["batches"], given["loss"])
         original(self, *args, **kwargs)
 
-    trainer.__init__ = initialise
+    trainer.__init__ = initialize
 
 
 # --- Sizes

@@ -1,1 +1,1 @@
-"""Query x keys → weights → context; plain tensors only."""
+"""Attention on plain tensors: scores, masks, weights, contexts."""

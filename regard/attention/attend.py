@@ -1,4 +1,4 @@
-"""Attention itself: scores → weights → context, explicitly or in one fused kernel."""
+"""Scaled dot-product attention, computed explicitly or by a fused kernel."""
 
 import math
 
@@ -7,54 +7,55 @@ from torch import Tensor
 from torch.nn.functional import dropout as drop
 from torch.nn.functional import scaled_dot_product_attention
 
-from regard.attention.masks import causal
+from regard.attention.masks import causal_mask
 from regard.core.module import Module
 
 
 class Attention(Module):
-    """Base class of attention modules: the output is a context, then weights or None.
+    """Base class of attention modules. The output is a tuple of context and weights.
 
-    `needs_weights` is switched on by `record` while it records. A module that is faster without
-    weights returns None in their place while it is off.
+    A module that is faster without weights returns None instead of them, unless `needs_weights`.
     """
 
     needs_weights = False
+    """Whether the weights are returned. `record` sets it while it records."""
     is_self = False
-    """Whether queries and keys come from one sequence, as in a transformer's encoder."""
+    """Whether queries and keys come from the same sequence."""
 
 
-def weigh(scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
-    """Turn scores into weights that sum to one over the keys allowed.
+def masked_softmax(
+    scores: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """Compute attention weights: the softmax of the scores over the unmasked keys.
 
     Bahdanau et al. 2015, eq. 6.
 
     Args:
-        scores: (..., Q, K), any real numbers.
+        scores: (..., Q, K), unnormalised.
         mask: (..., Q, K) or broadcastable, bool, True = may attend.
         bias: (..., Q, K) or broadcastable, added to the scores.
 
     Returns:
-        (..., Q, K) in float32 at least. A row with no key allowed is all zeros, forward and
-        backward.
+        (..., Q, K) in float32 or float64. Weights and gradients of a fully masked row are zero.
     """
     if bias is not None:
         scores = scores + bias
     scores = at_least_float32(scores)
     if mask is None:
         return scores.softmax(-1)
-    # The lowest finite number instead of minus infinity: a row with nothing to attend to then
-    # never makes a NaN, and the second fill turns it into zeros.
+    # Masked positions get the lowest finite value: -inf would turn a fully masked row into NaN. The
+    # second fill sets the weights of such a row to zero.
     lowest = torch.finfo(scores.dtype).min
     return scores.masked_fill(~mask, lowest).softmax(-1).masked_fill(~mask, 0.0)
 
 
 def at_least_float32(tensor: Tensor) -> Tensor:
-    """Convert numbers of fewer than 32 bits to float32."""
+    """Convert half-precision tensors to float32; leave float32 and float64 unchanged."""
     return tensor.to(torch.promote_types(tensor.dtype, torch.float32))
 
 
-def mix(weights: Tensor, values: Tensor) -> Tensor:
-    """Take the weighted sum of the values.
+def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
+    """Compute the weighted sum of the values.
 
     Bahdanau et al. 2015, eq. 5.
 
@@ -71,7 +72,7 @@ def mix(weights: Tensor, values: Tensor) -> Tensor:
 def scaled_dot(queries: Tensor, keys: Tensor) -> Tensor:
     """Score queries (..., Q, D) against keys (..., K, D): q · k / √D, (..., Q, K).
 
-    Vaswani et al. 2017, eq. 1: the variance stays one however wide they are.
+    Vaswani et al. 2017, eq. 1. The scaling makes the variance independent of D.
     """
     return queries @ keys.transpose(-2, -1) / math.sqrt(queries.shape[-1])
 
@@ -89,19 +90,20 @@ def attend(
 ) -> tuple[Tensor, Tensor | None]:
     """Compute scaled dot-product attention.
 
-    Vaswani et al. 2017, eq. 1. Without `needs_weights` torch's fused kernel does it all and never
-    stores the weights, unless that is slow; with it, the explicit computation returns them. Both
-    give one result.
+    Vaswani et al. 2017, eq. 1. Without `needs_weights`, torch's fused kernel is used where it is
+    fast; it does not store the weights. With `needs_weights`, they are computed explicitly. Both
+    give the same result.
 
     Args:
         queries: (B, H, Q, E).
-        keys: (B, H, K, E); fewer heads than the queries' are shared by groups of them.
+        keys: (B, H, K, E); with fewer heads than queries, groups of query heads share one key head.
         values: (B, H, K, E), as many heads as the keys.
         mask: (B, H, Q, K) or broadcastable, bool, True = may attend.
         bias: (B, H, Q, K) or broadcastable, added to the scaled scores.
-        is_causal: Each query sees the keys up to its own position, the queries being the last.
-        dropout: Share of the weights that are dropped.
-        needs_weights: Whether weights are returned.
+        is_causal: Whether a query attends to keys up to its position only. Queries are the last
+            positions.
+        dropout: Dropout probability of the weights.
+        needs_weights: Whether to return the weights.
 
     Returns:
         The context (B, H, Q, E), and the weights (B, H, Q, K) or None.
@@ -110,19 +112,19 @@ def attend(
     is_square = num_queries == num_keys and mask is None and bias is None
     is_explicit = needs_weights or _is_fused_slower(queries, dropout)
     if is_causal and num_queries > 1 and (is_explicit or not is_square):
-        order = causal(num_queries, num_keys, queries.device)
-        mask = order if mask is None else mask & order
+        allowed = causal_mask(num_queries, num_keys, queries.device)
+        mask = allowed if mask is None else mask & allowed
     if is_explicit:
-        group = queries.shape[1] // keys.shape[1]
-        if group > 1:
-            keys, values = (part.repeat_interleave(group, dim=1) for part in (keys, values))
-        weights = weigh(scaled_dot(queries, keys), mask, bias)
-        return mix(drop(weights, dropout), values), weights if needs_weights else None
+        group_size = queries.shape[1] // keys.shape[1]
+        if group_size > 1:
+            keys, values = (part.repeat_interleave(group_size, dim=1) for part in (keys, values))
+        weights = masked_softmax(scaled_dot(queries, keys), mask, bias)
+        return weighted_sum(drop(weights, dropout), values), weights if needs_weights else None
     context = scaled_dot_product_attention(
         queries,
         keys,
         values,
-        attn_mask=_join(mask, bias, queries.dtype),
+        attn_mask=_merge(mask, bias, queries.dtype),
         dropout_p=dropout,
         is_causal=is_causal and is_square and num_queries > 1,
         enable_gqa=keys.shape[1] != queries.shape[1],
@@ -131,17 +133,17 @@ def attend(
 
 
 def _is_fused_slower(queries: Tensor, dropout: float) -> bool:
-    """Return whether the explicit computation is faster, as in some training on a CPU.
+    """Return whether the explicit computation is faster than torch's fused kernel.
 
-    There torch has no fused kernel with dropout, and the backward pass of the one without takes
-    more than five times as long in bf16 as the explicit computation.
+    On a CPU, torch has no fused kernel with dropout, and the backward pass of the kernel without
+    dropout takes more than five times as long in bf16 as the explicit computation.
     """
-    is_trained = queries.device.type == "cpu" and queries.requires_grad
-    return is_trained and (dropout > 0 or queries.dtype == torch.bfloat16)
+    is_training = queries.device.type == "cpu" and queries.requires_grad
+    return is_training and (dropout > 0 or queries.dtype == torch.bfloat16)
 
 
-def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
-    """Join mask and bias into the one tensor that the fused kernel takes."""
+def _merge(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tensor | None:
+    """Merge mask and bias into the single tensor that the fused kernel accepts."""
     if bias is None:
         return mask
     bias = bias.to(dtype)
@@ -150,5 +152,5 @@ def _join(mask: Tensor | None, bias: Tensor | None, dtype: torch.dtype) -> Tenso
 
 if __name__ == "__main__":
     inputs = torch.tensor([[0.5, 0.1, 0.9], [0.2, 0.4, 0.1], [-0.3, 0.2, -1.0]])
-    shown = weigh(scaled_dot(torch.tensor([[0.6, 0.3, 0.8]]), inputs))
-    print("weights:", shown, "context:", mix(shown, inputs), sep="\n")
+    weights = masked_softmax(scaled_dot(torch.tensor([[0.6, 0.3, 0.8]]), inputs))
+    print("weights:", weights, "context:", weighted_sum(weights, inputs), sep="\n")

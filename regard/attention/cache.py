@@ -1,4 +1,4 @@
-"""The keys and values that a self-attention layer keeps between decoding steps."""
+"""Key-value cache of a self-attention layer for incremental decoding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -9,15 +9,15 @@ from torch import Tensor
 
 @dataclass
 class _Buffer:
-    """Preallocated keys and values; several caches may share one."""
+    """Preallocated keys and values. Several caches may share one buffer."""
 
-    keys: Tensor  # (B, H, L, E), L = positions that fit
+    keys: Tensor  # (B, H, L, E), L = capacity
     values: Tensor  # (B, H, L, E)
-    length: int  # positions written, by whichever cache wrote last
+    length: int  # positions written by the cache that wrote last
 
     def is_free(self, start: int, end: int) -> bool:
         """Return whether these positions may be written in place."""
-        # Autograd may have saved the buffer, whichever of keys, values and queries need gradients.
+        # With gradients enabled, autograd may have saved the buffer, so it must not be modified.
         is_writable = not torch.is_grad_enabled() and (
             torch.is_inference_mode_enabled() or not self.keys.is_inference()
         )
@@ -26,29 +26,28 @@ class _Buffer:
 
 @dataclass
 class KeyValueCache:
-    """Keys and values of the positions that one self-attention layer has read.
+    """Keys and values of the past positions of one self-attention layer.
 
-    A decoder's step forks the caches of its state, and its blocks append to the forks; a state is
-    never changed by the steps that continue it. Positions in the buffer, of which a cache sees
-    those from `first` on:
+    A decoding step forks the caches of a state, and the blocks append to the forks, so a state is
+    never changed by the steps that continue it. Layout of the buffer; a cache exposes the positions
+    from `first` to `end`:
 
-        forgotten | first … earlier steps … past | this step … end | room
+        dropped | first … earlier steps … past | this step … end | free
 
-    Positions are written in place into a buffer with room for `max_length` of them; without that
-    limit the buffer grows. A cache sees a range of its buffer, and writing never changes what
-    another cache sees: where the buffer was written behind this range before, or where gradients
-    are recorded, the range is copied first.
+    The buffer has the capacity `max_length`, or grows if that is None. It is written in place. If
+    another cache has already written these positions, or if gradients are enabled, the visible
+    range is copied to a new buffer first, so other caches are not affected.
     """
 
     max_length: int | None = None
-    """Positions to allocate at once; None = not known."""
+    """Number of positions to allocate; None = unknown, the buffer grows."""
     prefix: tuple[Tensor, Tensor] | None = None
-    """Keys and values (B, H, S, E) that are seen before the cached ones, for one step."""
+    """Keys and values (B, H, S, E) prepended to the cached ones, for one step."""
     _buffer: _Buffer | None = field(default=None, repr=False)
-    _first: int = 0  # where the visible range begins in the buffer
-    _past: int = 0  # where the positions of earlier steps end
-    _end: int = 0  # where the visible range ends
-    _num_forgotten: int = 0  # positions before the visible range
+    _first: int = 0  # start of the visible range in the buffer
+    _past: int = 0  # end of the positions of earlier steps
+    _end: int = 0  # end of the visible range
+    _num_dropped: int = 0  # positions before the visible range
 
     @property
     def length(self) -> int:
@@ -57,8 +56,8 @@ class KeyValueCache:
 
     @property
     def position(self) -> int:
-        """Position of the first token of this step: how many were read before it."""
-        return self._num_forgotten + self._past - self._first
+        """Position of the first token of this step, which is the number of tokens before it."""
+        return self._num_dropped + self._past - self._first
 
     @property
     def visible(self) -> tuple[Tensor, Tensor]:
@@ -66,13 +65,13 @@ class KeyValueCache:
         return self._range(self._end)
 
     def fork(self) -> "KeyValueCache":
-        """Return a cache for the next step, which leaves this one as it is."""
+        """Return a cache for the next step. This cache stays unchanged."""
         return replace(self, prefix=None, _past=self._end)
 
     def append(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write the positions of this step and return all keys and values that are seen.
+        """Write the positions of this step and return the keys and values of all positions.
 
-        Appending again replaces what was appended, so that a checkpointed block may run twice.
+        A second call in the same step overwrites the first: a checkpointed block runs twice.
 
         Args:
             keys: (B, H, T, E).
@@ -93,41 +92,42 @@ class KeyValueCache:
         return keys, values
 
     def positions(self, device: torch.device) -> Tensor:
-        """Return the positions of all keys that are seen; those of a prefix begin at 0, too."""
-        own = torch.arange(self.length, device=device) + self._num_forgotten
+        """Return the positions of all keys. Those of a prefix start at 0, too."""
+        cached = torch.arange(self.length, device=device) + self._num_dropped
         if self.prefix is None:
-            return own
-        return torch.cat([torch.arange(self.prefix[0].shape[2], device=device), own])
+            return cached
+        return torch.cat([torch.arange(self.prefix[0].shape[2], device=device), cached])
 
-    def forget(self, num_kept: int) -> None:
-        """Drop all but the last visible positions."""
+    def keep_last(self, num_kept: int) -> None:
+        """Drop all positions but the last `num_kept`."""
         first = max(self._first, self._end - num_kept)
-        self._num_forgotten += first - self._first
+        self._num_dropped += first - self._first
         self._first = first
 
     def __getitem__(self, rows: Tensor) -> "KeyValueCache":
-        """Return the cache whose row i is row `rows[i]` of this one, with what is used of it."""
+        """Return a copy whose row i is row `rows[i]` of this cache, without dropped positions."""
         if self._buffer is None:
             return self.fork()
         keys, values = (part.index_select(0, rows) for part in self.visible)
         length = self.length
-        room = self._room(length)
-        buffer = _Buffer(_join([keys], room), _join([values], room), length)
+        capacity = self._capacity(length)
+        buffer = _Buffer(_concat([keys], capacity), _concat([values], capacity), length)
         return replace(self.fork(), _buffer=buffer, _first=0, _past=length, _end=length)
 
     def _copy_past(self, keys: Tensor, values: Tensor) -> None:
-        """Take a new buffer with the positions of earlier steps and the new ones."""
+        """Replace the buffer by a new one with the positions of earlier steps and of this step."""
         past = () if self._buffer is None else self._range(self._past)
-        pieces = [[*past[:1], keys], [*past[1:], values]]
+        chunks = [[*past[:1], keys], [*past[1:], values]]
         num_past = self._past - self._first
         total = num_past + keys.shape[2]
-        # A whole target is read in one step, which no other follows: keep the keys without a copy.
-        room = total if self.max_length is None and not num_past else self._room(total)
-        self._buffer = _Buffer(_join(pieces[0], room), _join(pieces[1], room), total)
+        # A full target in one pass has no later steps: keep the keys without a copy.
+        is_single_pass = self.max_length is None and not num_past
+        capacity = total if is_single_pass else self._capacity(total)
+        self._buffer = _Buffer(_concat(chunks[0], capacity), _concat(chunks[1], capacity), total)
         self._first, self._past, self._end = 0, num_past, total
 
-    def _room(self, length: int) -> int:
-        """Return how many positions to allocate for so many."""
+    def _capacity(self, length: int) -> int:
+        """Return the number of positions to allocate for `length` used positions."""
         return self.max_length if self.max_length and self.max_length >= length else 2 * length
 
     def _range(self, end: int) -> tuple[Tensor, Tensor]:
@@ -136,15 +136,15 @@ class KeyValueCache:
         return self._buffer.keys[:, :, span], self._buffer.values[:, :, span]
 
 
-def _join(pieces: Sequence[Tensor], room: int) -> Tensor:
-    """Join pieces (B, H, L, E) along L, with room for more unless gradients are recorded."""
-    length = sum(piece.shape[2] for piece in pieces)
-    if room <= length or torch.is_grad_enabled():
-        return pieces[0] if len(pieces) == 1 else torch.cat(list(pieces), dim=2)
-    batch, num_heads, _, dim = pieces[0].shape
-    joined = pieces[0].new_empty(batch, num_heads, room, dim)
-    torch.cat(list(pieces), dim=2, out=joined[:, :, :length])
-    return joined
+def _concat(chunks: Sequence[Tensor], capacity: int) -> Tensor:
+    """Concatenate chunks (B, H, L, E) along L; allocate `capacity` unless gradients are enabled."""
+    length = sum(chunk.shape[2] for chunk in chunks)
+    if capacity <= length or torch.is_grad_enabled():
+        return chunks[0] if len(chunks) == 1 else torch.cat(list(chunks), dim=2)
+    batch, num_heads, _, dim = chunks[0].shape
+    buffer = chunks[0].new_empty(batch, num_heads, capacity, dim)
+    torch.cat(list(chunks), dim=2, out=buffer[:, :, :length])
+    return buffer
 
 
 if __name__ == "__main__":

@@ -1,29 +1,29 @@
-"""Hard attention: one position is sampled, and the context is its value alone.
+"""Hard attention: the context is the value of one sampled position.
 
-Sampling has no gradient. It is learned by reward: the log-probability of the sampled position is
-returned beside the context, to be weighted by the reward (REINFORCE, Williams 1992).
+Sampling has no gradient, so it is trained with REINFORCE (Williams 1992): the module also returns
+the log-probability of the sampled position, which the loss weights by the reward.
 """
 
 import torch
 from torch import Tensor
 
-from regard.attention.attend import mix, weigh
+from regard.attention.attend import masked_softmax, weighted_sum
 from regard.attention.scores import DotScore, Score
-from regard.attention.spans import Attended, GlobalAttention, Prepared, Sample
+from regard.attention.spans import AttentionOutput, GlobalAttention, Prepared, Sample
 
 
 class HardAttention(GlobalAttention):
-    """Attends to one position, sampled in training and the likeliest in evaluation.
+    """Attention to one position: sampled in training, the most likely one in evaluation.
 
-    Xu et al. 2015, section 4.1. In training some hypotheses get the expected context instead, as
-    in soft attention, which makes the gradient steadier (the paper does so with probability 0.5).
-    Which ones is drawn at the start and remembered. An untrained model samples blindly and learns
-    little from it: all hypotheses may begin softly.
+    Xu et al. 2015, section 4.1. In training, some hypotheses use soft attention, i.e. the expected
+    context, which reduces the variance of the gradient (the paper: with probability 0.5). They are
+    sampled once per sequence. Early samples are uninformative, so the probability may be annealed
+    from 1.
 
     Args:
-        score: How well a query fits a key.
-        soft_share: Probability that a hypothesis gets the expected context in training.
-        soft_steps: Training batches over which that probability falls from 1 to `soft_share`.
+        score: Score function of query and key.
+        soft_share: Probability of soft attention per hypothesis in training.
+        soft_steps: Training batches over which that probability decreases from 1 to `soft_share`.
     """
 
     num_begun: Tensor
@@ -32,47 +32,51 @@ class HardAttention(GlobalAttention):
         super().__init__(score)
         self.soft_share = soft_share
         self.soft_steps = soft_steps
-        # Without an annealing there is nothing to save.
+        # The counter is needed for annealing only.
         self.register_buffer("num_begun", torch.tensor(0), persistent=soft_steps > 0)
 
     def start(self, prepared: Prepared, *, beams: int = 1) -> Tensor:
-        """Return which hypotheses get the expected context, (B·W,)."""
+        """Sample the hypotheses that use soft attention: (B·W,), bool."""
         mask = prepared["mask"]
         share = self._next_share() if self.training else 0.0
         return torch.rand(len(mask) * beams, device=mask.device) < share
 
     def _next_share(self) -> Tensor:
-        """Return the share of the next training batch that gets the expected context."""
-        left = (self.soft_steps - self.num_begun).clamp(min=0) / max(self.soft_steps, 1)
+        """Return the probability of soft attention for the next training batch."""
+        remaining = (self.soft_steps - self.num_begun).clamp(min=0) / max(self.soft_steps, 1)
         self.num_begun += 1
-        return self.soft_share + (1 - self.soft_share) * left
+        return self.soft_share + (1 - self.soft_share) * remaining
 
     def advance(self, is_soft: Tensor, weights: Tensor) -> Tensor:
-        """Return which hypotheses get the expected context: the same."""
+        """Return `is_soft` unchanged: the choice holds for the whole sequence."""
         return is_soft
 
-    def forward(self, queries: Tensor, prepared: Prepared, is_soft: Tensor) -> Attended:
-        """Attend from every query to one position; the weights are 1 there.
+    def forward(self, queries: Tensor, prepared: Prepared, is_soft: Tensor) -> AttentionOutput:
+        """Attend from each query to one position, whose weight is 1.
 
         Args:
             queries: (B, Q, D).
-            prepared: What `prepare` returned.
-            is_soft: (B, Q), True = gets the expected context, with the probabilities as weights.
+            prepared: Output of `prepare`.
+            is_soft: (B, Q), True = soft attention: the weights are the probabilities.
         """
-        probs = weigh(self.score(queries, prepared["keys"]), prepared["mask"][:, None])  # (B, Q, S)
-        # Never log 0: its gradient would not be a number.
+        probs = masked_softmax(
+            self.score(queries, prepared["keys"]), prepared["mask"][:, None]
+        )  # (B, Q, S)
+        # Avoid log 0, whose gradient is NaN.
         logs = probs.clamp(min=torch.finfo(probs.dtype).tiny).log()
         sampled = self.sample(probs)[..., None]  # (B, Q, 1)
         weights = torch.zeros_like(probs).scatter(-1, sampled, 1.0)
         weights = torch.where(is_soft[..., None], probs, weights)
         log_probs = logs.gather(-1, sampled)[..., 0].masked_fill(is_soft, 0.0)  # (B, Q)
         entropies = -(probs * logs).sum(-1)
-        return Attended(mix(weights, prepared["values"]), weights, Sample(log_probs, entropies))
+        return AttentionOutput(
+            weighted_sum(weights, prepared["values"]), weights, Sample(log_probs, entropies)
+        )
 
     def sample(self, probs: Tensor) -> Tensor:
-        """Sample a position for every row of probabilities (B, Q, S): (B, Q)."""
+        """Sample a position (B, Q) from each row of probabilities (B, Q, S)."""
         if self.training:
-            # The first of several clocks that run at these rates is each with its probability.
+            # Exponential race: argmax of p / Exp(1) is a sample from p.
             probs = probs / torch.empty_like(probs).exponential_()
         return probs.argmax(-1)
 
@@ -84,4 +88,4 @@ if __name__ == "__main__":
     source = attention.prepare(states, torch.ones(1, 3).bool())
     queries = torch.tensor([[[1.0, 0.5]]]).expand(1, 1000, 2)
     attended = attention(queries, source, torch.zeros(1, 1000).bool())
-    print("share of the samples:", attended.weights[0].mean(0))
+    print("frequency of each position:", attended.weights[0].mean(0))

@@ -1,26 +1,26 @@
-"""Who may attend to what: bool, True = may attend; masks are joined with `&`."""
+"""Attention masks: bool, True = may attend. Masks are combined with `&`."""
 
 import torch
 from torch import Tensor
 
 
-def padding(lengths: Tensor, length: int) -> Tensor:
-    """Allow the real positions of each sequence.
+def padding_mask(lengths: Tensor, length: int) -> Tensor:
+    """Mask padding: allow the real positions of each sequence.
 
     Args:
         lengths: (B,) number of real positions.
-        length: Number of positions in all.
+        length: Total number of positions.
 
     Returns:
-        (B, L), True before the end of each sequence.
+        (B, L), True for real positions.
     """
     return torch.arange(length, device=lengths.device) < lengths[:, None]  # (B, L)
 
 
-def causal(num_queries: int, num_keys: int, device: torch.device | None = None) -> Tensor:
-    """Allow each position to see itself and what came before: j ≤ i.
+def causal_mask(num_queries: int, num_keys: int, device: torch.device | None = None) -> Tensor:
+    """Allow each position to attend to itself and to earlier positions: j ≤ i.
 
-    With more keys than queries the queries are the last positions, as in step-by-step decoding.
+    With more keys than queries, the queries are the last positions, as in incremental decoding.
 
     Returns:
         (Q, K), True on and below the diagonal.
@@ -29,12 +29,12 @@ def causal(num_queries: int, num_keys: int, device: torch.device | None = None) 
     return torch.arange(num_keys, device=device) <= rows[:, None]  # (Q, K)
 
 
-def recent(
+def causal_window_mask(
     num_queries: int, num_keys: int, *, window: int, device: torch.device | None = None
 ) -> Tensor:
-    """Allow each position to see itself and the `window - 1` before it.
+    """Allow each position to attend to itself and to the `window - 1` positions before it.
 
-    With more keys than queries the queries are the last positions, as in step-by-step decoding.
+    With more keys than queries, the queries are the last positions, as in incremental decoding.
 
     Returns:
         (Q, K), True in a band on and below the diagonal.
@@ -44,13 +44,13 @@ def recent(
     return (positions <= rows) & (positions > rows - window)  # (Q, K)
 
 
-def window(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
+def window_mask(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
     """Allow the keys at most `half_width` positions away from each query's centre.
 
     Luong et al. 2015, section 3.2: the window [p - D, p + D].
 
     Args:
-        centres: (..., Q), positions among the keys, whole or not.
+        centres: (..., Q), positions among the keys, int or float.
         num_keys: Number of keys.
         half_width: Half the width of the window.
 
@@ -61,12 +61,12 @@ def window(centres: Tensor, num_keys: int, *, half_width: int) -> Tensor:
     return (positions - centres[..., None]).abs() <= half_width  # (..., Q, K)
 
 
-def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
-    """Allow queries and keys of the same block, as when several texts share one row.
+def block_mask(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
+    """Allow attention within a block, for rows that hold several packed texts.
 
     Args:
-        query_blocks: (..., Q), the number of each query's block.
-        key_blocks: (..., K), the number of each key's block.
+        query_blocks: (..., Q), block index of each query.
+        key_blocks: (..., K), block index of each key.
 
     Returns:
         (..., Q, K).
@@ -75,4 +75,4 @@ def block(query_blocks: Tensor, key_blocks: Tensor) -> Tensor:
 
 
 if __name__ == "__main__":
-    print("causal, 1 = may attend:", causal(5, 5).int(), sep="\n")
+    print("causal, 1 = may attend:", causal_mask(5, 5).int(), sep="\n")

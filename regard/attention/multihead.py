@@ -1,4 +1,4 @@
-"""Multi-head attention: attention in several subspaces at once."""
+"""Multi-head attention: self-attention and cross-attention."""
 
 import torch
 from torch import Tensor
@@ -10,17 +10,15 @@ from regard.core.errors import ConfigError
 from regard.core.module import Linear
 
 KeyValue = tuple[Tensor, Tensor]
-"""Keys and values by head, each (B, H, K, E)."""
+"""Projected keys and values, each (B, H, K, E)."""
 
 
 def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, Tensor]:
-    """Let every vector attend to every vector, itself included, without parameters.
-
-    The lectures' first step: queries, keys and values are the inputs themselves.
+    """Compute self-attention without parameters: queries, keys and values are the inputs.
 
     Args:
         inputs: (B, L, D).
-        is_causal: Whether each sees only itself and what came before.
+        is_causal: Whether a position attends to itself and earlier positions only.
 
     Returns:
         The contexts (B, L, D) and the weights (B, L, L).
@@ -32,18 +30,18 @@ def self_attention(inputs: Tensor, *, is_causal: bool = False) -> tuple[Tensor, 
 
 
 class MultiHeadAttention(Attention):
-    """Projects queries, keys and values, attends in every head, and joins the contexts.
+    """Multi-head attention with projections of queries, keys, values and output.
 
-    Vaswani et al. 2017, section 3.2.2. With fewer key heads, groups of query heads share one
-    (Ainslie et al. 2023); one key head is multi-query attention (Shazeer 2019).
+    Vaswani et al. 2017, section 3.2.2. With fewer key heads than query heads it is grouped-query
+    attention (Ainslie et al. 2023); with one key head, multi-query attention (Shazeer 2019).
 
     Args:
         dim: Width of the queries and of the output.
         num_heads: Number of query heads.
         num_key_heads: Number of key and value heads; 0 = as many as query heads.
-        memory_dim: Width of what keys and values come from; 0 = `dim`.
-        dropout: Share of the weights that are dropped in training.
-        positions: How order is encoded, where queries and keys share one sequence.
+        memory_dim: Width of the states that keys and values are projected from; 0 = `dim`.
+        dropout: Dropout probability of the attention weights.
+        positions: Position encoding, if queries and keys come from the same sequence.
     """
 
     def __init__(
@@ -68,9 +66,9 @@ class MultiHeadAttention(Attention):
         self.output_map = Linear(dim, dim)
 
     def project(self, states: Tensor, positions: Tensor | None = None) -> KeyValue:
-        """Compute keys and values (B, H, K, E) of states (B, K, D) at positions (K,), if any."""
+        """Project states (B, K, D) to keys, rotated by positions (K,), and values (B, H, K, E)."""
         keys, values = (
-            _split(each(states), self.head_dim) for each in (self.key_map, self.value_map)
+            _split(linear(states), self.head_dim) for linear in (self.key_map, self.value_map)
         )
         return keys if positions is None else self.positions.rotate(keys, positions), values
 
@@ -87,13 +85,13 @@ class MultiHeadAttention(Attention):
 
         Args:
             states: (B, Q, D).
-            key_value: What `project` returned.
+            key_value: Output of `project`.
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
-            is_causal: Whether each query sees the keys up to its own position only.
-            key_positions: (K,), if order matters; the last ones are those of the queries.
+            is_causal: Whether a query attends to keys up to its position only.
+            key_positions: (K,), for relative or rotary positions. The last ones are the queries'.
 
         Returns:
-            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
+            The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         queries = _split(self.query_map(states), self.head_dim)  # (B, H, Q, E)
         if key_positions is not None:
@@ -112,7 +110,7 @@ class MultiHeadAttention(Attention):
         is_causal: bool,
         key_positions: Tensor | None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return contexts (B, H, Q, E) of queries (B, H, Q, E), and weights or None."""
+        """Return the contexts (B, H, Q, E) of queries (B, H, Q, E), and the weights or None."""
         bias = None
         if key_positions is not None:
             bias = self.positions.bias(queries, key_positions[-queries.shape[2] :], key_positions)
@@ -137,11 +135,11 @@ class CrossAttention(MultiHeadAttention):
 
         Args:
             states: (B, Q, D).
-            memory: (B, K, D), or its keys and values where they were projected before.
+            memory: (B, K, D), or its projected keys and values.
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
 
         Returns:
-            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
+            The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         key_value = self.project(memory) if isinstance(memory, Tensor) else memory
         return self.attend(states, key_value, mask=mask)
@@ -160,16 +158,16 @@ class SelfAttention(MultiHeadAttention):
         is_causal: bool = False,
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend from states (B, Q, D) to themselves and, if given, to the cached positions.
+        """Attend from states (B, Q, D) to themselves and to the cached positions.
 
         Args:
             states: (B, Q, D).
             mask: (B, Q, K) or broadcastable, bool, True = may attend.
-            is_causal: Whether each position sees itself and those before it only.
-            cache: Keys and values of the positions before; those of the states are added to it.
+            is_causal: Whether a position attends to itself and earlier positions only.
+            cache: Key-value cache of earlier positions; the new positions are appended.
 
         Returns:
-            The output (B, Q, D), and the weights (B, H, Q, K) while they are recorded.
+            The output (B, Q, D), and the weights (B, H, Q, K) or None.
         """
         key_value, key_positions = self._extend(states, cache)
         return self.attend(
@@ -177,7 +175,7 @@ class SelfAttention(MultiHeadAttention):
         )
 
     def _extend(self, states: Tensor, cache: KeyValueCache | None) -> tuple[KeyValue, Tensor]:
-        """Return keys and values (B, H, K, E) up to the last state, and their positions (K,)."""
+        """Return all keys and values (B, H, K, E), cached and new, and their positions (K,)."""
         first = 0 if cache is None else cache.position
         positions = torch.arange(first, first + states.shape[1], device=states.device)
         key_value = self.project(states, positions)
@@ -187,7 +185,7 @@ class SelfAttention(MultiHeadAttention):
 
 
 def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
-    """Raise a `ConfigError` if heads do not divide the width, or key heads the heads."""
+    """Raise `ConfigError` unless `num_heads` divides `dim` and `num_key_heads` divides it."""
     if dim % num_heads:
         raise ConfigError(f"`num_heads` must divide `dim` ({dim}), but is {num_heads}.")
     if num_heads % num_key_heads:
@@ -197,7 +195,7 @@ def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
 
 
 def _split(projected: Tensor, head_dim: int) -> Tensor:
-    """Split projected states (B, L, D) by head: (B, H, L, E)."""
+    """Split projected states (B, L, D) into heads (B, H, L, E)."""
     return projected.view(*projected.shape[:2], -1, head_dim).transpose(1, 2)
 
 

@@ -1,31 +1,31 @@
-"""Attention pooling: many values become one, weighted by how well their keys fit a query.
+"""Attention pooling: the sum of values weighted by the scores of a query and their keys.
 
-Average pooling, the regression of Nadaraya (1964) and Watson (1964), and the attention of a
-decoder are one formula: f(x) = Σ α(x, x_i) y_i.
+Average pooling, kernel regression (Nadaraya 1964; Watson 1964) and attention share one formula:
+f(x) = Σ α(x, x_i) y_i.
 """
 
 import torch
 from torch import Tensor
 
-from regard.attention.attend import Attention, mix, weigh
+from regard.attention.attend import Attention, masked_softmax, weighted_sum
 from regard.attention.scores import GaussianScore, Score
 from regard.core.module import Module
 
 
 def average_pool(values: Tensor, mask: Tensor) -> Tensor:
-    """Give every real position the same weight: (B, L, D) → (B, D)."""
-    weights = weigh(torch.zeros_like(mask, dtype=values.dtype)[:, None], mask[:, None])
-    return mix(weights, values)[:, 0]  # (B, D)
+    """Average over the real positions: (B, L, D) → (B, D)."""
+    weights = masked_softmax(torch.zeros_like(mask, dtype=values.dtype)[:, None], mask[:, None])
+    return weighted_sum(weights, values)[:, 0]  # (B, D)
 
 
 def max_pool(values: Tensor, mask: Tensor) -> Tensor:
-    """Take the largest value over the real positions: (B, L, D) → (B, D)."""
+    """Take the maximum over the real positions: (B, L, D) → (B, D)."""
     lowest = torch.finfo(values.dtype).min
     return values.masked_fill(~mask[..., None], lowest).amax(1)  # (B, D)
 
 
 class AttentionPooling(Attention):
-    """Answers a query with the values whose keys fit it, by any score function."""
+    """Attention pooling with any score function."""
 
     def __init__(self, score: Score) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class AttentionPooling(Attention):
     def forward(
         self, queries: Tensor, keys: Tensor, values: Tensor, *, mask: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Pool the values once a query.
+        """Pool the values for each query.
 
         Args:
             queries: (..., Q, D).
@@ -45,14 +45,14 @@ class AttentionPooling(Attention):
         Returns:
             The pooled values (..., Q, D) and the weights (..., Q, K).
         """
-        weights = weigh(self.score(queries, self.score.prepare(keys)), mask)
-        return mix(weights, values), weights
+        weights = masked_softmax(self.score(queries, self.score.prepare(keys)), mask)
+        return weighted_sum(weights, values), weights
 
 
 class KernelRegression(Module):
     """Nadaraya–Watson regression: y(x) = Σ softmax(-(w (x - x_i))² / 2) y_i.
 
-    With w = 1 fixed it is non-parametric; learned, w is how closely it looks.
+    With w = 1 fixed it is non-parametric. A learned w is the inverse bandwidth of the kernel.
     """
 
     def __init__(self, *, is_learned: bool) -> None:
@@ -67,10 +67,10 @@ class KernelRegression(Module):
         """Predict y at each query.
 
         Args:
-            queries: (Q,), where to predict.
-            keys: (K,), the x seen.
-            values: (K,), the y seen.
-            mask: (Q, K), bool, True = may attend; in training a point must not see itself.
+            queries: (Q,), the x to predict at.
+            keys: (K,), the x of the training points.
+            values: (K,), the y of the training points.
+            mask: (Q, K), bool, True = may attend. In training, mask each point itself.
 
         Returns:
             The predictions (Q,) and the weights (Q, K).
@@ -81,5 +81,5 @@ class KernelRegression(Module):
 
 if __name__ == "__main__":
     x = torch.linspace(0, 4, 5)
-    _, kernel = KernelRegression(is_learned=False)(x, x, 2 * x.sin() + x**0.8)
-    print("weights of equal queries and keys:", kernel.detach(), sep="\n")
+    _, weights = KernelRegression(is_learned=False)(x, x, 2 * x.sin() + x**0.8)
+    print("weights of equal queries and keys:", weights.detach(), sep="\n")

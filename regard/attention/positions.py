@@ -1,7 +1,7 @@
-"""Where a token stands: several ways to tell attention, which is blind to order by itself.
+"""Position encodings: absolute, rotary and relative.
 
-All share one signature, and each overrides the part it needs: `embed` is added to the embeddings,
-`rotate` turns queries and keys, `bias` is added to the scores.
+All have one signature, and each overrides the methods it needs: the output of `embed` is added to
+the embeddings, `rotate` rotates queries and keys, the output of `bias` is added to the scores.
 """
 
 import math
@@ -19,13 +19,13 @@ PositionKind = Literal[
 
 
 class Positions(Module):
-    """Tells nothing: the attention sees a bag of tokens.
+    """Base class of position encodings. By itself it encodes no positions.
 
     Args:
         dim: Width of the model.
         num_heads: Number of query heads.
-        max_length: Most positions, where there must be a limit.
-        is_causal: Whether queries only look back, so that distances have one sign.
+        max_length: Maximum number of positions, for encodings that need a limit.
+        is_causal: Whether queries attend to earlier positions only, so distances have one sign.
     """
 
     def __init__(
@@ -40,24 +40,24 @@ class Positions(Module):
         self.embedding = self.build_embedding()
 
     def build_embedding(self) -> Embedding | None:
-        """Build the learned vectors, if there are any."""
+        """Build the learned vectors, or return None if there are none."""
         return None
 
     def embed(self, positions: Tensor) -> Tensor | None:
-        """Return what is added to the embeddings at `positions` (L,): (L, D), or nothing."""
+        """Return the position embeddings (L, D) of `positions` (L,), or None."""
         return None
 
     def check_length(self, length: int) -> None:
-        """Raise a `ConfigError` if a text of so many tokens is too long; most have no limit."""
+        """Raise `ConfigError` if there is a limit and a text of `length` tokens exceeds it."""
 
     def rotate(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Turn queries or keys (B, H, L, E) according to their `positions` (L,)."""
+        """Rotate queries or keys (B, H, L, E) by their `positions` (L,)."""
         return vectors
 
     def bias(
         self, queries: Tensor, query_positions: Tensor, key_positions: Tensor
     ) -> Tensor | None:
-        """Return what is added to the scaled scores: (B, H, Q, K) or broadcastable, or nothing.
+        """Return the bias of the scaled scores: (B, H, Q, K) or broadcastable, or None.
 
         Args:
             queries: (B, H, Q, E).
@@ -68,7 +68,7 @@ class Positions(Module):
 
 
 class SinusoidalPositions(Positions):
-    """Sines and cosines of falling frequency, added (Vaswani et al. 2017, section 3.5)."""
+    """Absolute sinusoidal position embeddings (Vaswani et al. 2017, section 3.5)."""
 
     def embed(self, positions: Tensor) -> Tensor:
         """Return sin in the even and cos in the odd columns, (L, D)."""
@@ -76,7 +76,7 @@ class SinusoidalPositions(Positions):
 
 
 class HalvedSinusoidalPositions(Positions):
-    """The same sines and cosines in another order, as Marian keeps them."""
+    """Sinusoidal position embeddings in the column order of Marian."""
 
     def embed(self, positions: Tensor) -> Tensor:
         """Return all sines in the first half of the columns and all cosines after them, (L, D)."""
@@ -85,16 +85,16 @@ class HalvedSinusoidalPositions(Positions):
 
 
 class GridPositions(Positions):
-    """Sines and cosines of the row in one half of the columns, of the column in the other.
+    """2D sinusoidal position embeddings: one half encodes the row, the other the column.
 
-    Dosovitskiy et al. 2021, appendix D.4, as the fixed positions of Chen et al. 2021 and of He et
-    al. 2022. Cells are counted row by row; positions before the first cell are told nothing.
+    Dosovitskiy et al. 2021, appendix D.4; fixed positions as in Chen et al. 2021 and He et al.
+    2022. Cells are counted row by row. Positions before the first cell get zeros.
 
     Args:
         dim: Width of the model.
         num_heads: Number of query heads.
-        num_columns: Columns of the grid.
-        num_before: Positions before the first cell.
+        num_columns: Number of columns of the grid.
+        num_before: Number of positions before the first cell, such as a class token.
     """
 
     def __init__(self, *, dim: int, num_heads: int, num_columns: int, num_before: int = 0) -> None:
@@ -103,29 +103,29 @@ class GridPositions(Positions):
         self.num_before = num_before
 
     def embed(self, positions: Tensor) -> Tensor:
-        """Return what tells row and column of the positions, (L, D)."""
+        """Return the embeddings of row and column, (L, D)."""
         cells = positions - self.num_before
         rows, columns = cells // self.num_columns, cells % self.num_columns
         half = self.dim // 2
-        told = torch.cat([sinusoids(rows, half), sinusoids(columns, self.dim - half)], dim=-1)
-        return told.masked_fill(cells[:, None] < 0, 0.0)  # (L, D)
+        embedded = torch.cat([sinusoids(rows, half), sinusoids(columns, self.dim - half)], dim=-1)
+        return embedded.masked_fill(cells[:, None] < 0, 0.0)  # (L, D)
 
 
 class LearnedPositions(Positions):
-    """A learned vector for every position, added; there is a longest text."""
+    """Learned absolute position embeddings, up to a maximum length."""
 
     embedding: Embedding
 
     def build_embedding(self) -> Embedding:
-        """Build a vector for every position."""
-        return _build_embedding(self.max_length, self.dim, deviation=self.dim**-0.5)
+        """Build one vector per position."""
+        return _build_embedding(self.max_length, self.dim, std=self.dim**-0.5)
 
     def embed(self, positions: Tensor) -> Tensor:
-        """Return the vectors of the positions, (L, D)."""
+        """Return the position embeddings, (L, D)."""
         return self.embedding(positions)
 
     def check_length(self, length: int) -> None:
-        """Raise a `ConfigError` if a text has more positions than there are vectors."""
+        """Raise `ConfigError` if a text has more positions than there are embeddings."""
         if length > self.max_length:
             raise ConfigError(
                 f"`max_length` must be at least the length of the text ({length} tokens) with "
@@ -135,115 +135,118 @@ class LearnedPositions(Positions):
 
 
 class RotaryPositions(Positions):
-    """Turns each pair of columns by an angle that grows with the position (Su et al. 2021).
+    """Rotary position embeddings (RoPE, Su et al. 2021).
 
-    The product of a query and a key then depends on their distance alone.
+    Each pair of columns is rotated by an angle proportional to the position, so the dot product of
+    a query and a key depends on their distance only.
     """
 
     def rotate(self, vectors: Tensor, positions: Tensor) -> Tensor:
-        """Turn queries or keys (B, H, L, E); column i is paired with column i + E/2."""
+        """Rotate queries or keys (B, H, L, E). Column i is paired with column i + E/2."""
         half = vectors.shape[-1] // 2
-        rates = _rates(half, positions.device)
-        angles = positions[:, None] * rates  # a row a position, a column a pair
+        frequencies = _frequencies(half, positions.device)
+        angles = positions[:, None] * frequencies  # one row per position, one column per pair
         cos, sin = angles.cos().to(vectors.dtype), angles.sin().to(vectors.dtype)
         first, second = vectors[..., :half], vectors[..., half : 2 * half]
-        turned = [first * cos - second * sin, second * cos + first * sin]
-        return torch.cat([*turned, vectors[..., 2 * half :]], dim=-1)
+        rotated = [first * cos - second * sin, second * cos + first * sin]
+        return torch.cat([*rotated, vectors[..., 2 * half :]], dim=-1)
 
 
 class ShawPositions(Positions):
-    """A learned vector for every distance, compared with the query (Shaw et al. 2018, eq. 4).
+    """Relative position embeddings of Shaw et al. 2018, eq. 4: one learned vector per distance.
 
-    Distances beyond the reach share the last vector. The paper's second set of vectors, added to
-    the values, is left out, as the paper itself finds it adds nothing.
+    Distances beyond `MAX_DISTANCE` share the last vector. The embeddings that the paper adds to the
+    values are omitted, since the paper finds that they do not improve the results.
     """
 
-    REACH = 16
+    MAX_DISTANCE = 16
 
     embedding: Embedding
 
     def build_embedding(self) -> Embedding:
-        """Build a vector for every distance."""
-        return _build_embedding(2 * self.REACH + 1, self.head_dim, deviation=self.head_dim**-0.5)
+        """Build one vector per distance."""
+        return _build_embedding(2 * self.MAX_DISTANCE + 1, self.head_dim, std=self.head_dim**-0.5)
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         """Return q · a_ij / √E, (B, H, Q, K)."""
         distance = key_positions - query_positions[:, None]  # (Q, K)
-        index = distance.clamp(-self.REACH, self.REACH) + self.REACH
-        # Every query against every distance first, then each pair picks its own.
+        index = distance.clamp(-self.MAX_DISTANCE, self.MAX_DISTANCE) + self.MAX_DISTANCE
+        # Score each query against all distances, then gather the distance of each key.
         scores = queries @ self.embedding.weight.to(queries.dtype).T  # (B, H, Q, any width)
-        picked = scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
-        return picked / math.sqrt(self.head_dim)  # (B, H, Q, K)
+        gathered = scores.gather(-1, index.expand(*scores.shape[:2], -1, -1))
+        return gathered / math.sqrt(self.head_dim)  # (B, H, Q, K)
 
 
 class BucketPositions(Positions):
-    """A learned number for every head and bucket of distances (T5: Raffel et al. 2020).
+    """Relative position biases of T5 (Raffel et al. 2020): one learned scalar per head and bucket.
 
-    Near distances have a bucket each; far ones share buckets that widen logarithmically.
+    Each short distance has its own bucket; the buckets of long distances widen logarithmically.
     """
 
     NUM_BUCKETS = 32
-    FARTHEST = 128
+    MAX_DISTANCE = 128
 
     embedding: Embedding
 
     def build_embedding(self) -> Embedding:
-        """Build a vector for every head and bucket."""
-        return _build_embedding(self.NUM_BUCKETS, self.num_heads, deviation=self.dim**-0.5)
+        """Build one scalar per head and bucket."""
+        return _build_embedding(self.NUM_BUCKETS, self.num_heads, std=self.dim**-0.5)
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-        """Return one number for each head and distance, (1, H, Q, K)."""
+        """Return the bias of each head and distance, (1, H, Q, K)."""
         buckets = self.bucket(key_positions - query_positions[:, None])  # (Q, K)
         return self.embedding(buckets).permute(2, 0, 1)[None]  # (1, H, Q, K)
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """Return the bucket of each distance, key position minus query position."""
-        num, base = self.NUM_BUCKETS, torch.zeros_like(distance)
+        """Return the bucket of each distance (key position minus query position)."""
+        num_buckets, offset = self.NUM_BUCKETS, torch.zeros_like(distance)
         if self.is_causal:
-            back = (-distance).clamp(min=0)
+            size = (-distance).clamp(min=0)
         else:
-            num //= 2
-            base = (distance > 0) * num
-            back = distance.abs()
-        near = num // 2
-        far = near + (
-            torch.log(back.clamp(min=1) / near) / math.log(self.FARTHEST / near) * (num - near)
-        ).long().clamp(max=num - near - 1)
-        return base + torch.where(back < near, back, far)
+            num_buckets //= 2
+            offset = (distance > 0) * num_buckets
+            size = distance.abs()
+        num_exact = num_buckets // 2
+        logarithmic = num_exact + (
+            torch.log(size.clamp(min=1) / num_exact)
+            / math.log(self.MAX_DISTANCE / num_exact)
+            * (num_buckets - num_exact)
+        ).long().clamp(max=num_buckets - num_exact - 1)
+        return offset + torch.where(size < num_exact, size, logarithmic)
 
 
 class AlibiPositions(Positions):
-    """A penalty that grows with the distance, each head with its own slope (Press et al. 2022)."""
+    """ALiBi: a bias linear in the distance, with one slope per head (Press et al. 2022)."""
 
     def bias(self, queries: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-        """Return minus slope times distance, (1, H, Q, K)."""
+        """Return -slope · distance, (1, H, Q, K)."""
         slopes = torch.tensor(alibi_slopes(self.num_heads), device=queries.device)
         distance = (key_positions - query_positions[:, None]).abs()  # (Q, K)
         return -(slopes[:, None, None] * distance)[None]  # (1, H, Q, K)
 
 
-def _build_embedding(num: int, dim: int, *, deviation: float) -> Embedding:
+def _build_embedding(num: int, dim: int, *, std: float) -> Embedding:
     embedding = Embedding(num, dim)
-    nn.init.normal_(embedding.weight, 0.0, deviation)
+    nn.init.normal_(embedding.weight, 0.0, std)
     return embedding
 
 
 def sinusoids(positions: Tensor, dim: int) -> Tensor:
     """Return sin(position / 10000^(2i/D)) in column 2i and its cosine in column 2i + 1, (L, D)."""
-    angles = positions[:, None] * _rates((dim + 1) // 2, positions.device)
+    angles = positions[:, None] * _frequencies((dim + 1) // 2, positions.device)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :dim]  # (L, D)
 
 
 def alibi_slopes(num_heads: int) -> list[float]:
-    """Return 2^(-8h/H) for h = 1 … H, filled up from the next power of two as in the paper."""
+    """Return the ALiBi slopes 2^(-8h/H), h = 1 … H; if H is no power of two, as in the paper."""
     power = 2 ** math.floor(math.log2(num_heads))
     slopes = [2 ** (-8 * head / power) for head in range(1, power + 1)]
     between = [2 ** (-8 * head / (2 * power)) for head in range(1, 2 * power + 1, 2)]
     return slopes + between[: num_heads - power]
 
 
-def _rates(num: int, device: torch.device) -> Tensor:
-    """Return the angles per position of `num` frequencies, from 1 down to nearly 1/10000."""
+def _frequencies(num: int, device: torch.device) -> Tensor:
+    """Return `num` frequencies, from 1 down to almost 1/10000."""
     return 10_000 ** (-torch.arange(num, device=device) / num)
 
 

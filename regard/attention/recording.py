@@ -1,7 +1,7 @@
-"""Attention made visible: `with record(model) as maps:` takes the weights of whatever runs inside.
+"""Recording of attention weights: `with record(model) as maps:`.
 
-Nothing is stored on a module and nothing is computed when nobody records: the recorder hangs a
-hook on each attention for as long as the block lasts.
+Forward hooks on the attention modules collect the weights while the block runs. Without `record`
+nothing is stored, and no weights are computed for it.
 """
 
 import math
@@ -14,42 +14,42 @@ from torch import Tensor, nn
 from regard.attention.attend import Attention
 
 
-class Maps:
-    """The weights of every attention of a model, in the order of its layers."""
+class AttentionMaps:
+    """Recorded attention weights of a model, by layer."""
 
     def __init__(self, num_layers: int) -> None:
-        self._pieces: list[list[Tensor]] = [[] for _ in range(num_layers)]
+        self._weights: list[list[Tensor]] = [[] for _ in range(num_layers)]
 
     def add(self, layer: int, weights: Tensor | None) -> None:
-        """Keep the weights of one call, (B, Q, S) or (B, H, Q, S), if it returned any."""
+        """Store the weights of one call, (B, Q, S) or (B, H, Q, S). None is ignored."""
         if weights is None:
             return
         with_heads = weights if weights.dim() == 4 else weights[:, None]  # (B, H, Q, S)
-        self._pieces[layer].append(with_heads.detach())
+        self._weights[layer].append(with_heads.detach())
 
     @property
     def num_layers(self) -> int:
-        """Number of attentions in the model."""
-        return len(self._pieces)
+        """Number of attention layers in the model."""
+        return len(self._weights)
 
     def stack(self) -> Tensor:
-        """Return what one teacher-forced pass left, (B, N, H, T, S).
+        """Return the weights of one teacher-forced pass, (B, N, H, T, S).
 
-        A recurrent decoder attends once a step; its steps are joined along the target. Where layers
-        differ in their number of heads, as between models of an ensemble, each head is repeated
-        until all have as many: the mean over a layer's heads stays what it is.
+        The steps of a recurrent decoder are concatenated along the target. If the number of heads
+        differs between layers, as in an ensemble, heads are repeated up to a common number, which
+        does not change the mean over the heads of a layer.
         """
-        layers = [torch.cat(pieces, dim=2) for pieces in self._pieces if pieces]
+        layers = [torch.cat(calls, dim=2) for calls in self._weights if calls]
         if not layers:
             raise ValueError("Nothing was recorded: no attention ran inside the block.")
         num_heads = math.lcm(*(layer.shape[1] for layer in layers))
-        even = [layer.repeat_interleave(num_heads // layer.shape[1], dim=1) for layer in layers]
-        return torch.stack(even, dim=1)  # (B, N, H, T, S)
+        repeated = [layer.repeat_interleave(num_heads // layer.shape[1], dim=1) for layer in layers]
+        return torch.stack(repeated, dim=1)  # (B, N, H, T, S)
 
     def stack_self(self) -> Tensor:
-        """Return where texts looked at themselves in one pass, (B, N, H, S, S).
+        """Return the self-attention weights of one pass, (B, N, H, S, S).
 
-        A block that layers share is one attention that was asked once a layer.
+        If layers share one block, its module was called once per layer.
         """
         stacked = self.stack()  # (B, N, H, L·S, S)
         num_texts, num_blocks, num_heads, _, length = stacked.shape
@@ -58,41 +58,41 @@ class Maps:
 
 
 @contextmanager
-def record(model: nn.Module, *, is_self: bool = False) -> Iterator[Maps]:
-    """Collect the attention weights of everything that `model` computes inside the block.
+def record(model: nn.Module, *, is_self: bool = False) -> Iterator[AttentionMaps]:
+    """Record the attention weights that `model` computes inside the block.
 
     Args:
         model: Any model.
-        is_self: Record where texts look at themselves instead of where the target looks at the
-            source; give the encoder or the decoder alone, as their maps differ in shape.
+        is_self: Whether to record self-attention instead of cross-attention. Pass the encoder or
+            the decoder alone then, since their maps differ in shape.
     """
     attentions = [
         module
         for module in model.modules()
         if isinstance(module, Attention) and module.is_self == is_self
     ]
-    maps = Maps(len(attentions))
+    maps = AttentionMaps(len(attentions))
     handles = [
         attention.register_forward_hook(
             lambda _module, _inputs, output, layer=layer: maps.add(layer, output[1])
         )
         for layer, attention in enumerate(attentions)
     ]
-    # Those that somebody records already stay switched on when this block ends.
-    idle = [attention for attention in attentions if not attention.needs_weights]
-    for attention in idle:
+    # Modules that an outer block already records keep `needs_weights` when this block ends.
+    unrecorded = [attention for attention in attentions if not attention.needs_weights]
+    for attention in unrecorded:
         attention.needs_weights = True
     try:
         yield maps
     finally:
         for handle in handles:
             handle.remove()
-        for attention in idle:
+        for attention in unrecorded:
             del attention.needs_weights
 
 
 if __name__ == "__main__":
-    recorded = Maps(num_layers=2)
-    for number in range(2):
-        recorded.add(number, torch.full((1, 3, 4), 0.25))
+    recorded = AttentionMaps(num_layers=2)
+    for index in range(2):
+        recorded.add(index, torch.full((1, 3, 4), 0.25))
     print("sentences, layers, heads, targets, sources:", tuple(recorded.stack().shape))

@@ -1,4 +1,4 @@
-"""Attention of many layers as one map: how much each input counts in each output."""
+"""Attention rollout: one map for all layers of a stack."""
 
 import torch
 from torch import Tensor
@@ -7,22 +7,22 @@ from regard.core.shapes import check
 
 
 def rollout(maps: Tensor, *, residual: float = 0.5) -> Tensor:
-    """Follow attention down through all layers.
+    """Multiply the attention maps of all layers.
 
-    Abnar and Zuidema 2020, section 3: heads are averaged, each position keeps a share of itself
-    for the residual connection, and the layers' maps are multiplied.
+    Abnar and Zuidema 2020, section 3: heads are averaged, the identity is added for the residual
+    connection, and the maps of the layers are multiplied.
 
     Args:
-        maps: (B, N, H, S, S), the lowest layer first; what `record(...).stack_self()` returns.
-        residual: The share that goes past the attention.
+        maps: (B, N, H, S, S), the lowest layer first, from `record(...).stack_self()`.
+        residual: Weight of the residual connection.
 
     Returns:
-        (B, S, S): row by row, how much of each input is in an output. A row sums to one.
+        (B, S, S): a row holds the weights of all inputs in one output, which sum to one.
     """
     check("maps", maps, "B N H S S")
-    kept = residual * torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device)  # (S, S)
-    layers = (1 - residual) * maps.mean(2) + kept  # (B, N, S, S)
-    layers = _shares(layers)
+    identity = residual * torch.eye(maps.shape[-1], dtype=maps.dtype, device=maps.device)  # (S, S)
+    layers = (1 - residual) * maps.mean(2) + identity  # (B, N, S, S)
+    layers = _normalize_rows(layers)
     joint = layers[:, 0]  # (B, S, S)
     for layer in layers.unbind(1)[1:]:
         joint = layer @ joint
@@ -30,30 +30,31 @@ def rollout(maps: Tensor, *, residual: float = 0.5) -> Tensor:
 
 
 def last_layer(maps: Tensor) -> Tensor:
-    """Return where the last layer looks, its heads averaged: (B, S, S) of (B, N, H, S, S)."""
+    """Return the weights of the last layer, averaged over heads: (B, N, H, S, S) → (B, S, S)."""
     check("maps", maps, "B N H S S")
     return maps[:, -1].mean(1)
 
 
-def class_row(joint: Tensor) -> Tensor:
-    """Return how much each other position counts for the first, the class token's.
+def class_token_weights(joint: Tensor) -> Tensor:
+    """Return the weights of the class token on all other positions.
 
     Args:
-        joint: (B, S, S), of `rollout` or `last_layer`.
+        joint: (B, S, S), from `rollout` or `last_layer`. The class token is the first position.
 
     Returns:
-        (B, S - 1), which sum to one: what the token keeps of itself says nothing of the others.
+        (B, S - 1), normalised to sum to one without the class token's own weight.
     """
-    return _shares(joint[:, 0, 1:])  # (B, S - 1)
+    return _normalize_rows(joint[:, 0, 1:])  # (B, S - 1)
 
 
-def _shares(values: Tensor) -> Tensor:
-    """Make rows sum to one; a row of zeros, of a position that attends to nothing, stays."""
+def _normalize_rows(values: Tensor) -> Tensor:
+    """Normalise rows to sum to one. A row of zeros (a fully masked position) stays zero."""
     return values / values.sum(-1, keepdim=True).clamp(min=torch.finfo(values.dtype).tiny)
 
 
 if __name__ == "__main__":
     torch.manual_seed(0)
     print(
-        "what counts for the class token:", class_row(rollout(_shares(torch.rand(1, 6, 4, 5, 5))))
+        "weights of the class token:",
+        class_token_weights(rollout(_normalize_rows(torch.rand(1, 6, 4, 5, 5)))),
     )

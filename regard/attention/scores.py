@@ -1,8 +1,8 @@
-"""How well a query fits a key: the score functions, all with one signature.
+"""Score functions of queries and keys, all with one signature.
 
-Each has two halves: `prepare(keys)` does once per sentence what does not depend on the query,
-and `forward(queries, prepared)` scores every query against every key. The table of Luong et al.
-2015, section 3.1, and the additive score of Bahdanau et al. 2015, appendix A.1.2.
+`prepare(keys)` computes once per sentence what does not depend on the query, and
+`forward(queries, prepared)` scores each query against each key. The functions are those of Luong et
+al. 2015, section 3.1, the additive score of Bahdanau et al. 2015, appendix A.1.2, and others.
 """
 
 from abc import ABC, abstractmethod
@@ -21,13 +21,13 @@ ScoreKind = Literal[
 
 
 class Score(Module, ABC):
-    """What every score function offers.
+    """Base class of score functions.
 
     Args:
         query_dim: Width of the queries.
         key_dim: Width of the keys.
-        dim: Width of the hidden layer, where there is one.
-        max_source: Most keys that can be scored, where the function must know.
+        dim: Width of the hidden layer, if there is one; 0 = `key_dim`.
+        max_source: Maximum number of keys, for the location score.
     """
 
     def __init__(self, query_dim: int, key_dim: int, *, dim: int = 0, max_source: int = 0) -> None:
@@ -39,26 +39,26 @@ class Score(Module, ABC):
         self.build()
 
     def build(self) -> None:
-        """Check the widths and build what is learned, if anything is."""
+        """Check the widths and build the parameters, if there are any."""
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """Do once per sentence what does not depend on the query.
+        """Compute what does not depend on the query, once per sentence.
 
         Args:
             keys: (..., K, D).
 
         Returns:
-            What `forward` takes as `prepared`, (..., K, any width).
+            The argument `prepared` of `forward`, (..., K, any width).
         """
         return keys
 
     @abstractmethod
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key.
+        """Score each query against each key.
 
         Args:
             queries: (..., Q, D).
-            prepared: What `prepare` made of the keys.
+            prepared: Output of `prepare`.
 
         Returns:
             (..., Q, K).
@@ -66,46 +66,47 @@ class Score(Module, ABC):
 
 
 class DotScore(Score):
-    """q · k; nothing to learn, so both must have one width."""
+    """Dot product q · k, without parameters. Queries and keys must have the same width."""
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         if self.query_dim != self.key_dim:
             raise ConfigError(
-                f"This `score` needs queries and keys of one width, but they are {self.query_dim} "
-                f"and {self.key_dim} wide. Use 'general', which learns a map between them."
+                "This `score` needs queries and keys of equal width, but they are "
+                f"{self.query_dim} and {self.key_dim} wide. Use 'general', which learns a map "
+                "between them."
             )
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         return queries @ prepared.transpose(-2, -1)
 
 
 class ScaledDotScore(DotScore):
-    """q · k / √d, as in a transformer."""
+    """Scaled dot product q · k / √d, as in a transformer."""
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         return scaled_dot(queries, prepared)
 
 
 class GeneralScore(DotScore):
-    """q · W k: a bilinear form."""
+    """Bilinear score q · W k."""
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         self.key_map = Linear(self.key_dim, self.query_dim, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """Map the keys to the queries' width, once per sentence."""
+        """Project the keys to the width of the queries, once per sentence."""
         return self.key_map(keys)
 
 
 class AdditiveScore(Score):
-    """v · tanh(W q + U k) (Bahdanau et al. 2015): a small network looks at both."""
+    """Additive score v · tanh(W q + U k) (Bahdanau et al. 2015)."""
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         self.query_map = Linear(self.query_dim, self.dim, bias=False)
         self.key_map = Linear(self.key_dim, self.dim)
         self.weight = Linear(self.dim, 1, bias=False)
@@ -115,38 +116,38 @@ class AdditiveScore(Score):
         return self.key_map(keys)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         hidden = self.query_map(queries)[..., :, None, :] + prepared[..., None, :, :]
         return self.weight(hidden.tanh()).squeeze(-1)  # (..., Q, K)
 
 
 class ConcatScore(Score):
-    """v · tanh(W [q; k]) (Luong et al. 2015): additive, with one matrix over both.
+    """Concat score v · tanh(W [q; k]) (Luong et al. 2015): additive, with one joint matrix.
 
-    The matrix is applied to the two halves apart, so that the keys' half is done once.
+    The matrix is applied to queries and keys separately, so keys are projected once per sentence.
     """
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         self.joint_map = Linear(self.query_dim + self.key_dim, self.dim, bias=False)
         self.weight = Linear(self.dim, 1, bias=False)
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """Apply the keys' half of W, once per sentence."""
+        """Apply the columns of W that belong to the keys, once per sentence."""
         return nn.functional.linear(keys, self.joint_map.weight[:, self.query_dim :])
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         mapped = nn.functional.linear(queries, self.joint_map.weight[:, : self.query_dim])
         hidden = mapped[..., :, None, :] + prepared[..., None, :, :]
         return self.weight(hidden.tanh()).squeeze(-1)  # (..., Q, K)
 
 
 class LocationScore(Score):
-    """W q, one number a source position: it never looks at the keys (Luong et al. 2015, eq. 8)."""
+    """Location score W q, which depends on the query only (Luong et al. 2015, eq. 8)."""
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         if self.max_source < 1:
             raise ConfigError(
                 f"`score` 'location' needs `max_source`, the longest source there will be, "
@@ -155,7 +156,7 @@ class LocationScore(Score):
         self.position_map = Linear(self.query_dim, self.max_source, bias=False)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         num_keys = prepared.shape[-2]
         if num_keys > self.max_source:
             raise ConfigError(
@@ -167,33 +168,33 @@ class LocationScore(Score):
 
 
 class CosineScore(DotScore):
-    """The cosine of the angle between q and k: how long they are does not matter."""
+    """Cosine similarity of q and k."""
 
     def prepare(self, keys: Tensor) -> Tensor:
-        """Bring every key to length one, once per sentence."""
+        """Normalise the keys to unit length, once per sentence."""
         return nn.functional.normalize(keys, dim=-1)
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
+        """Score each query against each key, (..., Q, K)."""
         return super().forward(nn.functional.normalize(queries, dim=-1), prepared)
 
 
 class GaussianScore(DotScore):
-    """-|w (q - k)|² / 2: the nearer, the better; the softmax of it is a Gaussian kernel.
+    """Gaussian score -|w (q - k)|² / 2, whose softmax is a Gaussian kernel.
 
-    With w = 1 this is the kernel of Nadaraya and Watson; a larger w looks more closely.
+    With w = 1 it is the kernel of Nadaraya–Watson regression. A larger w gives a narrower kernel.
     """
 
     def build(self) -> None:
-        """Check the widths and build what is learned."""
+        """Check the widths and build the parameters."""
         super().build()
         self.sharpness = nn.Parameter(torch.ones(()))
 
     def forward(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        """Score every query against every key, (..., Q, K)."""
-        # |q - k|² = |q|² - 2 q·k + |k|², so that no (..., Q, K, D) tensor is needed.
-        lengths = queries.square().sum(-1)[..., None] + prepared.square().sum(-1)[..., None, :]
-        distance = lengths - 2 * super().forward(queries, prepared)
+        """Score each query against each key, (..., Q, K)."""
+        # |q - k|² = |q|² - 2 q·k + |k|² avoids a (..., Q, K, D) tensor.
+        squares = queries.square().sum(-1)[..., None] + prepared.square().sum(-1)[..., None, :]
+        distance = squares - 2 * super().forward(queries, prepared)
         return -self.sharpness.square() * distance / 2
 
 

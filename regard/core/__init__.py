@@ -1,1 +1,1 @@
-"""Shared by all packages: settings, errors, files, tables, devices, logging."""
+"""Utilities of all packages: settings, errors, files, tables, devices, logging."""

@@ -13,7 +13,7 @@ Precision = Literal["auto", "fp32", "bf16"]
 
 
 def find_device(name: str = "auto") -> torch.device:
-    """Return the device called `name`; `auto` takes a GPU where there is one."""
+    """Return the device called `name`; `auto` selects a GPU if there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -21,12 +21,12 @@ def find_device(name: str = "auto") -> torch.device:
     except RuntimeError:
         raise ConfigError(f"`device` must be 'auto', 'cpu' or 'cuda', but is '{name}'.") from None
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("`device` is 'cuda', but torch sees no GPU here. Use --device cpu.")
+        raise ConfigError("`device` is 'cuda', but torch finds no GPU. Use --device cpu.")
     return device
 
 
 def find_dtype(precision: Precision, device: torch.device) -> torch.dtype:
-    """Return the type matrix products are computed in; `auto` takes bf16 where it is native."""
+    """Return the dtype of matrix products; `auto` selects bf16 where it is native."""
     if precision == "auto":
         return torch.bfloat16 if has_native_bf16(device) else torch.float32
     return torch.bfloat16 if precision == "bf16" else torch.float32
@@ -46,7 +46,7 @@ def seed_everything(seed: int) -> None:
 
 
 def describe_hardware(device: torch.device) -> str:
-    """Describe the hardware of this run in a few words."""
+    """Return a short description of the hardware."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     bf16 = ", native bf16" if has_native_bf16(device) else ""
@@ -54,7 +54,7 @@ def describe_hardware(device: torch.device) -> str:
 
 
 def num_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,21 +1,21 @@
-"""Errors for people: name, rule, actual value, what to do."""
+"""Errors with a message for users: name, rule, actual value, what to do."""
 
 
 class RegardError(Exception):
-    """An error a person can act on; the command line prints it as one line and exits with 2."""
+    """Base class of errors that a user can fix; the command line prints it and exits with 2."""
 
 
 class ConfigError(RegardError):
-    """A setting is unknown, of the wrong type or outside its limits."""
+    """Setting that is unknown, of the wrong type or outside its limits."""
 
 
 class DataError(RegardError):
-    """A file or a line of data cannot be used."""
+    """File or line of data that cannot be used."""
 
 
 class CheckpointError(RegardError):
-    """A run folder is missing, incomplete, damaged or from another version."""
+    """Run folder that is missing, incomplete, damaged or from another version."""
 
 
 class ExportError(RegardError):
-    """A model cannot be written for another system."""
+    """Model that cannot be exported."""

@@ -1,4 +1,4 @@
-"""Files that are whole or absent: atomic writing, JSON, JSON lines, checksums."""
+"""Atomic file writes, JSON, JSON lines, checksums."""
 
 import errno
 import hashlib
@@ -16,10 +16,10 @@ from regard.core.errors import CheckpointError, ConfigError, DataError
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its place only when the block ends well.
+    """Yield a temporary path that replaces `path` when the block ends without an error.
 
-    A reader sees the old file or the new one, never half of one; a full disk or a killed
-    process leaves the old file untouched.
+    The replacement is atomic: readers get the old file or the new one. A full disk or a killed
+    process leaves the old file unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
@@ -29,14 +29,14 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
-        # mkstemp makes files private; a run folder is meant to be shared like any other file.
+        # mkstemp creates private files; restore the default permissions.
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise DataError(
                 f"{path} could not be written: the disk is full. Free some space; "
-                "what was there before is unharmed."
+                "the old file is unchanged."
             ) from error
         raise
     finally:
@@ -45,7 +45,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `path` that takes its place only when the block ends well."""
+    """Yield a temporary folder that replaces `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part"))
     try:
@@ -61,19 +61,19 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def _umask() -> int:
-    """Return what new files are kept from; the system tells it only by changing it."""
+    """Return the umask, which can only be read by setting it."""
     umask = os.umask(0)
     os.umask(umask)
     return umask
 
 
 def check_suffix(path: Path, name: str, *suffixes: str) -> None:
-    """Raise a `ConfigError` unless a file name ends in one of the suffixes.
+    """Raise `ConfigError` unless a file name ends in one of the suffixes.
 
     Args:
         path: The file.
-        name: The option that names it, as people type it.
-        suffixes: Such as `.png`.
+        name: The command-line option of the file.
+        suffixes: Allowed suffixes, such as `.png`.
     """
     if path.suffix not in suffixes:
         known = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
@@ -92,7 +92,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON that this package wrote, or say that the file is damaged."""
+    """Read a JSON file of a run folder. Raise `CheckpointError` if it is missing or damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -102,17 +102,17 @@ def read_json(path: Path) -> Any:
 
 
 def append_json_line(path: Path, value: Any) -> None:
-    """Add one line to a JSON-lines file."""
+    """Append one line to a JSON-lines file."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
 def read_json_lines(path: Path) -> list[Any]:
-    """Read a JSON-lines file; a last line cut short by a killed process is left out."""
+    """Read a JSON-lines file. An incomplete last line, left by a killed process, is skipped."""
     if not path.exists():
         return []
-    # Bytes, because the last line may end inside a character, and because only a newline ends a
-    # line: JSON may hold what `str.splitlines` also takes for an end of line.
+    # Bytes, because the last line may end inside a character, and because `str.splitlines` also
+    # splits at characters that are allowed in JSON strings.
     lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
     values: list[Any] = []
     for number, line in enumerate(lines, start=1):

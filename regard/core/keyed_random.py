@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Uniform = NDArray[np.float64]
-"""Random numbers from 0 up to 1."""
+"""Random numbers in [0, 1)."""
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,14 +16,14 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 
 def uniform(key: tuple[int, ...], rows: NDArray[np.int64], num: int) -> Uniform:
-    """Sample uniformly from 0 up to 1, `num` numbers for each row: (B, num).
+    """Sample `num` uniform numbers in [0, 1) for each row: (B, num).
 
     Args:
-        key: What the numbers depend on beside the row: a seed, an epoch, a purpose.
-        rows: The numbers of examples.
-        num: How many numbers a row; more of them leave the first ones as they are.
+        key: Part of the key shared by all rows: a seed, an epoch, a purpose.
+        rows: Indices of the examples.
+        num: Numbers per row. The first numbers do not depend on `num`.
     """
-    # Sums and products are meant to overflow.
+    # Integer overflow is intended.
     with np.errstate(over="ignore"):
         state = _mix(np.zeros(1, np.uint64))
         for part in key:
@@ -34,7 +34,7 @@ def uniform(key: tuple[int, ...], rows: NDArray[np.int64], num: int) -> Uniform:
 
 
 def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread every bit over all (splitmix64, Steele et al. 2014)."""
+    """Mix the bits of a state (splitmix64, Steele et al. 2014)."""
     state = state + _STEP
     state = (state ^ (state >> np.uint64(30))) * _FIRST
     state = (state ^ (state >> np.uint64(27))) * _SECOND

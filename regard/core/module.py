@@ -19,7 +19,7 @@ class _HasForward(Protocol[P, R]):
 
 
 class Module(nn.Module):
-    """A torch module whose call is type-checked like its `forward`."""
+    """Torch module whose call has the type of its `forward`."""
 
     if TYPE_CHECKING:
 
@@ -29,7 +29,7 @@ class Module(nn.Module):
 
 
 class ModuleList(nn.ModuleList, Generic[M]):
-    """A list of modules of one type."""
+    """List of modules of one type."""
 
     if TYPE_CHECKING:
 
@@ -39,13 +39,13 @@ class ModuleList(nn.ModuleList, Generic[M]):
 if TYPE_CHECKING:
 
     class Linear(Module, nn.Linear):
-        """A linear layer."""
+        """Linear layer."""
 
     class Embedding(Module, nn.Embedding):
-        """A table of vectors."""
+        """Embedding table."""
 
     class Conv2d(Module, nn.Conv2d):
-        """A convolution over rows and columns."""
+        """2D convolution."""
 
     class Dropout(Module, nn.Dropout):
         """Dropout."""

@@ -1,4 +1,4 @@
-"""The letters of tensor shapes, and a check of a tensor's axes."""
+"""Letters of tensor shapes, and a check of the axes of a tensor."""
 
 from torch import Tensor
 
@@ -25,12 +25,12 @@ LETTERS = {
 
 
 def check(name: str, tensor: Tensor, shape: str) -> None:
-    """Raise if a tensor does not have the axes that `shape` names, one letter an axis.
+    """Raise `ValueError` if a tensor does not have the axes of `shape`, one letter per axis.
 
     Args:
-        name: What the caller calls the tensor.
+        name: Name of the tensor, for the message.
         tensor: Any tensor.
-        shape: Letters of the legend separated by spaces, as in `B Q D`.
+        shape: Keys of `LETTERS` separated by spaces, as in `B Q D`.
     """
     axes = shape.split()
     if tensor.dim() != len(axes):

@@ -1,4 +1,4 @@
-"""Input specifications: the sizes of a source's tensors, from which encoders are built."""
+"""Input specifications: the sizes of the source tensors of an encoder."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -31,7 +31,7 @@ class ImageSpec:
 
     @property
     def frame(self) -> "ImageSpec":
-        """The image itself: a video of one frame."""
+        """The image itself, as the frame of a video of one frame."""
         return self
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class ImageSpec:
 class AudioSpec:
     """Log-mel frames, (B, F, M)."""
 
-    plural: ClassVar[str] = "sound"
+    plural: ClassVar[str] = "audio"
     num_mels: int
 
     def __str__(self) -> str:

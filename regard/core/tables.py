@@ -1,4 +1,4 @@
-"""Lookup of table rows by name, and of objects by dotted name."""
+"""Lookup of table entries by name, and of objects by import path."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
@@ -12,33 +12,35 @@ Value = TypeVar("Value")
 
 
 def pick(table: Mapping[str, Value], name: str, what: str) -> Value:
-    """Return the row called `name`, or raise an error with the known names.
+    """Return the entry `name` of a table, or raise `ConfigError` with the known names.
 
     Args:
-        table: A literal table of parts.
-        name: The name of the row.
-        what: What the rows are, as a setting's name: `score`, `tokenizer`.
+        table: The table.
+        name: Name of the entry.
+        what: Name of the setting, such as `score`.
     """
     if name not in table:
-        raise ConfigError(f"`{what}` must be {one_of(table)}, but is '{name}'.{near(name, table)}")
+        raise ConfigError(
+            f"`{what}` must be {one_of(table)}, but is '{name}'.{did_you_mean(name, table)}"
+        )
     return table[name]
 
 
 def resolve(dotted: str) -> Any:
-    """Import an object on first use.
+    """Import an object.
 
     Args:
-        dotted: `package.module:name`, as tables hold rows that are costly to import.
+        dotted: Import path `package.module:name`, for entries that are slow to import.
     """
     module, _, name = dotted.partition(":")
     return getattr(import_module(module), name)
 
 
 def on_demand(dotted: str) -> Callable[..., Any]:
-    """Return a function that is imported when it is first called.
+    """Return a function that is imported on its first call.
 
     Args:
-        dotted: `package.module:name`, as in `resolve`.
+        dotted: Import path `package.module:name`, as in `resolve`.
     """
     return partial(_call, dotted)
 
@@ -48,16 +50,16 @@ def _call(dotted: str, *arguments: Any) -> Any:
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Write the allowed names as `one of 'a', 'b'`."""
+    """Return the allowed names as `one of 'a', 'b'`."""
     return "one of " + ", ".join(f"'{name}'" for name in names)
 
 
-def near(name: str, names: Iterable[str]) -> str:
-    """Write ` Did you mean 'x'?` for the nearest name, or nothing."""
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return ` Did you mean 'x'?` with the most similar name, or an empty string."""
     matches = difflib.get_close_matches(name, list(names), n=1)
     return f" Did you mean '{matches[0]}'?" if matches else ""
 
 
 def with_article(noun: str) -> str:
-    """Write a noun as of something new: `a red square`, `an orange star`."""
+    """Return a noun with its indefinite article: `a red square`, `an orange star`."""
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
-from regard.core.tables import near, one_of
+from regard.core.tables import did_you_mean, one_of
 from regard.data.batch import Values, change_values, move
 from regard.data.batching import Items, PairBatches, Rows
 
@@ -40,7 +40,7 @@ class LabelField:
         if raw not in self._numbers:
             raise DataError(
                 f"'{raw}' is not a label of this model: a label is {one_of(self.names)}."
-                f"{near(raw, self.names)}"
+                f"{did_you_mean(raw, self.names)}"
             )
         return self._numbers[raw]
 

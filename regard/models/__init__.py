@@ -1,1 +1,1 @@
-"""Tensors → Memory → logits."""
+"""Models: encoders, decoders, heads, language models and generators."""

@@ -1,4 +1,4 @@
-"""Bottlenecks: states are made narrow, with what that costs; all an autoencoder knows is a code."""
+"""Bottlenecks of autoencoders: plain, variational and rounded latents, with their loss terms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,78 +17,78 @@ from regard.core.config import (
 )
 from regard.core.module import Linear, Module
 
-Terms = dict[str, Tensor]
-"""What codes cost, by name: one number a code, already weighted."""
+LossTerms = dict[str, Tensor]
+"""Loss terms of latents by name, already weighted, one value per latent vector."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlainBottleneckConfig(Config):
-    """One dense layer; narrower than what it reads, it is undercomplete."""
+    """Linear bottleneck, optionally with tanh, sparse or contractive."""
 
     kind: Literal["plain"] = "plain"
-    """What kind of bottleneck this is."""
+    """Kind of bottleneck."""
     dim: Positive = 32
-    """Numbers of a code."""
+    """Width of the latent."""
     activation: Literal["linear", "tanh"] = "linear"
-    """What follows the dense layer."""
+    """Activation of the linear layer."""
     sparse: NonNegativeFloat = 0.0
-    """Weight of the sum of the code's absolute values, which makes most of them small."""
+    """Weight of the L1 penalty on the latent."""
     contractive: NonNegativeFloat = 0.0
-    """Weight of the squared Jacobian of the code with respect to the states it is made of, which
-    makes codes change little where states do. Linear codes have the same everywhere."""
+    """Weight of the squared Frobenius norm of the Jacobian of the latent with respect to the
+    encoder states. For a linear latent the Jacobian is constant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class VariationalBottleneckConfig(Config):
-    """A normal distribution for each source, from which its code is drawn."""
+    """Variational bottleneck: the latent is sampled from a normal distribution per source."""
 
     kind: Literal["variational"] = "variational"
-    """What kind of bottleneck this is."""
+    """Kind of bottleneck."""
     dim: Positive = 32
-    """Numbers of a code."""
+    """Width of the latent."""
     weight: NonNegativeFloat = 1.0
-    """Weight of the divergence from the prior; with 1 the loss is the evidence lower bound."""
+    """Weight of the KL divergence from the prior; with 1 the loss is the evidence lower bound."""
     annealing_steps: NonNegative = 0
-    """Training batches over which this weight grows from 0 on; 0 = it is there at once."""
+    """Training batches over which this weight grows linearly from 0; 0 = no annealing."""
     free_bits: NonNegativeFloat = 0.0
-    """Nats of divergence that cost nothing, in each number of a code."""
+    """KL divergence in nats per latent dimension that is not penalised."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RoundedBottleneckConfig(Config):
-    """Codes of whole numbers, which can be written down in few bits."""
+    """Bottleneck with integer latents, for compression."""
 
     kind: Literal["rounded"] = "rounded"
-    """What kind of bottleneck this is."""
+    """Kind of bottleneck."""
     dim: Positive = 32
-    """Numbers of a code."""
+    """Width of the latent."""
     levels: Annotated[int, AtLeast(2)] = 5
-    """How many whole numbers there are to choose from; 0 is the middle one, or the one above it."""
+    """Number of integer levels, centred at 0; if even, there is one more below 0 than above."""
 
 
 BottleneckConfig = PlainBottleneckConfig | VariationalBottleneckConfig | RoundedBottleneckConfig
 
 
 class Bottleneck(Module, ABC):
-    """Makes states narrow."""
+    """Base class of bottlenecks: a map from encoder states to latents."""
 
     dim: int
-    """Numbers of a code."""
+    """Width of the latent."""
 
     @abstractmethod
-    def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
+    def forward(self, states: Tensor) -> tuple[Tensor, LossTerms]:
+        """Return the latents (..., D) of states (..., D) and their loss terms."""
 
 
 class PlainBottleneck(Bottleneck):
-    """One dense layer, with penalties that make its codes sparse or slow to change.
+    """Linear layer with optional sparse and contractive penalties.
 
-    Contractive: the squared Frobenius norm of the Jacobian of the code with respect to the state
-    that the layer reads (Rifai et al. 2011, eq. 7), not to the source before the encoder. Row i of
-    this Jacobian is the derivative of the activation times row i of the weights.
+    The contractive penalty is the squared Frobenius norm of the Jacobian of the latent with respect
+    to the encoder state (Rifai et al. 2011, eq. 7), not to the source. Row i of this Jacobian is
+    the derivative of the activation times row i of the weights.
 
     Args:
-        config: The settings.
+        config: The hyperparameters.
         dim: Width of the states.
     """
 
@@ -98,33 +98,35 @@ class PlainBottleneck(Bottleneck):
         self.dim = config.dim
         self.code_map = Linear(dim, config.dim)
 
-    def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
-        code: Tensor = self.code_map(states)
+    def forward(self, states: Tensor) -> tuple[Tensor, LossTerms]:
+        """Return the latents (..., D) of states (..., D) and their loss terms."""
+        latent: Tensor = self.code_map(states)
         if self.config.activation == "tanh":
-            code = code.tanh()
+            latent = latent.tanh()
         terms = {}
         if self.config.sparse:
-            terms["sparse"] = self.config.sparse * code.float().abs().sum(-1)
+            terms["sparse"] = self.config.sparse * latent.float().abs().sum(-1)
         if self.config.contractive:
-            terms["contractive"] = self.config.contractive * self._squared_jacobian(code)
-        return code, terms
+            terms["contractive"] = self.config.contractive * self._squared_jacobian(latent)
+        return latent, terms
 
-    def _squared_jacobian(self, code: Tensor) -> Tensor:
+    def _squared_jacobian(self, latent: Tensor) -> Tensor:
         rows = self.code_map.weight.float().square().sum(1)  # (D,)
-        is_bent = self.config.activation == "tanh"
-        slopes = 1 - code.float().square() if is_bent else torch.ones_like(code, dtype=rows.dtype)
+        has_tanh = self.config.activation == "tanh"
+        ones = torch.ones_like(latent, dtype=rows.dtype)
+        slopes = 1 - latent.float().square() if has_tanh else ones
         return (slopes.square() * rows).sum(-1)
 
 
 class VariationalBottleneck(Bottleneck):
-    """Draws codes while training; otherwise a code is the mean (Kingma & Welling 2014).
+    """Bottleneck of a variational autoencoder (Kingma & Welling 2014).
 
-    Annealing as in Bowman et al. 2016, but linear; free bits as in Kingma et al. 2016, eq. 15, but
-    for each source by itself. Both are helps of training: otherwise the divergence counts whole.
+    Latents are sampled in training and are the mean of the posterior otherwise.
+    KL annealing as in Bowman et al. 2016, but linear. Free bits as in Kingma et al. 2016, eq. 15,
+    but per source. Both apply in training only.
 
     Args:
-        config: The settings.
+        config: The hyperparameters.
         dim: Width of the states.
     """
 
@@ -136,22 +138,22 @@ class VariationalBottleneck(Bottleneck):
         self.dim = config.dim
         self.mean_map = Linear(dim, config.dim)
         self.log_variance_map = Linear(dim, config.dim)
-        # A buffer, so that a resumed run goes on where it was.
+        # A buffer, so that a resumed run continues the annealing.
         self.register_buffer("step", torch.zeros((), dtype=torch.long))
 
     def posterior(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and logarithmic variance, (..., D) each, of states (..., D)."""
+        """Return mean and log-variance, (..., D) each, of states (..., D)."""
         return self.mean_map(states).float(), self.log_variance_map(states).float()
 
-    def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D), and what they cost, one number each."""
+    def forward(self, states: Tensor) -> tuple[Tensor, LossTerms]:
+        """Return the latents (..., D) of states (..., D) and their loss terms."""
         mean, log_variance = self.posterior(states)
-        divergence = divergence_from_prior(mean, log_variance)  # (..., D)
+        divergence = kl_from_standard_normal(mean, log_variance)  # (..., D)
         if not self.training:
             return mean.to(states.dtype), {"kl": self.config.weight * divergence.sum(-1)}
         self.step += 1
-        cost = self._annealed_weight() * divergence.clamp(min=self.config.free_bits).sum(-1)
-        return draw_code(mean, log_variance).to(states.dtype), {"kl": cost}
+        loss = self._annealed_weight() * divergence.clamp(min=self.config.free_bits).sum(-1)
+        return sample_latent(mean, log_variance).to(states.dtype), {"kl": loss}
 
     def _annealed_weight(self) -> float | Tensor:
         if not self.config.annealing_steps:
@@ -160,10 +162,10 @@ class VariationalBottleneck(Bottleneck):
 
 
 class RoundedBottleneck(Bottleneck):
-    """Codes of whole numbers; gradients pass as if nothing had been rounded (Bengio et al. 2013).
+    """Integer latents with straight-through gradients (Bengio et al. 2013).
 
     Args:
-        config: The settings.
+        config: The hyperparameters.
         dim: Width of the states.
     """
 
@@ -171,19 +173,19 @@ class RoundedBottleneck(Bottleneck):
         super().__init__()
         self.dim = config.dim
         self.lowest = -(config.levels // 2)
-        """The smallest number of a code."""
+        """The smallest value of a latent."""
         self.highest = self.lowest + config.levels - 1
-        """The largest number of a code."""
+        """The largest value of a latent."""
         self.code_map = Linear(dim, config.dim)
 
-    def forward(self, states: Tensor) -> tuple[Tensor, Terms]:
-        """Return the codes (..., D) of states (..., D); they cost nothing."""
-        # Half a level more on both sides, so that the outer ones are as wide as the others.
+    def forward(self, states: Tensor) -> tuple[Tensor, LossTerms]:
+        """Return the latents (..., D) of states (..., D); there are no loss terms."""
+        # Half a level more on both sides, so that the outer levels are as wide as the others.
         middle, half = (self.lowest + self.highest) / 2, (self.highest - self.lowest + 1) / 2
         smooth = middle + half * self.code_map(states).float().tanh()
-        whole = smooth.detach().round().clamp(self.lowest, self.highest)
-        # What is added is zero: it only lets the gradient through.
-        return (whole + (smooth - smooth.detach())).to(states.dtype), {}
+        rounded = smooth.detach().round().clamp(self.lowest, self.highest)
+        # Straight-through estimator: the added term is zero and passes the gradient.
+        return (rounded + (smooth - smooth.detach())).to(states.dtype), {}
 
 
 BOTTLENECKS: dict[type[Any], Callable[..., Bottleneck]] = {
@@ -194,29 +196,29 @@ BOTTLENECKS: dict[type[Any], Callable[..., Bottleneck]] = {
 
 
 def build_bottleneck(config: BottleneckConfig, dim: int) -> Bottleneck:
-    """Build the bottleneck that the settings describe, for states of this width."""
+    """Build a bottleneck from its hyperparameters, for states of width `dim`."""
     return BOTTLENECKS[type(config)](config, dim)
 
 
 def restart_annealing(model: nn.Module) -> None:
-    """Let a model begin to learn anew with the weights that it has."""
+    """Reset the KL annealing of a model, to train it again from its current weights."""
     for module in model.modules():
         if isinstance(module, VariationalBottleneck):
             module.step.zero_()
 
 
-def divergence_from_prior(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """Return KL(N(mean, variance) ‖ N(0, 1)) in nats for each number (Kingma & Welling, app. B)."""
+def kl_from_standard_normal(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """Return KL(N(mean, variance) ‖ N(0, 1)) in nats per dimension (Kingma & Welling, app. B)."""
     return (mean.square() + log_variance.exp() - 1 - log_variance) / 2
 
 
-def draw_code(mean: Tensor, log_variance: Tensor, noise: Tensor | None = None) -> Tensor:
-    """Draw from normal distributions so that gradients reach their parameters.
+def sample_latent(mean: Tensor, log_variance: Tensor, noise: Tensor | None = None) -> Tensor:
+    """Sample from normal distributions with the reparameterisation trick.
 
     Args:
         mean: (..., D).
-        log_variance: (..., D), its logarithm.
-        noise: (..., D), drawn from the standard normal distribution; if not given, it is drawn.
+        log_variance: (..., D).
+        noise: (..., D), standard normal noise; sampled if not given.
     """
     noise = torch.randn_like(mean) if noise is None else noise.to(mean.device)
     return mean + (log_variance / 2).exp() * noise

@@ -1,4 +1,4 @@
-"""Settings → model."""
+"""Hyperparameters of an encoder–decoder, and a function that builds the model from them."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -22,88 +22,90 @@ from regard.models.heads.copying import (
     PointerDecoder,
 )
 from regard.models.heads.ctc import CtcConfig, CtcHead, CtcHeadConfig, NoCtcConfig
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Decoder, Encoder, TokenEncoder
 from regard.models.seq2seq import EncoderDecoder
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(Config):
-    """An encoder–decoder."""
+    """Hyperparameters of an encoder–decoder."""
 
     encoder: EncoderConfig = field(default_factory=RnnEncoderConfig)
-    """What reads the source."""
+    """Encoder of the source."""
     decoder: DecoderConfig = field(default_factory=BahdanauDecoderConfig)
-    """What writes the target."""
+    """Decoder of the target."""
     copying: CopyingConfig = field(default_factory=NoCopyingConfig)
-    """Whether source tokens may be copied; it needs a joint vocabulary."""
+    """Copy mechanism; needs a joint vocabulary."""
     ctc: CtcConfig = field(default_factory=NoCtcConfig)
-    """Whether the encoder's states learn to say the target by themselves; for speech."""
+    """CTC head on the encoder, for speech."""
     ties: Literal["none", "output", "all"] = "none"
-    """Share one matrix: the target embedding with the output layer, or with the source's too."""
+    """Weight tying: target embedding and output layer, or these and the source embedding."""
     init: InitConfig = field(default_factory=InitConfig)
-    """How the weights start."""
+    """Weight initialisation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.predicts_source and not isinstance(self.encoder, EmbeddingEncoderConfig):
             raise ConfigError(
                 "`decoder.source_weight` above 0 needs the encoder 'embedding', since any other "
-                f"has already seen what comes next, but `encoder.kind` is '{self.encoder.kind}'."
+                f"encoder attends to later tokens, but `encoder.kind` is '{self.encoder.kind}'."
             )
-        if self.copies and isinstance(self.decoder, XuDecoderConfig):
+        if self.has_copying and isinstance(self.decoder, XuDecoderConfig):
             raise ConfigError(
-                f"`copying.kind` '{self.copying.kind}' needs a decoder without losses of its own, "
+                f"`copying.kind` '{self.copying.kind}' needs a decoder without additional losses, "
                 f"but `decoder.kind` is '{self.decoder.kind}'. Set `decoder.kind` to 'bahdanau', "
                 "or `copying.kind` to 'none'."
             )
-        if self.copies and isinstance(self.decoder, PrefixDecoderConfig):
+        if self.has_copying and isinstance(self.decoder, PrefixDecoderConfig):
             raise ConfigError(
-                f"`copying.kind` '{self.copying.kind}' needs a decoder beside an encoder, but "
-                "`decoder.kind` is 'prefix', which reads the source itself. Set `decoder.kind` to "
+                f"`copying.kind` '{self.copying.kind}' needs a decoder with cross-attention, but "
+                "`decoder.kind` is 'prefix', which is decoder-only. Set `decoder.kind` to "
                 "'transformer', or `copying.kind` to 'none'."
             )
-        if self.copies and not isinstance(self.encoder, TokenEncoderConfig):
+        if self.has_copying and not isinstance(self.encoder, TokenEncoderConfig):
             raise ConfigError(
                 f"`copying.kind` '{self.copying.kind}' needs an encoder with a state for every "
                 f"token, but `encoder.kind` is '{self.encoder.kind}'. Set `copying.kind` to "
                 "'none'."
             )
-        if self.copies:
+        if self.has_copying:
             check_unpooled(self.encoder, "where tokens are copied")
-        is_one = isinstance(self.encoder, BottleneckEncoderConfig) and self.encoder.of == "summary"
-        if is_one and isinstance(self.ctc, CtcHeadConfig):
+        has_one_state = (
+            isinstance(self.encoder, BottleneckEncoderConfig) and self.encoder.of == "summary"
+        )
+        if has_one_state and isinstance(self.ctc, CtcHeadConfig):
             raise ConfigError(
-                "`ctc.kind` 'head' needs a state for each token that is said, but `encoder.of` is "
+                "`ctc.kind` 'head' needs a state for each predicted token, but `encoder.of` is "
                 "'summary', which leaves one. Set `ctc.kind` to 'none', or `encoder.of` to "
                 "'states'."
             )
 
     @property
     def predicts_source(self) -> bool:
-        """Whether the decoder learns to tell the source, too."""
+        """Whether the loss includes the prediction of the source."""
         return isinstance(self.decoder, PrefixDecoderConfig) and self.decoder.source_weight > 0
 
     @property
-    def copies(self) -> bool:
-        """Whether source tokens may be copied."""
+    def has_copying(self) -> bool:
+        """Whether source tokens can be copied."""
         return not isinstance(self.copying, NoCopyingConfig)
 
     @property
     def ctc_weight(self) -> float:
-        """The share of CTC in the loss; 0 = the states say nothing by themselves."""
+        """Weight of the CTC loss; 0 = no CTC head."""
         return self.ctc.weight if isinstance(self.ctc, CtcHeadConfig) else 0.0
 
     @property
-    def covers(self) -> bool:
-        """Whether the decoder learns to look at each place of the source but once."""
+    def has_coverage(self) -> bool:
+        """Whether there is a coverage loss, which penalises repeated attention to a position."""
         return isinstance(self.copying, PointerConfig) and self.copying.coverage > 0
 
 
 def build_model(
     config: ModelConfig, *, source: InputSpec, target_vocab_size: int
 ) -> EncoderDecoder:
-    """Build the model that the settings describe, with fresh weights."""
+    """Build an encoder–decoder with newly initialised weights."""
     encoder = build_encoder(config.encoder, source)
     decoder = DECODERS[type(config.decoder)](
         config.decoder, target_vocab_size, memory_dim=encoder.memory_dim
@@ -114,7 +116,7 @@ def build_model(
     has_ctc = isinstance(config.ctc, CtcHeadConfig)
     ctc = CtcHead(encoder.memory_dim, target_vocab_size) if has_ctc else None
     model = EncoderDecoder(encoder, decoder, ctc)
-    initialise(model, config.init)
+    initialize(model, config.init)
     if config.ties != "none":
         _tie_output(decoder)
     if config.ties == "all":
@@ -123,7 +125,7 @@ def build_model(
 
 
 def _check_joint(source: InputSpec, target_vocab_size: int) -> None:
-    assert isinstance(source, TextSpec)  # only encoders of text allow copying
+    assert isinstance(source, TextSpec)  # copying needs a text encoder
     if source.vocab_size != target_vocab_size:
         raise ConfigError(
             "`copying` needs one joint vocabulary, but source and target have "
@@ -147,7 +149,7 @@ def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
         encoder = encoder.encoder
     if not isinstance(encoder, TokenEncoder):
         raise ConfigError(
-            "`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
+            "`ties` 'all' needs an encoder of text, but images and audio have no embeddings to "
             "share. Set `ties` to 'output'."
         )
     source, target = encoder.embedding.weight, decoder.embedding.weight
@@ -155,7 +157,7 @@ def _tie_source(encoder: Encoder, decoder: Decoder) -> None:
         raise ConfigError(
             "`ties` 'all' needs one joint vocabulary and one embedding width, but the embeddings "
             f"are {tuple(source.shape)} and {tuple(target.shape)}. "
-            "Set `data.is_joint` to true and both `embedding_dim` alike (a transformer's is its "
+            "Set `data.is_joint` to true and both `embedding_dim` equal (a transformer's is its "
             "`dim`), or `ties` to 'output'."
         )
     encoder.embedding.weight = target

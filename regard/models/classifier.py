@@ -1,4 +1,4 @@
-"""A classifier: any encoder reads, a pooling makes one vector of what it read, a layer decides."""
+"""Classifier: an encoder, a pooling and an output layer."""
 
 from dataclasses import dataclass, field
 
@@ -16,13 +16,13 @@ from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.heads.pooling import POOLINGS, PoolingKind
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Encoder
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierConfig(Config):
-    """An encoder with a decision on top."""
+    """Hyperparameters of a classifier."""
 
     encoder: (
         TokenEncoderConfig
@@ -31,43 +31,43 @@ class ClassifierConfig(Config):
         | AudioEncoderConfig
         | VideoEncoderConfig
     ) = field(default_factory=TransformerEncoderConfig)
-    """What reads the text, sees the image, both or the video, or listens."""
+    """Encoder of the text, image, text with image, video or audio."""
     pooling: PoolingKind = "mean"
-    """What becomes of the states: the first, the encoder's own summary, the mean, the maximum, a
-    mean weighted by attention, or, of two texts, a comparison of words that are alike."""
+    """Pooling of the states: the first state, the encoder's summary, the mean, the maximum,
+    attention pooling, or, for two texts, a comparison of soft-aligned words."""
     has_hidden: bool = False
-    """Whether a layer with tanh stands between pooling and decision, as in BERT."""
+    """Whether there is a hidden layer with tanh between pooling and output layer, as in BERT."""
     dropout: DropoutRate = 0.1
     """Dropout on the pooled states."""
     init: InitConfig = field(default_factory=InitConfig)
-    """How the weights start."""
+    """Weight initialisation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.pooling in ("first", "aligned"):
             check_unpooled(self.encoder, f"with `pooling` '{self.pooling}'")
-            self._check_begins_with_a_token()
+            self._check_first_state_is_token()
 
-    def _check_begins_with_a_token(self) -> None:
-        is_sound = isinstance(self.encoder, AudioEncoderConfig)
-        # Beside a text, the cells of the image come first.
-        is_seen = isinstance(
+    def _check_first_state_is_token(self) -> None:
+        is_audio = isinstance(self.encoder, AudioEncoderConfig)
+        # In a memory of text and image, the cells of the image come first.
+        is_visual = isinstance(
             self.encoder, ImageEncoderConfig | VideoEncoderConfig | TextImageEncoderConfig
         )
-        if is_sound or is_seen:
+        if is_audio or is_visual:
             raise ConfigError(
                 f"`pooling` must not be '{self.pooling}' with an encoder of "
-                f"{'sound' if is_sound else 'images'}, whose first state is no token and which "
+                f"{'audio' if is_audio else 'images'}, whose first state is no token and which "
                 "has no second text. Set it to 'summary' or 'mean'."
             )
 
 
 class Classifier(Module):
-    """Says how likely each label is for a text, an image or both, or a recording.
+    """Classifier of texts, images, videos or audio.
 
     Args:
-        config: The settings.
-        source: The sizes of the source's tensors.
+        config: The hyperparameters.
+        source: Input specification of the source.
         num_labels: Number of labels.
         separator: The token that ends a text.
     """
@@ -84,14 +84,14 @@ class Classifier(Module):
         self.hidden = Linear(dim, dim) if config.has_hidden else None
         self.dropout = Dropout(config.dropout)
         self.output = Linear(dim, num_labels)
-        initialise(self, config.init)
+        initialize(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
-        """Return a logit for each label, (B, V), the labels being the vocabulary.
+        """Return the logits of the labels, (B, V).
 
         Args:
             values: (B, S) token ids, (B, C, Y, X) images, both as a pair, or (B, F, M) frames.
-            mask: (B, S), True = a real position; it may still lie on the host.
+            mask: (B, S), True = a real position; may be on the CPU.
         """
         pooled = self.pooling(self.encoder(values, mask))
         if self.hidden is not None:

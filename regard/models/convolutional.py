@@ -1,6 +1,6 @@
-"""What the convolutional encoder and decoder share (Gehring et al. 2017).
+"""Shared parts of the convolutional encoder and decoder (Gehring et al. 2017).
 
-Weight normalisation is left out: residuals scaled by √½ keep the variance steady at these depths.
+Weight normalisation is omitted: residual sums scaled by √½ keep the variance constant.
 """
 
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from regard.core.config import Config, DropoutRate, Positive
 from regard.core.module import Module
 from regard.core.tables import pick
 
-HALF = 0.5**0.5
-"""The sum of two things of equal variance, times this, has that variance again."""
+SQRT_HALF = 0.5**0.5
+"""Factor that restores the variance after the sum of two terms of equal variance."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionConfig(Config):
-    """What both sides of a convolutional model can be told."""
+    """Hyperparameters shared by the convolutional encoder and decoder."""
 
     embedding_dim: Positive = 256
-    """Width of the embeddings, and of what attention compares."""
+    """Width of the embeddings and of the attention queries and keys."""
     dim: Positive = 256
-    """Width of the states inside."""
+    """Width of the hidden states."""
     num_layers: Positive = 4
     """Number of gated convolutions."""
     kernel: Positive = 3
-    """Positions that a convolution sees at once; odd in an encoder, so that it has a middle."""
+    """Kernel size of the convolutions; must be odd in an encoder."""
     positions: Literal["learned", "sinusoidal", "none"] = "learned"
-    """How order is told beyond the kernel."""
+    """Position encoding."""
     max_length: Positive = 512
-    """Most tokens; only learned positions have to know."""
+    """Maximum number of tokens, for learned positions."""
     dropout: DropoutRate = 0.1
     """Dropout on the embeddings and before each convolution."""
 
@@ -45,7 +45,7 @@ class ConvolutionConfig(Config):
 
 
 class GatedConvolution(Module):
-    """A convolution whose one half opens and closes the other (Dauphin et al. 2017)."""
+    """Convolution with a gated linear unit (Dauphin et al. 2017)."""
 
     def __init__(self, dim: int, kernel: int) -> None:
         super().__init__()

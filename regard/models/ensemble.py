@@ -1,4 +1,4 @@
-"""Several encoder–decoders that write one target together: the mean of their probabilities."""
+"""Ensemble of encoder–decoders: the mean of their probabilities."""
 
 import math
 from collections.abc import Sequence
@@ -15,34 +15,34 @@ from regard.models.seq2seq import EncoderDecoder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnsembleMemory(Memory):
-    """What several encoders made of one source; all but `members` is the first one's."""
+    """Memories of all members; the other fields are those of the first member."""
 
     members: tuple[Memory, ...]
-    """The memory of each."""
+    """Memory of each member."""
 
 
 class EnsembleEncoder(Encoder):
-    """Reads a source with several encoders."""
+    """Encoders of all members."""
 
     def __init__(self, members: Sequence[Encoder]) -> None:
         super().__init__()
         self.members: ModuleList[Encoder] = ModuleList(members)
 
     def forward(self, values: Tensor, mask: Tensor) -> EnsembleMemory:
-        """Read the whole source (B, S) with each encoder."""
+        """Encode the source (B, S) with each encoder."""
         memories = tuple(member(values, mask) for member in self.members)
         first = memories[0]
         return EnsembleMemory(first.states, first.mask, first.summary, members=memories)
 
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the first memory that each source position (B, S) went into."""
-        return next(iter(self.members)).groups(values, mask)
+    def memory_positions(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Map each source position (B, S) to its position in the first memory."""
+        return next(iter(self.members)).memory_positions(values, mask)
 
 
 class EnsembleDecoder(Decoder):
-    """Continues a target with several decoders, each at its own memory.
+    """Decoders of all members, each with its own memory.
 
-    What it returns as logits are log-probabilities already: a softmax leaves them as they are.
+    The returned logits are log-probabilities, so a softmax does not change them.
     """
 
     def __init__(self, members: Sequence[Decoder]) -> None:
@@ -50,29 +50,29 @@ class EnsembleDecoder(Decoder):
         self.members: ModuleList[Decoder] = ModuleList(members)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         assert isinstance(memory, EnsembleMemory)
         starts = [
-            member.start(own, beams=beams, max_length=max_length)
-            for member, own in zip(self.members, memory.members, strict=True)
+            member.start(member_memory, beams=beams, max_length=max_length)
+            for member, member_memory in zip(self.members, memory.members, strict=True)
         ]
         return join_states(starts)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return log-probabilities (B·W, T, V) and the next state."""
         pairs = zip(self.members, split_state(state), strict=True)
-        logits, after = zip(*[member.step(tokens, own) for member, own in pairs], strict=True)
-        return mean_log_probs(logits), join_states(after)
+        logits, states = zip(*[member.step(tokens, part) for member, part in pairs], strict=True)
+        return mean_log_probs(logits), join_states(states)
 
 
 class Ensemble(EncoderDecoder):
-    """Several models as one, to be searched, forced and recorded like any other.
+    """Ensemble of trained models with the interface of a single model.
 
-    Sutskever et al. 2014, section 3.6. Members may be of different kinds; what they share is the
-    vocabularies. It is for answering: its members learn each on its own.
+    Sutskever et al. 2014, section 3.6. Members may have different architectures but must share the
+    vocabularies. Members are trained separately.
 
     Args:
-        models: The members, in evaluation mode.
+        models: The members, in eval mode.
     """
 
     def __init__(self, models: Sequence[EncoderDecoder]) -> None:
@@ -89,6 +89,6 @@ class Ensemble(EncoderDecoder):
 
 
 def mean_log_probs(logits: Sequence[Tensor]) -> Tensor:
-    """Return the log of the mean of several distributions (..., V), given by their logits."""
-    log_probs = torch.stack([one.float().log_softmax(-1) for one in logits])
+    """Return the log of the mean distribution (..., V), given the logits of each distribution."""
+    log_probs = torch.stack([member.float().log_softmax(-1) for member in logits])
     return log_probs.logsumexp(0) - math.log(len(logits))

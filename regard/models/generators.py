@@ -1,4 +1,4 @@
-"""Generators: Memory → image; convolutions that grow a grid, or patches that look at the memory."""
+"""Image generators: convolutional upsampling, or a transformer over patches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,37 +15,37 @@ from regard.core.module import Conv2d, Linear, Module
 from regard.models.encoders.resnet import check_stages
 from regard.models.encoders.video import add_cell_positions
 from regard.models.encoders.vit import count_patches
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Memory
 from regard.models.transformer import VisionBlockConfig, build_final_norm, build_stack
 
 ImageShape = tuple[int, int, int]
 """Channels, rows and columns."""
 Layout = tuple[int, ...] | None
-"""Rows and columns of the grid that a memory is, a video's frames before them; None = no grid."""
+"""Grid of a memory: (frames of a video,) rows and columns; None = no grid."""
 
-SLOPE = 0.2
-"""What is left of values below zero in convolutions."""
+NEGATIVE_SLOPE = 0.2
+"""Negative slope of the leaky ReLU."""
 
 
 class Generator(Module, ABC):
-    """Turns a `Memory` into an image, all of it at once."""
+    """Base class of generators: `Memory` → image, not autoregressive."""
 
     @abstractmethod
     def forward(self, memory: Memory) -> Tensor:
-        """Return an image for each source, (B, C, Y, X)."""
+        """Generate one image per source, (B, C, Y, X)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionGeneratorConfig(Config):
-    """Stages of residual convolutions; each but the first doubles rows and columns."""
+    """Stages of residual blocks; each but the first doubles rows and columns."""
 
     kind: Literal["convolution"] = "convolution"
-    """What kind of generator this is."""
+    """Kind of generator."""
     widths: tuple[int, ...] = (128, 64, 32)
-    """Channels of each stage; the last is at the size of the image."""
+    """Channels of each stage; the last has the size of the image."""
     blocks: tuple[int, ...] = (1, 1, 1)
-    """Residual blocks of each stage."""
+    """Number of residual blocks of each stage."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,17 +53,17 @@ class ConvolutionGeneratorConfig(Config):
 
 
 class ConvolutionGenerator(Generator):
-    """Grows an image from a coarse grid, stage by stage: a residual network upside down.
+    """Residual convolutional network that upsamples a coarse grid to an image.
 
-    A memory with a layout is the grid, a video's that of its last frame, which has seen the others.
-    Any other is one vector, its summary, that a layer spreads over the coarsest grid. There is no
-    norm, which would take the range of the pixels away (Lim et al. 2017).
+    The grid is the memory, if it has a layout (of a video, the last frame, whose states depend on
+    all frames). Otherwise a linear layer maps the summary to the coarsest grid. There are no norms,
+    since they remove the range of the pixels (Lim et al. 2017).
 
     Args:
-        config: The settings.
+        config: The hyperparameters.
         memory_dim: Width of the memory's states.
-        layout: Of the memory.
-        shape: Of the image.
+        layout: Layout of the memory.
+        shape: Shape of the image.
     """
 
     def __init__(
@@ -76,36 +76,36 @@ class ConvolutionGenerator(Generator):
     ) -> None:
         super().__init__()
         scales = [2**stage for stage in reversed(range(len(config.widths)))]
-        # Each halving leaves the larger half, as in an encoder.
+        # Sizes are rounded up when halved, as in the encoder.
         sizes = [(-(-shape[1] // scale), -(-shape[2] // scale)) for scale in scales]
-        start = _CodeStart if layout is None else _GridStart
+        start = _LatentStart if layout is None else _GridStart
         self.start = start(memory_dim, config.widths[0], size=sizes[0])
         self.blocks = nn.ModuleList()
-        before = config.widths[0]
+        in_width = config.widths[0]
         for size, width, num_blocks in zip(sizes, config.widths, config.blocks, strict=True):
-            self.blocks.append(_Growth(before, width, size=size))
+            self.blocks.append(_Upsample(in_width, width, size=size))
             self.blocks.extend(_PlainBlock(width) for _ in range(num_blocks))
-            before = width
-        self.output = Conv2d(before, shape[0], 3, padding=1)
-        initialise(self, InitConfig(rule="kaiming_normal"))
-        # What adds to something begins with nothing.
+            in_width = width
+        self.output = Conv2d(in_width, shape[0], 3, padding=1)
+        initialize(self, InitConfig(rule="kaiming_normal"))
+        # Residual branches and the output start at zero.
         for block in self.blocks:
             if isinstance(block, _PlainBlock):
                 nn.init.zeros_(block.last.weight)
         nn.init.zeros_(self.output.weight)
 
     def forward(self, memory: Memory) -> Tensor:
-        """Return an image for each source, (B, C, Y, X)."""
+        """Generate one image per source, (B, C, Y, X)."""
         grid = self.start(memory)  # (B, D, Y, X)
-        # The order in which convolutions are quickest, as in the residual network.
+        # Convolutions are fastest in this memory format, as in the ResNet encoder.
         grid = grid.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
             grid = block(grid)
-        return self.output(_bend(grid))  # (B, C, Y, X)
+        return self.output(_activate(grid))  # (B, C, Y, X)
 
 
-class _CodeStart(Module):
-    """Spreads one vector over a grid."""
+class _LatentStart(Module):
+    """Linear layer from one vector to a grid."""
 
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
@@ -113,12 +113,12 @@ class _CodeStart(Module):
         self.spread = Linear(memory_dim, width * size[0] * size[1])
 
     def forward(self, memory: Memory) -> Tensor:
-        """Return a grid, (B, D, Y, X)."""
+        """Return the grid, (B, D, Y, X)."""
         return self.spread(memory.summary).view(-1, *self._shape)
 
 
 class _GridStart(Module):
-    """Takes the cells of a memory as the grid that they are."""
+    """1 x 1 convolution over the grid of a memory."""
 
     def __init__(self, memory_dim: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class _GridStart(Module):
         self.spread = Conv2d(memory_dim, width, 1)
 
     def forward(self, memory: Memory) -> Tensor:
-        """Return a grid, (B, D, Y, X)."""
+        """Return the grid, (B, D, Y, X)."""
         assert memory.layout is not None
         num_rows, num_columns = memory.layout[-2:]
         cells = memory.states[:, -num_rows * num_columns :]  # (B, P, D)
@@ -134,21 +134,21 @@ class _GridStart(Module):
         return self.spread(_resize(grid, self.size))
 
 
-class _Growth(Module):
-    """Brings a grid to another size and width."""
+class _Upsample(Module):
+    """Upsampling of a grid, followed by a convolution."""
 
-    def __init__(self, before: int, width: int, *, size: tuple[int, int]) -> None:
+    def __init__(self, in_width: int, width: int, *, size: tuple[int, int]) -> None:
         super().__init__()
         self.size = size
-        self.convolution = Conv2d(before, width, 3, padding=1)
+        self.convolution = Conv2d(in_width, width, 3, padding=1)
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        return self.convolution(_resize(_bend(grid), self.size))
+        return self.convolution(_resize(_activate(grid), self.size))
 
 
 class _PlainBlock(Module):
-    """x + f(x), f being two convolutions of 3 x 3 without a norm."""
+    """Residual block of two 3 x 3 convolutions without norms."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -157,12 +157,12 @@ class _PlainBlock(Module):
 
     def forward(self, grid: Tensor) -> Tensor:
         """Transform (B, D, Y, X)."""
-        return grid + self.last(_bend(self.first(_bend(grid))))
+        return grid + self.last(_activate(self.first(_activate(grid))))
 
 
-def _bend(grid: Tensor) -> Tensor:
-    """Let little of what is below zero through: without a norm, all might come to lie there."""
-    return F.leaky_relu(grid, SLOPE)
+def _activate(grid: Tensor) -> Tensor:
+    """Apply a leaky ReLU: without norms, a ReLU could end up with all inputs negative."""
+    return F.leaky_relu(grid, NEGATIVE_SLOPE)
 
 
 def _resize(grid: Tensor, size: tuple[int, int]) -> Tensor:
@@ -172,25 +172,25 @@ def _resize(grid: Tensor, size: tuple[int, int]) -> Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionGeneratorConfig(VisionBlockConfig):
-    """A stack of blocks over the patches of the image to be, which look at the memory."""
+    """Transformer blocks over the patches of the generated image."""
 
     kind: Literal["attention"] = "attention"
-    """What kind of generator this is."""
+    """Kind of generator."""
     patch: Positive = 4
-    """Width and height of a patch in pixels; it must divide the image's."""
+    """Width and height of a patch in pixels; must divide the size of the image."""
 
 
 class AttentionGenerator(Generator):
-    """Writes all patches of an image at once: each looks at the others and at the memory.
+    """Transformer over patches with self-attention and cross-attention to the memory.
 
-    A transformer decoder without a direction (Vaswani et al. 2017): what asks is the place of each
-    patch. It reads any memory: one code, a grid, all frames of a video.
+    A non-causal transformer decoder (Vaswani et al. 2017) whose inputs are the position embeddings
+    of the patches. The memory may be one latent, a grid, or all frames of a video.
 
     Args:
-        config: The settings.
+        config: The hyperparameters.
         memory_dim: Width of the memory's states.
-        layout: Of the memory; not needed, it is read off each memory.
-        shape: Of the image.
+        layout: Ignored; each memory has its layout.
+        shape: Shape of the image.
     """
 
     def __init__(
@@ -214,17 +214,17 @@ class AttentionGenerator(Generator):
         self.output = Linear(config.dim, shape[0] * config.patch**2)
 
     def forward(self, memory: Memory) -> Tensor:
-        """Return an image for each source, (B, C, Y, X)."""
-        seen = self.memory_map(memory.states)  # (B, S, D)
+        """Generate one image per source, (B, C, Y, X)."""
+        source = self.memory_map(memory.states)  # (B, S, D)
         if memory.layout is not None:
             num_cells = memory.layout[-2] * memory.layout[-1]
-            frames = seen.view(len(seen), -1, num_cells, seen.shape[-1])  # (B, F, P, D)
+            frames = source.view(len(source), -1, num_cells, source.shape[-1])  # (B, F, P, D)
             frames = add_cell_positions(frames, num_columns=memory.layout[-1])
-            seen = frames.flatten(1, 2)  # (B, S, D)
-        numbers = torch.arange(self.layout[0] * self.layout[1], device=seen.device)
-        patches = self.patch_positions.embed(numbers).to(seen.dtype)  # (P, D)
-        states = patches.expand(len(seen), -1, -1)  # (B, P, D)
-        states = self.blocks(states, memory=seen, memory_mask=memory.mask)
+            source = frames.flatten(1, 2)  # (B, S, D)
+        indices = torch.arange(self.layout[0] * self.layout[1], device=source.device)
+        patches = self.patch_positions.embed(indices).to(source.dtype)  # (P, D)
+        states = patches.expand(len(source), -1, -1)  # (B, P, D)
+        states = self.blocks(states, memory=source, memory_mask=memory.mask)
         patches = self.output(self.norm(states))  # (B, P, any width)
         grid = patches.mT.reshape(len(patches), -1, *self.layout)
         return F.pixel_shuffle(grid, self.patch)  # (B, C, Y, X)

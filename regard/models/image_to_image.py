@@ -1,4 +1,4 @@
-"""Image to image: an encoder of images or videos reads, a generator draws; autoencoders, too."""
+"""Image-to-image models and image autoencoders: an encoder and an image generator."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -16,27 +16,27 @@ from regard.models.encoders.image import ImageEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.video import VideoEncoderConfig
 from regard.models.generators import GENERATORS, ConvolutionGeneratorConfig, GeneratorConfig
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageToImageConfig(Config):
-    """An encoder of images or videos and a generator of images."""
+    """Hyperparameters of an image-to-image model."""
 
     encoder: ImageEncoderConfig | VideoEncoderConfig | BottleneckEncoderConfig = field(
         default_factory=ResnetEncoderConfig
     )
-    """What reads the source; with a bottleneck around it, the model is an autoencoder."""
+    """Encoder of the source; with a bottleneck, the model is an autoencoder."""
     generator: GeneratorConfig = field(default_factory=ConvolutionGeneratorConfig)
-    """What draws the target."""
+    """Generator of the target."""
     is_residual: bool = False
-    """Whether the source, brought to the form of the target, is added to what is drawn."""
+    """Whether the source, resized to the target, is added to the generated image."""
     deviation: float = 1.0
-    """Standard deviation of the target's values around what is drawn, where black is 0 and white is
-    1; the smaller, the more errors weigh beside other terms of the loss."""
+    """Standard deviation of target pixels (from 0 to 1) given the generated image. A smaller value
+    increases the weight of the reconstruction loss."""
     init: InitConfig = field(default_factory=InitConfig)
-    """How the weights start."""
+    """Weight initialisation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,22 +44,22 @@ class ImageToImageConfig(Config):
             raise ConfigError(f"`deviation` must be above 0, but is {self.deviation:g}.")
 
 
-class Drawn(NamedTuple):
-    """What was drawn for a batch."""
+class ImageOutput(NamedTuple):
+    """Generated images of a batch and further loss terms."""
 
     images: Tensor
-    """(B, C, Y, X), where black is 0 and white is 1; values may lie beyond."""
+    """(B, C, Y, X), black is 0 and white is 1; not clamped."""
     losses: dict[str, Tensor]
-    """What the memory costs, by name: one number a source, (B,), already weighted."""
+    """Loss terms of the memory by name, (B,) each, already weighted."""
 
 
 class ImageToImage(Module):
-    """Draws an image for an image or a video.
+    """Model that generates an image from an image or a video.
 
     Args:
-        config: The settings.
-        source: The sizes of the source.
-        target: The sizes of the target.
+        config: The hyperparameters.
+        source: Input specification of the source.
+        target: Specification of the target.
     """
 
     def __init__(
@@ -68,41 +68,41 @@ class ImageToImage(Module):
         super().__init__()
         self.is_residual = config.is_residual
         self.encoder = build_encoder(config.encoder, source)
-        self.layout, self.num_cells = self._measure(source)
+        self.layout, self.num_cells = self._memory_size(source)
         self.generator = GENERATORS[type(config.generator)](
             config.generator,
             memory_dim=self.encoder.memory_dim,
             layout=self.layout,
             shape=target.shape,
         )
-        initialise(self, config.init)
+        initialize(self, config.init)
 
-    def forward(self, values: Tensor, mask: Tensor, base: Tensor) -> Drawn:
-        """Draw a target for each source.
+    def forward(self, values: Tensor, mask: Tensor, base: Tensor) -> ImageOutput:
+        """Generate one image per source.
 
         Args:
             values: (B, C, Y, X) images, or (B, F, C, Y, X) videos.
-            mask: (B, 1); neither has padding.
-            base: (B, C, Y, X), the source in the form of the target, from 0 to 1.
+            mask: (B, 1); there is no padding.
+            base: (B, C, Y, X), the source resized to the target, from 0 to 1.
         """
         memory = self.encoder(values, mask)
-        return Drawn(self.generate(memory, base), memory.losses)
+        return ImageOutput(self.generate(memory, base), memory.losses)
 
     def generate(self, memory: Memory, base: Tensor | None = None) -> Tensor:
-        """Draw from what was read, (B, C, Y, X); in 32 bits, where small differences count.
+        """Generate images (B, C, Y, X) in float32.
 
         Args:
-            memory: What was read.
-            base: (B, C, Y, X), what is added; only where the model `is_residual`.
+            memory: The encoded source.
+            base: (B, C, Y, X), added to the output; needed if the model `is_residual`.
         """
-        drawn = self.generator(memory).float()
+        images = self.generator(memory).float()
         if not self.is_residual:
-            return drawn
+            return images
         assert base is not None
-        return base + drawn
+        return base + images
 
-    def _measure(self, source: ImageSpec | VideoSpec) -> tuple[tuple[int, ...] | None, int]:
-        """Return the layout of every memory, and its number of positions."""
+    def _memory_size(self, source: ImageSpec | VideoSpec) -> tuple[tuple[int, ...] | None, int]:
+        """Return layout and number of positions of a memory."""
         was_training = self.encoder.training
         self.encoder.eval()
         with torch.no_grad():

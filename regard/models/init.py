@@ -1,8 +1,8 @@
 """Weight initialisation by parameter name.
 
-The formulas are torch's own. Lectures sometimes write Kaiming's normal deviation as
-gain · √(2 / fan); with torch's gain for ReLU, which is already √2, that counts √2 twice. Here, as
-in torch, the deviation is gain / √fan, and the gain of the Kaiming rules is √2 unless it is set.
+The formulas are those of torch. The standard deviation of `kaiming_normal` is gain / √fan with a
+default gain of √2. Lectures sometimes write gain · √(2 / fan); with torch's gain for ReLU, which is
+√2, that would count √2 twice.
 """
 
 from collections.abc import Callable
@@ -29,31 +29,31 @@ Rule = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class InitConfig(Config):
-    """How weights start; biases under every rule but 'default' start at zero."""
+    """Hyperparameters of weight initialisation. Biases are zero with all rules but 'default'."""
 
     rule: Rule = "default"
-    """Rule for weight matrices; 'default' keeps what each torch layer does by itself."""
+    """Rule for weight matrices; 'default' keeps the initialisation of each torch layer."""
     gain: NonNegativeFloat = 0.0
-    """Factor on the deviation; 0 = the rule's own: √2 for kaiming, 1 for xavier and orthogonal."""
+    """Factor of the standard deviation; 0 = √2 for kaiming, 1 for xavier and orthogonal."""
     scale: NonNegativeFloat = 0.08
-    """Half width of 'uniform', deviation of 'normal'."""
+    """Half width of 'uniform', standard deviation of 'normal'."""
     recurrent: Rule = "orthogonal"
-    """Rule for the state-to-state matrices of recurrent layers, one gate at a time."""
+    """Rule for the hidden-to-hidden matrices of recurrent layers, applied per gate."""
     embedding: Rule = "default"
     """Rule for embeddings."""
 
 
-def _kaiming_deviation(weight: Tensor, config: InitConfig) -> float:
+def _kaiming_std(weight: Tensor, config: InitConfig) -> float:
     fan_in, _ = nn.init._calculate_fan_in_and_fan_out(weight)
     return float((config.gain or 2**0.5) / fan_in**0.5)
 
 
 def _kaiming_uniform(weight: Tensor, config: InitConfig) -> Tensor:
-    bound = 3**0.5 * _kaiming_deviation(weight, config)
+    bound = 3**0.5 * _kaiming_std(weight, config)
     return nn.init.uniform_(weight, -bound, bound)
 
 
-INITIALISERS: dict[str, Callable[[Tensor, InitConfig], Tensor]] = {
+INITIALIZERS: dict[str, Callable[[Tensor, InitConfig], Tensor]] = {
     "default": lambda weight, config: weight,
     "uniform": lambda weight, config: nn.init.uniform_(weight, -config.scale, config.scale),
     "normal": lambda weight, config: nn.init.normal_(weight, 0.0, config.scale),
@@ -61,24 +61,24 @@ INITIALISERS: dict[str, Callable[[Tensor, InitConfig], Tensor]] = {
     "xavier_normal": lambda weight, config: nn.init.xavier_normal_(weight, config.gain or 1.0),
     "kaiming_uniform": _kaiming_uniform,
     "kaiming_normal": lambda weight, config: nn.init.normal_(
-        weight, 0.0, _kaiming_deviation(weight, config)
+        weight, 0.0, _kaiming_std(weight, config)
     ),
     "orthogonal": lambda weight, config: nn.init.orthogonal_(weight, config.gain or 1.0),
 }
 
 
-def initialise(model: nn.Module, config: InitConfig) -> None:
-    """Give every parameter of a model its first value, by what its name says it is."""
+def initialize(model: nn.Module, config: InitConfig) -> None:
+    """Initialise all parameters of a model, with a rule that depends on the parameter name."""
     for name, parameter in model.named_parameters():
         if parameter.dim() < 2:
-            # A norm's weight is a vector, too, and must stay at one.
+            # The weight of a norm is a vector, too, and must stay at one.
             if config.rule != "default" and "bias" in name.rpartition(".")[2]:
                 nn.init.zeros_(parameter)
         elif "weight_hh" in name:
-            # A recurrent matrix holds one square block a gate; each is a map of its own.
+            # A recurrent matrix consists of one square block per gate.
             for block in torch.split(parameter.data, parameter.shape[1]):
-                pick(INITIALISERS, config.recurrent, "recurrent")(block, config)
+                pick(INITIALIZERS, config.recurrent, "recurrent")(block, config)
         elif "embedding" in name:
-            pick(INITIALISERS, config.embedding, "embedding")(parameter.data, config)
+            pick(INITIALIZERS, config.embedding, "embedding")(parameter.data, config)
         else:
-            pick(INITIALISERS, config.rule, "rule")(parameter.data, config)
+            pick(INITIALIZERS, config.rule, "rule")(parameter.data, config)

@@ -17,12 +17,12 @@ Nested: TypeAlias = "Tensor | KeyValueCache | tuple[Nested, ...] | list[Nested] 
 N = TypeVar("N")
 
 LayerStates: TypeAlias = tuple[tuple[Tensor, ...], ...]
-"""What a recurrent stack remembers: for each layer (h,) or, with LSTM cells, (h, c); (B, D)."""
+"""States of a recurrent stack: (h,) per layer or, with LSTM cells, (h, c), each (B, D)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What every encoder ends in."""
+    """Output of an encoder."""
 
     states: Tensor
     """(B, S, D), the annotations h_1 … h_S."""
@@ -31,107 +31,106 @@ class Memory:
     summary: Tensor
     """(B, D), the fixed context c = q(h_1 … h_S)."""
     values: Tensor | None = None
-    """(B, S, D), what is read where attention falls, if that is not the states themselves."""
+    """(B, S, D), attention values, if they differ from the states."""
     final: LayerStates | None = None
-    """What a recurrent decoder may start from, layer by layer."""
+    """Final states of a recurrent encoder, per layer."""
     tokens: Tensor | None = None
-    """(B, S), the source ids, for copying."""
+    """(B, S), source token ids, for copying."""
     layout: tuple[int, ...] | None = None
-    """Rows and columns of the grid that the positions are, row by row, if they are one; a video
-    has its frames before them."""
+    """Rows and columns, if the positions are a grid, row by row; for a video, frames, rows and
+    columns."""
     losses: dict[str, Tensor] = field(default_factory=dict)
-    """What this memory costs, by name: one number a source, (B,), already weighted."""
+    """Loss terms by name, (B,) each, already weighted."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a decoder stands."""
+    """State of a decoder between steps."""
 
     per_source: Any
-    """Per sentence (a `Nested`): projected keys, values, masks. Never tiled, never reordered."""
+    """Tensors per sentence (a `Nested`): keys, values, masks. Never repeated or reordered."""
     per_hypothesis: Any
-    """Per hypothesis (a `Nested`), the batch first: what search reorders."""
+    """Tensors per hypothesis (a `Nested`), batch first. Search reorders them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Emissions:
-    """What an encoder's states say by themselves: at each, one token or nothing."""
+    """Output of a CTC head: log-probabilities of tokens and the blank token at each position."""
 
     log_probs: Tensor
-    """(B, S, V + 1); the last class is the blank, which says nothing."""
+    """(B, S, V + 1); the last class is the blank token."""
     lengths: Tensor
-    """(B,), how many states are real."""
+    """(B,), number of real positions."""
 
     @property
     def blank(self) -> int:
-        """The class that says nothing."""
+        """Index of the blank token."""
         return self.log_probs.shape[-1] - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a decoder says about a whole target."""
+    """Output of a decoder for full targets."""
 
     logits: Tensor
     """(B, T, V)."""
     losses: dict[str, Tensor] = field(default_factory=dict)
-    """Further terms of the loss, by name: a mean over tokens; (B, T), one number a token; or (B,),
-    one number a source, which is added to the sum over its tokens."""
+    """Additional loss terms by name: a scalar, the mean over tokens; (B, T), one value per token;
+    or (B,), one value per source, which is added to the sum over its tokens."""
     reinforce: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
-    """Where something was drawn that is learned by its success: from the log-probabilities of the
-    true tokens, these tokens and their mask, all (B, T), to one more term, (B, T). To be called
-    once."""
+    """REINFORCE loss of sampled attention: a function of the log-probabilities of the labels, the
+    labels and their mask, all (B, T), that returns a loss term (B, T). It must be called once."""
     emissions: Emissions | None = None
-    """What the encoder's states say by themselves, where they learn to."""
+    """Output of the CTC head, if there is one."""
 
 
 class Encoder(Module, ABC):
-    """Turns values into a `Memory`."""
+    """Base class of encoders: input values → `Memory`."""
 
     memory_dim: int
-    """Width of the states that a decoder sees."""
+    """Width of the states of the memory."""
     num_joined: int = 1
-    """Neighbouring source positions that share one state."""
+    """Number of neighbouring source positions per state (subsampling factor)."""
 
     @abstractmethod
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source.
+        """Encode a batch of sources.
 
         Args:
             values: (B, S) token ids, or (B, C, Y, X) images.
-            mask: (B, S), True = a real position; it may still lie on the host.
+            mask: (B, S), True = a real position; may be on the CPU.
         """
 
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the memory that each source position went into, (B, S).
+    def memory_positions(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Map each source position to its position in the memory, (B, S).
 
         Args:
             values: (B, S) token ids.
             mask: (B, S), True = a real position.
 
         Returns:
-            Numbers from 0 on; what stands at padding means nothing. None = each has its own.
+            Positions, arbitrary at padding; None = the identity.
         """
         if self.num_joined == 1:
             return None
-        numbers = torch.arange(mask.shape[1], device=values.device) // self.num_joined
-        return numbers.expand(mask.shape)  # (B, S)
+        positions = torch.arange(mask.shape[1], device=values.device) // self.num_joined
+        return positions.expand(mask.shape)  # (B, S)
 
 
 class TokenEncoder(Encoder):
-    """Turns token ids into a `Memory`."""
+    """Base class of encoders of token ids."""
 
     embedding: Embedding
-    """What token ids are looked up in."""
+    """Token embedding."""
 
 
 class Decoder(Module, ABC):
-    """Continues a target, token by token or all at once."""
+    """Base class of decoders, incremental or in parallel over target positions."""
 
     embedding: Embedding
-    """What token ids are looked up in."""
+    """Token embedding."""
     output: Linear
-    """What turns the last states into logits."""
+    """Output layer, from states to logits."""
 
     @abstractmethod
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -139,25 +138,25 @@ class Decoder(Module, ABC):
 
         Args:
             memory: The encoded sources.
-            beams: Hypotheses a sentence.
-            max_length: Most tokens that will be read, if that is known.
+            beams: Hypotheses per sentence.
+            max_length: Maximum number of tokens, if known, to allocate caches.
         """
 
     @abstractmethod
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state.
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state.
 
-        The given state stays as it is: it may be continued more than once.
+        The given state is not modified, so it can be continued more than once.
         """
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on: one long step."""
+        """Process full targets, token ids (B, T) from the start token on, in parallel."""
         logits, _ = self.step(targets, self.start(memory))
         return Output(logits)
 
 
 def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
-    """Apply `change` to every tensor and every cache of a nested arrangement."""
+    """Apply `change` to every tensor and every cache of a `Nested`."""
     if isinstance(nested, Tensor | KeyValueCache):
         return change(nested)
     if isinstance(nested, dict):
@@ -166,12 +165,12 @@ def map_tensors(nested: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def reorder(state: State, rows: Tensor) -> State:
-    """Return the state whose hypothesis i is the old hypothesis `rows[i]`."""
+    """Return a state whose hypothesis i is hypothesis `rows[i]` of the given state."""
     return State(state.per_source, map_tensors(state.per_hypothesis, lambda part: part[rows]))
 
 
 def repeat_rows(nested: N, times: int) -> N:
-    """Repeat every row of every tensor, so that a sentence has `times` hypotheses."""
+    """Repeat each row of every tensor `times` times, for several hypotheses per sentence."""
     if times == 1:
         return nested
     repeated: N = map_tensors(nested, lambda tensor: tensor.repeat_interleave(times, dim=0))
@@ -179,29 +178,29 @@ def repeat_rows(nested: N, times: int) -> N:
 
 
 def join_states(states: Sequence[State]) -> State:
-    """Make one state of several: the halves stay halves, so that search can reorder it."""
+    """Combine several states into one that search can reorder."""
     return State([state.per_source for state in states], [state.per_hypothesis for state in states])
 
 
 def split_state(state: State) -> list[State]:
     """Return the states that `join_states` joined."""
-    return [State(*halves) for halves in zip(state.per_source, state.per_hypothesis, strict=True)]
+    return [State(*parts) for parts in zip(state.per_source, state.per_hypothesis, strict=True)]
 
 
 def by_sentence(tensor: Tensor, batch: int) -> Tensor:
-    """Group hypotheses by their sentence: (B·W, T, ...) → (B, W·T, ...).
+    """Group hypotheses by sentence: (B·W, T, ...) → (B, W·T, ...).
 
-    Beams and target positions are then queries of one sentence, and its keys need no copy.
+    Beams and target positions become queries of one sentence, so its keys are not copied.
     """
     return tensor.reshape(batch, -1, *tensor.shape[2:])  # (B, W·T, ...)
 
 
 def all_real(states: Tensor) -> Tensor:
-    """Return the mask of states (B, S, D) without padding, (B, S)."""
+    """Return the mask (B, S) of states (B, S, D) without padding."""
     return states.new_ones(states.shape[:2], dtype=torch.bool)  # (B, S)
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
-    """Average the real positions: (B, S, D) → (B, D)."""
-    kept = mask[..., None].to(states.dtype)
-    return (states * kept).sum(1) / kept.sum(1).clamp(min=1)  # (B, D)
+    """Average over the real positions: (B, S, D) → (B, D)."""
+    weights = mask[..., None].to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)  # (B, D)

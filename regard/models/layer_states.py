@@ -1,4 +1,4 @@
-"""What an encoder knows layer by layer: its embeddings, and the states after each of its layers."""
+"""Hidden states of every layer of an encoder, embeddings included."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,39 +11,39 @@ from regard.core.tables import one_of
 from regard.models.encoders.bert import AlbertEncoder, BertEncoder
 from regard.models.encoders.bottleneck import BottleneckEncoder
 from regard.models.encoders.convolutional import ConvolutionEncoder
-from regard.models.encoders.rnn import RnnEncoder, reading_order
+from regard.models.encoders.rnn import RnnEncoder, reversed_order
 from regard.models.encoders.transformer import TransformerEncoder
 from regard.models.interfaces import Encoder
 from regard.models.recurrent import run_packed
 
-Found = dict[str, list[Tensor]]
-"""What passed through parts of a model, by the name of the part, in the order of the calls."""
+Outputs = dict[str, list[Tensor]]
+"""Outputs of modules by name, in the order of the calls."""
 
 
 def layer_states(encoder: Encoder, values: Tensor, mask: Tensor) -> list[Tensor]:
-    """Read sources and return the states of every layer, (B, S, D) each, embeddings first.
+    """Encode sources and return the states of every layer, (B, S, D) each, embeddings first.
 
-    The last are those that a decoder sees, before neighbours share a state or a bottleneck makes
-    them narrow. To be called in evaluation mode, where dropout does nothing.
+    The last states are those of the memory, before pooling or a bottleneck. The encoder must be in
+    eval mode.
 
     Args:
-        encoder: One of `LAYERS`, with or without a bottleneck after it.
+        encoder: One of `LAYERS`, with or without a bottleneck.
         values: (B, S) token ids.
         mask: (B, S), True = a real position.
     """
     check_layers(encoder)
-    wide = _before_bottleneck(encoder)
-    return LAYERS[type(wide)](wide, values, mask)
+    inner = _before_bottleneck(encoder)
+    return LAYERS[type(inner)](inner, values, mask)
 
 
 def check_layers(encoder: Encoder) -> None:
-    """Raise a `ConfigError` if the layers of an encoder cannot be told apart."""
-    wide = _before_bottleneck(encoder)
-    if type(wide) not in LAYERS:
+    """Raise `ConfigError` if the layers of an encoder are not supported."""
+    inner = _before_bottleneck(encoder)
+    if type(inner) not in LAYERS:
         known = one_of(kind.__name__ for kind in LAYERS)
         raise ConfigError(
-            f"Single layers can be looked at in encoders of text ({known}), but this run has the "
-            f"encoder {type(wide).__name__}. Use what it ends in."
+            f"Single layers can be inspected in encoders of text ({known}), but this run has the "
+            f"encoder {type(inner).__name__}. Use the states of its last layer."
         )
 
 
@@ -52,47 +52,47 @@ def _before_bottleneck(encoder: Encoder) -> Encoder:
 
 
 def _of_blocks(encoder: Any, values: Tensor, mask: Tensor) -> list[Tensor]:
-    """Return what goes into the first block and out of each; a norm may follow the last one."""
+    """Return the input of the first block and the output of each, the last after the final norm."""
     first = getattr(encoder, "widen", encoder.dropout)
-    blocks = {f"block {number}": block for number, block in enumerate(encoder.blocks)}
-    with _outputs({"first": first, **blocks, "norm": encoder.norm}) as found:
+    blocks = {f"block {index}": block for index, block in enumerate(encoder.blocks)}
+    with _record_outputs({"first": first, **blocks, "norm": encoder.norm}) as outputs:
         encoder(values, mask)
-    # One block that is run several times is several layers.
-    after = [states for name in blocks for states in found[name]]
-    return [found["first"][0], *after[:-1], found["norm"][-1]]
+    # A block that is applied several times counts as several layers.
+    block_states = [states for name in blocks for states in outputs[name]]
+    return [outputs["first"][0], *block_states[:-1], outputs["norm"][-1]]
 
 
 def _of_convolutions(encoder: ConvolutionEncoder, values: Tensor, mask: Tensor) -> list[Tensor]:
-    """Dropout sees the embeddings, then what each layer reads; the last states follow it."""
-    with _outputs({"dropout": encoder.dropout, "output": encoder.output_map}) as found:
+    """Return the inputs of dropout (embeddings, then the inputs of each layer) and the output."""
+    with _record_outputs({"dropout": encoder.dropout, "output": encoder.output_map}) as outputs:
         encoder(values, mask)
-    embedded, _, *read = found["dropout"]
-    return [embedded, *read, found["output"][0]]
+    embedded, _, *inputs = outputs["dropout"]
+    return [embedded, *inputs, outputs["output"][0]]
 
 
 def _of_recurrence(encoder: RnnEncoder, values: Tensor, mask: Tensor) -> list[Tensor]:
-    """One kernel runs all layers, so they are run once more, each alone."""
-    with _outputs({"dropout": encoder.dropout}) as found:
+    """Run each layer separately, since one kernel runs all layers of the encoder."""
+    with _record_outputs({"dropout": encoder.dropout}) as outputs:
         encoder(values, mask)
     lengths = mask.sum(1).cpu()
-    states = found["dropout"][0]
+    states = outputs["dropout"][0]
     layers = [states]
     for number in range(encoder.config.num_layers):
         states, _ = run_packed(_single_layer(encoder.recurrence, number), states, lengths)
         layers.append(states)
     if not encoder.config.is_reversed:
         return layers
-    order = reading_order(lengths, values.shape[1]).to(values.device)[..., None]  # (B, S, 1)
+    order = reversed_order(lengths, values.shape[1]).to(values.device)[..., None]  # (B, S, 1)
     return [states.gather(1, order.expand_as(states)) for states in layers]
 
 
 def _single_layer(recurrence: nn.RNNBase, number: int) -> nn.RNNBase:
-    """Return one layer of a stack as a stack of its own."""
+    """Return one layer of a recurrent stack as a separate module."""
     directions = 2 if recurrence.bidirectional else 1
     width = recurrence.hidden_size * directions if number else recurrence.input_size
-    # Without weights first: drawing them would change what chance gives afterwards.
+    # On the meta device, since initialising weights would advance the random number generator.
     kind: Any = type(recurrence)
-    alone: nn.RNNBase = kind(
+    layer: nn.RNNBase = kind(
         width,
         recurrence.hidden_size,
         batch_first=True,
@@ -100,23 +100,23 @@ def _single_layer(recurrence: nn.RNNBase, number: int) -> nn.RNNBase:
         device="meta",
     )
     weights = recurrence.state_dict()
-    own = {name: weights[name.replace("_l0", f"_l{number}")] for name in alone.state_dict()}
-    alone.to_empty(device=own["weight_hh_l0"].device).load_state_dict(own)
-    return alone
+    selected = {name: weights[name.replace("_l0", f"_l{number}")] for name in layer.state_dict()}
+    layer.to_empty(device=selected["weight_hh_l0"].device).load_state_dict(selected)
+    return layer
 
 
 @contextmanager
-def _outputs(parts: dict[str, nn.Module]) -> Iterator[Found]:
-    """Keep what parts of a model return for as long as the block lasts."""
-    found: Found = {name: [] for name in parts}
+def _record_outputs(modules: dict[str, nn.Module]) -> Iterator[Outputs]:
+    """Record the outputs of modules while the block runs."""
+    outputs: Outputs = {name: [] for name in modules}
     handles = [
-        part.register_forward_hook(
-            lambda _part, _inputs, output, name=name: found[name].append(output)
+        module.register_forward_hook(
+            lambda _module, _inputs, output, name=name: outputs[name].append(output)
         )
-        for name, part in parts.items()
+        for name, module in modules.items()
     ]
     try:
-        yield found
+        yield outputs
     finally:
         for handle in handles:
             handle.remove()
@@ -129,4 +129,4 @@ LAYERS: dict[type[Encoder], Callable[[Any, Tensor, Tensor], list[Tensor]]] = {
     BertEncoder: _of_blocks,
     AlbertEncoder: _of_blocks,
 }
-"""Encoders whose layers can be told apart, and how."""
+"""Functions that return the states of every layer, by encoder class."""

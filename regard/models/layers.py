@@ -1,4 +1,4 @@
-"""The small parts of a block: norms, feed-forward layers, and the residual around them."""
+"""Parts of transformer blocks: norms, feed-forward layers and residual connections."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,14 +12,11 @@ NormKind = Literal["layer", "rms", "batch", "none"]
 FeedForwardKind = Literal["relu", "gelu", "silu", "gated"]
 
 EPSILON = 1e-5
-"""What norms add to the variance, so that nothing is divided by zero."""
+"""Default epsilon of norms."""
 
 
 class SequenceBatchNorm(Module):
-    """Batch norm over all positions of all texts: each column gets mean 0 and variance 1.
-
-    In training the padding counts, too, which is one reason why texts are layer-normed.
-    """
+    """Batch norm over all positions of a batch of sequences. In training, padding is included."""
 
     def __init__(self, dim: int, epsilon: float = EPSILON) -> None:
         super().__init__()
@@ -40,7 +37,7 @@ NORMS: dict[str, Callable[[int, float], nn.Module]] = {
 
 
 class FeedForward(Module):
-    """W₂ f(W₁ x): each position by itself (Vaswani et al. 2017, eq. 2)."""
+    """Position-wise feed-forward layer W₂ f(W₁ x) (Vaswani et al. 2017, eq. 2)."""
 
     def __init__(
         self, dim: int, hidden_dim: int, *, activation: Callable[[Tensor], Tensor], dropout: float
@@ -57,7 +54,7 @@ class FeedForward(Module):
 
 
 class GatedFeedForward(Module):
-    """W₃ (silu(W₁ x) ⊙ W₂ x): one half opens and closes the other (SwiGLU, Shazeer 2020)."""
+    """Gated feed-forward layer W₃ (silu(W₁ x) ⊙ W₂ x) (SwiGLU, Shazeer 2020)."""
 
     def __init__(self, dim: int, hidden_dim: int, *, dropout: float) -> None:
         super().__init__()
@@ -81,7 +78,7 @@ FEED_FORWARDS: dict[str, Callable[[int, int, float], nn.Module]] = {
 
 
 class Residual(Module):
-    """x + f(x) with a norm: before f (pre-norm) or after the sum (the paper's post-norm)."""
+    """Residual connection x + f(x) with a norm before f (pre-norm) or after the sum (post-norm)."""
 
     def __init__(self, norm: nn.Module, *, is_norm_first: bool, dropout: float) -> None:
         super().__init__()
@@ -90,7 +87,7 @@ class Residual(Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor, layer: Callable[[Tensor], Tensor]) -> Tensor:
-        """Run a layer beside the states (B, L, D) and add what it says."""
+        """Add the output of a layer to states (B, L, D)."""
         if self.is_norm_first:
             return states + self.dropout(layer(self.norm(states)))
         normed: Tensor = self.norm(states + self.dropout(layer(states)))

@@ -1,4 +1,4 @@
-"""The masked language model: an encoder that tells what was hidden from it."""
+"""Masked language model: an encoder with heads for masked tokens and further objectives."""
 
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -13,44 +13,44 @@ from regard.core.specs import TextSpec
 from regard.models.encoders import check_unpooled
 from regard.models.encoders.bert import BertEncoderConfig
 from regard.models.encoders.tables import TEXT_ENCODERS, TokenEncoderConfig
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Memory
 from regard.models.layers import EPSILON
 
 MAX_SPAN = 20
-"""Places within a hidden span that the boundary head can tell apart."""
+"""Number of position embeddings within a masked span in the boundary head."""
 
-PLACE_DIM = 200
-"""Width of what tells these places (Joshi et al. 2020)."""
+POSITION_DIM = 200
+"""Width of these position embeddings (Joshi et al. 2020)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedModelConfig(Config):
-    """An encoder with a head that tells hidden tokens, and further heads where they have weight."""
+    """Hyperparameters of a masked language model."""
 
     encoder: TokenEncoderConfig = field(default_factory=BertEncoderConfig)
-    """What reads the text."""
+    """Encoder of the text."""
     init: InitConfig = field(
         default_factory=lambda: InitConfig(rule="normal", embedding="normal", scale=0.02)
     )
-    """How the weights start."""
+    """Weight initialisation."""
     next_sentence: Annotated[float, AtLeast(0)] = 0.0
-    """Weight of telling whether two texts belong together; 0 = no head for it."""
+    """Weight of the next-sentence loss; 0 = no head for it."""
     boundary: Annotated[float, AtLeast(0)] = 0.0
-    """Weight of telling a hidden span from its two neighbours alone; 0 = no head for it."""
+    """Weight of the span boundary loss; 0 = no head for it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unpooled(self.encoder, "where every token is told")
+        check_unpooled(self.encoder, "in a masked language model")
 
 
 class MaskedHead(Module):
-    """States → logits: dense, GELU, norm, and the tokens' own embeddings (Devlin et al. 2019).
+    """Head for masked tokens: linear, GELU, norm, tied output layer (Devlin et al. 2019).
 
     Args:
         dim: Width of the states.
-        embedding: What tokens are looked up in; its matrix is also the output layer.
-        norm_epsilon: What the norm adds to the variance.
+        embedding: Token embedding, whose weights are also those of the output layer.
+        norm_epsilon: Epsilon of the norm.
     """
 
     def __init__(self, dim: int, embedding: Embedding, *, norm_epsilon: float = EPSILON) -> None:
@@ -61,12 +61,12 @@ class MaskedHead(Module):
         self.output.weight = embedding.weight
 
     def forward(self, states: Tensor) -> Tensor:
-        """Tell the tokens behind states (..., D): logits (..., V)."""
+        """Return the logits (..., V) of states (..., D)."""
         return self.output(self.norm(gelu(self.dense(states))))
 
 
 class NextSentenceHead(Module):
-    """Do two texts belong together? Told from the first state (Devlin et al. 2019, task 2)."""
+    """Next-sentence prediction from the first state (Devlin et al. 2019, task 2)."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -74,56 +74,56 @@ class NextSentenceHead(Module):
         self.output = Linear(dim, 2)
 
     def forward(self, states: Tensor) -> Tensor:
-        """Judge texts by their states (B, S, D): logits (B, 2), the second for yes."""
+        """Return logits (B, 2) of states (B, S, D); class 1 = the second text follows the first."""
         return self.output(torch.tanh(self.pooler(states[:, 0])))
 
 
 class BoundaryHead(Module):
-    """Tells a hidden token from the two states beside its span (Joshi et al. 2020, section 3.2).
+    """Span boundary objective: masked tokens from the states beside the span (Joshi et al. 2020).
 
     Args:
         dim: Width of the states.
-        embedding: What tokens are looked up in; its matrix is also the output layer.
+        embedding: Token embedding, whose weights are also those of the output layer.
     """
 
     def __init__(self, dim: int, embedding: Embedding) -> None:
         super().__init__()
-        self.place_embedding = Embedding(MAX_SPAN, PLACE_DIM)
-        self.first = Linear(2 * dim + PLACE_DIM, dim)
+        self.place_embedding = Embedding(MAX_SPAN, POSITION_DIM)
+        self.first = Linear(2 * dim + POSITION_DIM, dim)
         self.first_norm = nn.LayerNorm(dim)
         self.second = Linear(dim, embedding.embedding_dim)
         self.second_norm = nn.LayerNorm(embedding.embedding_dim)
         self.bias = nn.Parameter(torch.zeros(embedding.num_embeddings))
 
     def forward(self, states: Tensor, hidden: Tensor, embedding: Embedding) -> Tensor:
-        """Tell every hidden token.
+        """Predict the masked tokens.
 
         Args:
             states: (B, S, D).
-            hidden: (L,), the hidden positions in all texts laid end to end, in order.
-            embedding: The same as at the beginning.
+            hidden: (L,), masked positions in the flattened batch (B·S,), in ascending order.
+            embedding: The token embedding.
 
         Returns:
             Logits (L, V).
         """
-        left, right, place = find_boundaries(hidden)
+        left, right, position = find_boundaries(hidden)
         flat = states.flatten(0, 1)  # (B·S, D)
-        told = self.place_embedding(place.clamp(max=MAX_SPAN - 1)).to(flat.dtype)
-        inputs = torch.cat([flat[left], flat[right], told], dim=-1)  # (L, C)
-        middle = self.first_norm(gelu(self.first(inputs)))
-        return linear(self.second_norm(gelu(self.second(middle))), embedding.weight, self.bias)
+        positions = self.place_embedding(position.clamp(max=MAX_SPAN - 1)).to(flat.dtype)
+        inputs = torch.cat([flat[left], flat[right], positions], dim=-1)  # (L, C)
+        projected = self.first_norm(gelu(self.first(inputs)))
+        return linear(self.second_norm(gelu(self.second(projected))), embedding.weight, self.bias)
 
 
 def find_boundaries(hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Find the span that each hidden position belongs to: a run without a gap.
+    """Find the span of consecutive masked positions that each masked position belongs to.
 
-    A text's first and last token are never hidden, so no span reaches into the next text.
+    The first and last token of a text are never masked, so a span never crosses two texts.
 
     Args:
-        hidden: (L,), positions in all texts laid end to end, in order.
+        hidden: (L,), masked positions in the flattened batch (B·S,), in ascending order.
 
     Returns:
-        The position before the span, the one after it, and the place within it, each (L,).
+        The position before the span, the position after it, and the offset within it, each (L,).
     """
     index = torch.arange(len(hidden), device=hidden.device)
     is_first = hidden.diff(prepend=hidden[:1] - 2) != 1
@@ -134,7 +134,7 @@ def find_boundaries(hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 class MaskedModel(Module):
-    """Any encoder with a head that tells hidden tokens."""
+    """Masked language model with any text encoder."""
 
     def __init__(self, config: MaskedModelConfig, vocab_size: int) -> None:
         super().__init__()
@@ -144,29 +144,29 @@ class MaskedModel(Module):
         self.head = MaskedHead(dim, embedding, norm_epsilon=epsilon)
         self.next_sentence = NextSentenceHead(dim) if config.next_sentence else None
         self.boundary = BoundaryHead(dim, embedding) if config.boundary else None
-        initialise(self, config.init)
+        initialize(self, config.init)
 
     def encode(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read texts, token ids (B, S); True in the mask (B, S) = a real position."""
+        """Encode token ids (B, S) with the mask (B, S), True = a real position."""
         return self.encoder(values, mask)
 
-    def tell(self, states: Tensor, hidden: Tensor) -> Tensor:
-        """Tell the tokens at some positions only: the vocabulary is what takes time.
+    def predict(self, states: Tensor, hidden: Tensor) -> Tensor:
+        """Predict the tokens at masked positions only, since the output layer is expensive.
 
         Args:
             states: (B, S, D).
-            hidden: (L,), positions in all texts laid end to end.
+            hidden: (L,), masked positions in the flattened batch (B·S,).
 
         Returns:
             Logits (L, V).
         """
         return self.head(states.flatten(0, 1).index_select(0, hidden))
 
-    def tell_from_boundaries(self, states: Tensor, hidden: Tensor) -> Tensor:
-        """Tell hidden tokens from what stands beside their spans, likewise."""
+    def predict_from_boundaries(self, states: Tensor, hidden: Tensor) -> Tensor:
+        """Predict masked tokens from the states beside their spans: logits (L, V)."""
         assert self.boundary is not None
         return self.boundary(states, hidden, self.encoder.embedding)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
-        """Tell the token at every position of texts (B, S): logits (B, S, V)."""
+        """Predict the token at every position of texts (B, S): logits (B, S, V)."""
         return self.head(self.encode(values, mask).states)

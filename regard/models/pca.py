@@ -1,4 +1,4 @@
-"""Principal components: the linear autoencoder, which needs no training (Pearson 1901)."""
+"""Principal component analysis, the linear autoencoder (Pearson 1901)."""
 
 from dataclasses import dataclass
 
@@ -10,42 +10,43 @@ from regard.core.errors import ConfigError
 
 @dataclass(frozen=True)
 class Pca:
-    """Vectors → their coordinates along the directions in which they vary most, and back.
+    """Projection to the principal components, and back.
 
-    No linear code of the same width loses less (Eckart and Young 1936; Baldi and Hornik 1989).
+    No linear latent of the same width has a lower reconstruction error (Eckart and Young 1936;
+    Baldi and Hornik 1989).
     """
 
     mean: Tensor
-    """(D,), what is taken away from every vector."""
+    """(D,), mean of the vectors."""
     directions: Tensor
-    """(C, D), of length one, at right angles to each other."""
+    """(C, D), orthonormal principal directions."""
     variances: Tensor
-    """(C,), how much vectors vary along each."""
+    """(C,), variance along each direction."""
 
     @classmethod
     def fit(cls, vectors: Tensor, num_components: int) -> "Pca":
-        """Find the directions; the largest part of each points upwards, so that signs are settled.
+        """Compute the principal components. The largest coordinate of each is positive.
 
         Args:
-            vectors: (B, D), any real numbers.
-            num_components: How many directions.
+            vectors: (B, D).
+            num_components: Number of components.
         """
-        most = min(vectors.shape)
-        if not 1 <= num_components <= most:
+        max_components = min(vectors.shape)
+        if not 1 <= num_components <= max_components:
             raise ConfigError(
-                f"`num_components` must be from 1 to {most}, the lesser of the number of vectors "
-                f"and their width, but is {num_components}."
+                f"`num_components` must be from 1 to {max_components}, the minimum of the number "
+                f"of vectors and their width, but is {num_components}."
             )
         mean = vectors.double().mean(0)
         centred = vectors.double() - mean
-        # The smaller of the two products has the same directions, and takes far less time.
+        # Both products give the same directions. Decompose the smaller one, which is faster.
         if len(vectors) >= vectors.shape[1]:
-            values, found = torch.linalg.eigh(centred.T @ centred)
-            directions = found.T.flip(0)[:num_components]  # (C, D)
+            values, eigenvectors = torch.linalg.eigh(centred.T @ centred)
+            directions = eigenvectors.T.flip(0)[:num_components]  # (C, D)
         else:
-            values, found = torch.linalg.eigh(centred @ centred.T)
-            directions = found.T.flip(0)[:num_components] @ centred
-            # Where nothing varies any more, what is found is noise: it is put at right angles, too.
+            values, eigenvectors = torch.linalg.eigh(centred @ centred.T)
+            directions = eigenvectors.T.flip(0)[:num_components] @ centred
+            # Directions without variance are noise; orthogonalise them, too.
             directions = torch.linalg.qr(directions.T).Q.T
         largest = directions.gather(1, directions.abs().argmax(1, keepdim=True))  # (C, 1)
         directions = directions * torch.where(largest < 0, -1.0, 1.0)
@@ -54,13 +55,13 @@ class Pca:
 
     @property
     def width(self) -> int:
-        """Number of directions."""
+        """Number of components."""
         return len(self.directions)
 
     def encode(self, vectors: Tensor) -> Tensor:
-        """Return where vectors (B, D) lie along the directions, (B, C)."""
+        """Project vectors (B, D) to latents (B, C)."""
         return (vectors.float() - self.mean) @ self.directions.T
 
-    def decode(self, codes: Tensor) -> Tensor:
-        """Return the vectors (B, D) that lie at codes (B, C)."""
-        return codes @ self.directions + self.mean
+    def decode(self, latents: Tensor) -> Tensor:
+        """Reconstruct vectors (B, D) from latents (B, C)."""
+        return latents @ self.directions + self.mean

@@ -1,4 +1,4 @@
-"""Stacked recurrent cells, over a whole sequence or one step at a time with the same weights."""
+"""Recurrent stacks over full sequences or step by step, and a bidirectional LSTM."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,58 +28,58 @@ STEPS: dict[Cell, Callable[..., Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrentConfig(Config):
-    """Settings of every stack of recurrent layers over tokens."""
+    """Hyperparameters of recurrent stacks over tokens."""
 
     cell: Cell = "gru"
-    """The recurrent cell."""
+    """Recurrent cell."""
     embedding_dim: Positive = 256
     """Width of the embeddings."""
     dim: Positive = 256
-    """Width of a layer's states, in each direction where there are two."""
+    """Width of the hidden states per direction."""
     num_layers: Positive = 1
     """Number of recurrent layers."""
     dropout: DropoutRate = 0.0
-    """Dropout on the embeddings, between the layers and on the states or before the output."""
+    """Dropout probability of the embeddings, between the layers, and of the output states."""
 
 
 def num_tensors(cell: Cell) -> int:
-    """Return how many tensors a layer remembers: h, and for an LSTM also c."""
+    """Return the number of state tensors of a layer: h, and c for an LSTM."""
     return 2 if cell == "lstm" else 1
 
 
 def run_packed(
     recurrence: nn.RNNBase, inputs: Tensor, lengths: Tensor
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Run torch's recurrent layers over sequences without their padding.
+    """Run recurrent layers of torch over packed sequences.
 
-    Packing keeps padding out of both directions, so a sentence's states do not depend on the
-    sentences beside it. It wants the lengths in falling order and on the host; sorting there and
-    copying without waiting leaves the device undisturbed.
+    Packing excludes padding in both directions, so the states of a sentence do not depend on the
+    other sentences of the batch. It needs the lengths on the CPU in descending order; sorting there
+    and copying asynchronously avoids a synchronisation with the device.
 
     Args:
-        recurrence: The layers, the batch first.
+        recurrence: The layers, batch first.
         inputs: (B, S, D).
-        lengths: (B,), on the host.
+        lengths: (B,), on the CPU.
 
     Returns:
-        The states (B, S, D), zeros at padding, and where layers and directions end: h (N, B, D)
-        and, of an LSTM, c.
+        The states (B, S, D), zeros at padding, and the final states of layers and directions: h
+        (N, B, D) and, for an LSTM, c.
     """
-    falling, rows = lengths.sort(descending=True, stable=True)
-    back = rows.argsort().to(inputs.device, non_blocking=True)
+    descending, rows = lengths.sort(descending=True, stable=True)
+    inverse = rows.argsort().to(inputs.device, non_blocking=True)
     rows = rows.to(inputs.device, non_blocking=True)
-    packed = pack_padded_sequence(inputs[rows], falling, batch_first=True)
+    packed = pack_padded_sequence(inputs[rows], descending, batch_first=True)
     outputs, last = recurrence(packed)
     states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
     parts = last if isinstance(last, tuple) else (last,)
-    return states[back], tuple(part[:, back] for part in parts)
+    return states[inverse], tuple(part[:, inverse] for part in parts)
 
 
-class BothWays(Module):
-    """One LSTM layer that reads forwards and one that reads backwards, side by side.
+class BidirectionalLSTM(Module):
+    """Bidirectional LSTM layer without packing.
 
-    Sequences are turned around within their own length instead of packed, so padding still touches
-    no state; where lengths differ, a packed layer takes several times as long to learn on a CPU.
+    Sequences are reversed within their length, so padding does not affect the states. On a CPU, the
+    backward pass of a packed layer takes several times as long if lengths differ.
     """
 
     def __init__(self, input_dim: int, dim: int) -> None:
@@ -88,32 +88,32 @@ class BothWays(Module):
         self.backwards = nn.LSTM(input_dim, dim, batch_first=True)
 
     def forward(self, inputs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Run over whole sequences.
+        """Run over full sequences.
 
         Args:
             inputs: (B, S, D).
             mask: (B, S), True = a real position; padding is at the end.
 
         Returns:
-            The states (B, S, D), zeros at padding, and where both directions end, (B, D).
+            The states (B, S, D), zeros at padding, and the final states of both directions, (B, D).
         """
         lengths = mask.sum(1, keepdim=True)
-        places = torch.arange(mask.shape[1], device=mask.device)
-        # The order is its own inverse: it also puts the states back.
-        order = torch.where(mask, lengths - 1 - places, places)[..., None]  # (B, S, 1)
-        ahead, _ = self.forwards(inputs)
-        turned, _ = self.backwards(inputs.gather(1, order.expand_as(inputs)))
-        back = turned.gather(1, order.expand_as(turned))
-        states = torch.cat([ahead, back], dim=-1) * mask[..., None]
-        at_end = (lengths - 1)[..., None].expand(-1, 1, ahead.shape[-1])
-        return states, torch.cat([ahead.gather(1, at_end)[:, 0], back[:, 0]], dim=-1)
+        positions = torch.arange(mask.shape[1], device=mask.device)
+        # The permutation is its own inverse, so it also restores the order of the states.
+        order = torch.where(mask, lengths - 1 - positions, positions)[..., None]  # (B, S, 1)
+        forward, _ = self.forwards(inputs)
+        reversed_, _ = self.backwards(inputs.gather(1, order.expand_as(inputs)))
+        backward = reversed_.gather(1, order.expand_as(reversed_))
+        states = torch.cat([forward, backward], dim=-1) * mask[..., None]
+        last = (lengths - 1)[..., None].expand(-1, 1, forward.shape[-1])
+        return states, torch.cat([forward.gather(1, last)[:, 0], backward[:, 0]], dim=-1)
 
 
 class Recurrence(Module):
-    """A stack of recurrent layers with two roads to one result.
+    """Stack of recurrent layers, run over a sequence or step by step with the same result.
 
-    Calling it runs torch's own fused kernel over a whole sequence; `step` applies the same
-    weights to one position, for decoders whose next input depends on their last output.
+    Calling it runs torch's fused kernel over a full sequence. `step` applies the same weights to
+    one position, for decoders whose next input depends on their last output.
     """
 
     def __init__(self, config: RecurrentConfig, input_dim: int) -> None:
@@ -128,16 +128,16 @@ class Recurrence(Module):
         self.dropout = Dropout(between)
 
     def forward(self, inputs: Tensor, states: LayerStates) -> tuple[Tensor, LayerStates]:
-        """Run over a whole sequence.
+        """Run over a full sequence.
 
         Args:
             inputs: (B, T, D).
-            states: Where each layer starts.
+            states: Initial state of each layer.
 
         Returns:
-            The top layer's outputs (B, T, D) and where each layer ends.
+            The outputs of the top layer (B, T, D) and the final state of each layer.
         """
-        # Mixed precision hands over states of several types; the kernels want one.
+        # With mixed precision, states may have several dtypes; the kernels need one.
         stacked = [
             torch.stack([layer[part] for layer in states]).to(inputs.dtype)
             for part in range(num_tensors(self.cell))
@@ -150,10 +150,10 @@ class Recurrence(Module):
 
         Args:
             inputs: (B, D).
-            states: Where each layer stands.
+            states: State of each layer.
 
         Returns:
-            The top layer's output (B, D) and where each layer stands now.
+            The output of the top layer (B, D) and the new state of each layer.
         """
         new_states = []
         hidden = inputs

@@ -1,4 +1,4 @@
-"""The pattern itself: an encoder reads, a decoder writes."""
+"""Encoder–decoder model."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from regard.models.interfaces import Decoder, Encoder, Memory, Output, State
 
 
 class EncoderDecoder(Module):
-    """Any encoder with any decoder.
+    """Encoder–decoder with any encoder and any decoder.
 
     Args:
-        encoder: What reads.
-        decoder: What writes.
-        ctc: What lets the encoder's states say tokens by themselves, if anything does.
+        encoder: The encoder.
+        decoder: The decoder.
+        ctc: Optional CTC head on the encoder.
     """
 
     def __init__(self, encoder: Encoder, decoder: Decoder, ctc: CtcHead | None = None) -> None:
@@ -26,7 +26,7 @@ class EncoderDecoder(Module):
         self.ctc = ctc
 
     def encode(self, source: Tensor, mask: Tensor) -> Memory:
-        """Read the source (B, S); True in the mask (B, S) = a real position."""
+        """Encode the source (B, S) with the mask (B, S), True = a real position."""
         return self.encoder(source, mask)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
@@ -34,20 +34,20 @@ class EncoderDecoder(Module):
         return self.decoder.start(memory, beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         return self.decoder.step(tokens, state)
 
     def forward(
         self, source: Tensor, mask: Tensor, targets: Tensor, *, teacher_forcing: float = 1.0
     ) -> Output:
-        """Say what each next token would be.
+        """Compute the logits of the next tokens.
 
         Args:
             source: (B, S) token ids.
             mask: (B, S), True = a real position.
             targets: (B, T) token ids from the start token on.
             teacher_forcing: Probability that an input of the decoder is the true token rather
-                than its own guess (Bengio et al. 2015).
+                than the predicted one (scheduled sampling, Bengio et al. 2015).
         """
         memory = self.encode(source, mask)
         if teacher_forcing < 1.0:
@@ -59,12 +59,12 @@ class EncoderDecoder(Module):
 
     def _forward_sampled(self, targets: Tensor, memory: Memory, ratio: float) -> Output:
         state = self.start(memory)
-        tokens, pieces = targets[:, :1], []
+        tokens, step_logits = targets[:, :1], []
         for position in range(1, targets.shape[1]):
             logits, state = self.step(tokens, state)
-            pieces.append(logits)
+            step_logits.append(logits)
             true = targets[:, position : position + 1]  # (B, 1)
             is_true = torch.rand(true.shape, device=true.device) < ratio
             tokens = torch.where(is_true, true, logits.argmax(-1))
-        pieces.append(self.step(tokens, state)[0])
-        return Output(torch.cat(pieces, dim=1))
+        step_logits.append(self.step(tokens, state)[0])
+        return Output(torch.cat(step_logits, dim=1))

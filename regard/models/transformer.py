@@ -25,28 +25,28 @@ from regard.models.layers import EPSILON, FEED_FORWARDS, NORMS, FeedForwardKind,
 
 @dataclass(frozen=True, kw_only=True)
 class BlockConfig(Config):
-    """Settings of every stack of transformer blocks."""
+    """Hyperparameters of a stack of transformer blocks."""
 
     dim: Positive = 256
     """Width of the states."""
     num_layers: Positive = 3
     """Number of blocks."""
     num_heads: Positive = 4
-    """Query heads of each attention."""
+    """Number of query heads."""
     num_key_heads: NonNegative = 0
-    """Key heads; fewer are shared by groups of query heads, 0 = as many."""
+    """Number of key and value heads, shared by groups of query heads; 0 = `num_heads`."""
     feed_forward_dim: Positive = 1024
-    """Width inside the feed-forward layers."""
+    """Hidden width of the feed-forward layers."""
     feed_forward: FeedForwardKind = "relu"
-    """The feed-forward layer."""
+    """Kind of feed-forward layer."""
     norm: NormKind = "layer"
-    """The norm."""
+    """Kind of norm."""
     norm_epsilon: Annotated[float, Within(0.0, 0.1)] = EPSILON
-    """What the norm adds to the variance; imported models bring their own."""
+    """Epsilon of the norm; imported models have different values."""
     is_norm_first: bool = False
-    """Norm before each layer instead of after the residual sum."""
+    """Whether the norm is before each layer (pre-norm) instead of after the residual sum."""
     dropout: DropoutRate = 0.1
-    """Dropout on embeddings, weights, feed-forward layers and before each residual sum."""
+    """Dropout probability of embeddings, attention weights, feed-forward and residual branches."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,26 +55,26 @@ class BlockConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class VisionBlockConfig(BlockConfig):
-    """Settings of blocks over images, with the defaults of vision transformers."""
+    """Hyperparameters of blocks over images, with the defaults of vision transformers."""
 
     feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
+    """Kind of feed-forward layer."""
     is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
+    """Whether the norm is before each layer (pre-norm) instead of after the residual sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerConfig(BlockConfig):
-    """Settings of both sides of a transformer."""
+    """Hyperparameters of transformer encoders and decoders."""
 
     positions: PositionKind = "sinusoidal"
-    """How order is encoded."""
+    """Position encoding."""
     max_length: Positive = 512
-    """Most tokens; only learned positions have to know."""
+    """Maximum number of tokens, for learned positions."""
 
 
 def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
-    """Build the position encoding; one for all blocks of a side."""
+    """Build the position encoding, which all blocks of a stack share."""
     return pick(POSITIONS, config.positions, "positions")(
         dim=config.dim,
         num_heads=config.num_heads,
@@ -84,33 +84,33 @@ def build_positions(config: TransformerConfig, *, is_causal: bool) -> Positions:
 
 
 def build_norm(config: BlockConfig) -> nn.Module:
-    """Build a norm of states."""
+    """Build a norm."""
     return pick(NORMS, config.norm, "norm")(config.dim, config.norm_epsilon)
 
 
 def build_final_norm(config: BlockConfig) -> nn.Module:
-    """Build the norm after the last block, which pre-norm needs and post-norm already has."""
+    """Build the norm after the last block; with post-norm, the identity."""
     return build_norm(config) if config.is_norm_first else nn.Identity()
 
 
 def add_positions(embedded: Tensor, positions: Positions, *, first: int = 0) -> Tensor:
-    """Add the position embeddings to (B, L, D), the first of which has position `first`."""
+    """Add position embeddings to (B, L, D); the first position is `first`."""
     end = first + embedded.shape[1]
     positions.check_length(end)
-    added = positions.embed(torch.arange(first, end, device=embedded.device))
-    return embedded if added is None else embedded + added.to(embedded.dtype)
+    embeddings = positions.embed(torch.arange(first, end, device=embedded.device))
+    return embedded if embeddings is None else embedded + embeddings.to(embedded.dtype)
 
 
 class TransformerBlock(Module):
-    """Self-attention, cross-attention if there is a memory, and a feed-forward layer.
+    """Self-attention, optional cross-attention, feed-forward.
 
     Vaswani et al. 2017, fig. 1.
 
     Args:
-        config: Sizes and choices.
-        positions: How order is encoded within the sequence.
+        config: The hyperparameters.
+        positions: Position encoding of the self-attention.
         memory_dim: Width of the memory's states; 0 = no cross-attention.
-        attention_type: The self-attention.
+        attention_type: Class of the self-attention.
     """
 
     def __init__(
@@ -158,10 +158,10 @@ class TransformerBlock(Module):
 
         Args:
             states: (B·W, T, D).
-            mask: (B·W, T, K) or broadcastable, True = may attend; all if not given.
-            is_causal: Whether a position sees itself and those before it only.
-            cache: For step-by-step decoding; the positions of the states are added to it.
-            memory: (B, S, D), or its keys and values where they were projected before.
+            mask: (B·W, T, K) or broadcastable, True = may attend; None = all.
+            is_causal: Whether a position attends to itself and earlier positions only.
+            cache: Key-value cache for incremental decoding; the new positions are appended.
+            memory: (B, S, D), or its projected keys and values.
             memory_mask: (B, S), True = a real position of the memory.
         """
 
@@ -170,7 +170,7 @@ class TransformerBlock(Module):
 
         def attend_cross(inputs: Tensor) -> Tensor:
             assert memory is not None and memory_mask is not None
-            # The beams of a sentence are more queries of it, so its keys need no copy.
+            # The beams of a sentence are additional queries, so its keys are not copied.
             queries = by_sentence(inputs, memory_mask.shape[0])
             context, _ = self.cross_attention(queries, memory, mask=memory_mask[:, None])
             return context.reshape(inputs.shape)
@@ -182,11 +182,11 @@ class TransformerBlock(Module):
 
 
 class TransformerStack(Module, nn.ModuleList):
-    """Blocks applied in order: the only loop over transformer blocks.
+    """Transformer blocks applied in order.
 
     Args:
         blocks: The blocks.
-        num_rounds: How often all of them are applied, with the same weights.
+        num_rounds: Number of times all blocks are applied, with the same weights.
     """
 
     def __init__(self, blocks: Iterable[nn.Module] = (), *, num_rounds: int = 1) -> None:
@@ -208,9 +208,9 @@ class TransformerStack(Module, nn.ModuleList):
         Args:
             states: (B·W, T, D).
             mask: As in `TransformerBlock.forward`.
-            is_causal: Whether a position sees itself and those before it only.
-            caches: One per block for step-by-step decoding; the states are then the new positions.
-            memory: (B, S, D), or keys and values for each block.
+            is_causal: Whether a position attends to itself and earlier positions only.
+            caches: One per block for incremental decoding; the states are then the new positions.
+            memory: (B, S, D), or projected keys and values for each block.
             memory_mask: (B, S), True = a real position of the memory.
         """
         for _ in range(self.num_rounds):
@@ -226,11 +226,11 @@ class TransformerStack(Module, nn.ModuleList):
         return states
 
     def new_caches(self, max_length: int | None = None) -> list[KeyValueCache]:
-        """Return an empty cache for each block, for at most so many positions if that is known."""
+        """Return an empty key-value cache for each block, with capacity `max_length` if given."""
         return [KeyValueCache(max_length) for _ in self]
 
     def project_memory(self, memory: Tensor) -> list[KeyValue]:
-        """Compute the cross-attention keys and values of a memory (B, S, D) for each block."""
+        """Project a memory (B, S, D) to the cross-attention keys and values of each block."""
         blocks: Iterable[Any] = self
         return [block.cross_attention.project(memory) for block in blocks]
 
@@ -260,7 +260,7 @@ class PositionedStack(Module):
         memory_dim: int = 0,
         attention_type: Callable[..., SelfAttention] = SelfAttention,
     ) -> None:
-        """Build positions, blocks, final norm and dropout; the arguments are those of a stack."""
+        """Build positions, blocks, final norm and dropout. Arguments as in `build_stack`."""
         self.positions = positions
         self.blocks = build_stack(
             config, positions, memory_dim=memory_dim, attention_type=attention_type
@@ -269,14 +269,14 @@ class PositionedStack(Module):
         self.dropout = Dropout(config.dropout)
 
     def embed(self, embedded: Tensor, *, first: int = 0) -> Tensor:
-        """Add the position embeddings to (B, L, D), and drop some of the sum."""
+        """Add position embeddings to (B, L, D) and apply dropout."""
         return self.dropout(add_positions(embedded, self.positions, first=first))
 
 
 def build_fusion(
     dim: int, *, num_layers: int, num_heads: int, dropout: float
 ) -> tuple[TransformerStack, nn.Module]:
-    """Build blocks, and their final norm, for states whose order is already encoded."""
+    """Build blocks without position encoding, and their final norm."""
     if not num_layers:
         return TransformerStack(), nn.Identity()
     config = VisionBlockConfig(

@@ -8,7 +8,7 @@ from regard.core.errors import DataError
 from regard.data.text.dialogue import TURNS, write_context
 from regard.models.encoders import max_tokens
 from regard.runs.reranking import PredictFunction, check_text_generator, predict_function
-from regard.search.settings import SearchConfig, change_search
+from regard.search.settings import SearchConfig, override_search
 from regard.tasks.base import Task
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.task import Predictor
@@ -95,11 +95,13 @@ class Conversation:
 
 def reply_search(search: SearchConfig, overrides: list[str]) -> SearchConfig:
     """Return the recipe's search with overrides; sample by default if the recipe does not."""
-    sampled = search if search.is_drawn else replace(search, temperature=TEMPERATURE, top_p=TOP_P)
-    changed = change_search(sampled, overrides)
-    if not changed.is_drawn:
-        changed = change_search(search, overrides)
-    changed.warn_of_idle()
+    sampled = (
+        search if search.is_sampling else replace(search, temperature=TEMPERATURE, top_p=TOP_P)
+    )
+    changed = override_search(sampled, overrides)
+    if not changed.is_sampling:
+        changed = override_search(search, overrides)
+    changed.warn_about_unused()
     return changed
 
 

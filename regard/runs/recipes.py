@@ -7,7 +7,7 @@ from typing import Any
 
 from regard.core.config import override, read_toml
 from regard.core.errors import ConfigError
-from regard.core.tables import near
+from regard.core.tables import did_you_mean
 from regard.tasks.table import to_recipe
 
 
@@ -30,7 +30,7 @@ def recipe_path(name: str) -> Path:
         quoted = ", ".join(f"'{known}'" for known in names)
         raise ConfigError(
             f"`--recipe` must be a TOML file or one of {quoted}, but is '{name}'."
-            f"{near(name, names)}"
+            f"{did_you_mean(name, names)}"
         )
     return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
 

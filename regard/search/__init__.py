@@ -1,1 +1,1 @@
-"""Start / step / reorder → Hypothesis."""
+"""Search for targets: greedy, beam search, sampling, constraints, forced decoding."""

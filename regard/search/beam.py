@@ -1,4 +1,4 @@
-"""Beam search over a whole batch of sentences, for anything that can start, step and reorder."""
+"""Beam search over a batch of sentences."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.models.interfaces import reorder
-from regard.search.greedy import may_look
+from regard.search.greedy import should_check
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
@@ -22,23 +22,23 @@ def beam_search(
     config: SearchConfig,
     num_best: int = 1,
 ) -> list[list[Hypothesis]]:
-    """Keep the likeliest `beams` hypotheses of each sentence at every step.
+    """Return the best hypotheses of each sentence by beam search.
 
-    A sentence is done when `beams` of its hypotheses have ended and none that goes on is better
-    than the best of them: a sure model has one good hypothesis, and beside it only bad ones that
-    end early. What is found for a sentence depends on its own log-probabilities alone, never on
-    the sentences beside it.
+    The search of a sentence ends when `beams` of its hypotheses have ended and no active hypothesis
+    is better than the best of them. The number alone would not suffice: beside one good hypothesis,
+    a confident model has only bad ones that end early. The result of a sentence does not depend on
+    the other sentences of the batch.
 
     Args:
-        scorer: What gives log-probabilities.
+        scorer: Scorer of next tokens.
         start: The start token.
         end: The end token.
-        max_lengths: (B,) most tokens of each sentence.
-        config: How many beams, and how lengths are made comparable.
-        num_best: How many hypotheses to return a sentence.
+        max_lengths: (B,) maximum number of tokens of each sentence.
+        config: Number of beams and length penalty.
+        num_best: Number of hypotheses to return per sentence.
 
     Returns:
-        For each sentence its best hypotheses, best first.
+        The best hypotheses of each sentence, best first.
     """
     if num_best > config.beams:
         raise ConfigError(
@@ -46,7 +46,7 @@ def beam_search(
             "Ask for more beams."
         )
     beams, limits = config.beams, max_lengths.to(scorer.device)
-    # Only one hypothesis at first: equal beams would all find the same.
+    # Start with one hypothesis: equal beams would give equal results.
     totals = torch.full((scorer.batch, beams), -torch.inf, device=scorer.device)
     totals[:, 0] = 0.0
     tokens = torch.full((scorer.batch * beams,), start, device=scorer.device)
@@ -54,102 +54,103 @@ def beam_search(
     best_ended = torch.full((scorer.batch,), -torch.inf, device=scorer.device)
     num_steps = int(max_lengths.max())
     state = scorer.start(beams, num_steps)
-    trail: list[_Step] = []
-    for number in range(num_steps):
+    steps: list[_Step] = []
+    for index in range(num_steps):
         log_probs, state = scorer.step(tokens, state)
-        step = _Step.choose(totals, log_probs, is_last=limits <= number + 1, end=end)
-        trail.append(step)
-        totals = step.take(step.totals.masked_fill(step.is_end, -torch.inf))
-        # Lengths are made comparable as they will be in the end.
-        scale = float(number + 1) ** config.length_penalty
-        num_ended = num_ended + step.is_found.sum(1)
-        best_ended = best_ended.maximum(step.best_found() / scale)
+        step = _Step.choose(totals, log_probs, is_last=limits <= index + 1, end=end)
+        steps.append(step)
+        totals = step.select(step.totals.masked_fill(step.is_end, -torch.inf))
+        # The same length normalisation as in the final ranking.
+        scale = float(index + 1) ** config.length_penalty
+        num_ended = num_ended + step.is_finished.sum(1)
+        best_ended = best_ended.maximum(step.best_finished() / scale)
         is_done = num_ended >= beams  # (B,)
         if beams > 1:
             is_done &= best_ended >= totals.amax(1) / scale
-        if may_look(number, scorer.device) and bool(is_done.all()):
+        if should_check(index, scorer.device) and bool(is_done.all()):
             break
         totals = totals.masked_fill(is_done[:, None], -torch.inf)
-        tokens = step.take(step.words).flatten()
+        tokens = step.select(step.tokens).flatten()
         state = reorder(state, step.rows())
-    return [found[:num_best] for found in _trace(trail, scorer.batch, config)]
+    return [hypotheses[:num_best] for hypotheses in _backtrack(steps, scorer.batch, config)]
 
 
 @dataclass(frozen=True)
 class _Step:
-    """The 2W likeliest continuations of each sentence at one step, the likeliest first."""
+    """The 2W most likely continuations of each sentence at one step, most likely first."""
 
-    totals: Tensor  # (B, 2W) log-probability of the whole hypothesis
-    said: Tensor  # (B, 2W) log-probability of its last token
-    words: Tensor  # (B, 2W) its last token
+    totals: Tensor  # (B, 2W) log-probability of the hypothesis
+    log_probs: Tensor  # (B, 2W) log-probability of its last token
+    tokens: Tensor  # (B, 2W) its last token
     parents: Tensor  # (B, 2W) the beam it continues
-    is_end: Tensor  # (B, 2W) it goes no further
-    is_found: Tensor  # (B, W) it ended among the W likeliest: a result
-    kept: Tensor  # (B, W) which continuations become the next beams
+    is_end: Tensor  # (B, 2W) whether it has ended
+    is_finished: Tensor  # (B, W) whether it has ended among the W most likely: a result
+    kept: Tensor  # (B, W) indices of the continuations that become the next beams
 
     @classmethod
     def choose(cls, totals: Tensor, log_probs: Tensor, *, is_last: Tensor, end: int) -> "_Step":
-        """Choose among all continuations of the beams.
+        """Select the most likely continuations of the beams.
 
         Args:
-            totals: (B, W) log-probability of each beam; minus infinity = no hypothesis.
-            log_probs: (B·W, V) of the next token.
-            is_last: (B,) the sentence may have no more tokens after this one.
+            totals: (B, W) log-probability of each beam; -inf = no hypothesis.
+            log_probs: (B·W, V) log-probabilities of the next token.
+            is_last: (B,) whether the sentence reaches its maximum length with this token.
             end: The end token.
         """
         batch, beams = totals.shape
         vocab = log_probs.shape[-1]
         sums = (totals.flatten()[:, None] + log_probs).view(batch, -1)  # (B, W·V)
-        # Twice as many as needed: even if half of them end, enough are left to go on.
-        best, places = sums.topk(min(2 * beams, beams * vocab), dim=1)  # (B, 2W)
-        words = places % vocab
-        is_end = (words == end) | is_last[:, None]
+        # 2W continuations: even if W of them end, W are left to continue.
+        best, indices = sums.topk(min(2 * beams, beams * vocab), dim=1)  # (B, 2W)
+        tokens = indices % vocab
+        is_end = (tokens == end) | is_last[:, None]
         return cls(
             totals=best,
-            said=log_probs.view(batch, -1).gather(1, places),
-            words=words,
-            parents=places // vocab,
+            log_probs=log_probs.view(batch, -1).gather(1, indices),
+            tokens=tokens,
+            parents=indices // vocab,
             is_end=is_end,
-            is_found=is_end[:, :beams] & best[:, :beams].isfinite(),
-            # A stable sort by "has ended" puts those that go on first and keeps their order.
+            is_finished=is_end[:, :beams] & best[:, :beams].isfinite(),
+            # A stable sort by `is_end` puts active hypotheses first and keeps their order.
             kept=is_end.int().argsort(dim=1, stable=True)[:, :beams],
         )
 
-    def best_found(self) -> Tensor:
-        """Return the log-probability of the likeliest result, (B,); minus infinity = none."""
-        beams = self.is_found.shape[1]
-        return self.totals[:, :beams].masked_fill(~self.is_found, -torch.inf).amax(1)
+    def best_finished(self) -> Tensor:
+        """Return the log-probability of the most likely result, (B,); -inf = none."""
+        beams = self.is_finished.shape[1]
+        return self.totals[:, :beams].masked_fill(~self.is_finished, -torch.inf).amax(1)
 
-    def take(self, values: Tensor) -> Tensor:
-        """Return what belongs to the next beams, (B, 2W) → (B, W)."""
+    def select(self, values: Tensor) -> Tensor:
+        """Select the values of the next beams, (B, 2W) → (B, W)."""
         return values.gather(1, self.kept)
 
     def rows(self) -> Tensor:
         """Return the row of the state that each next beam continues, (B·W,)."""
         batch, beams = self.kept.shape
         first = torch.arange(batch, device=self.kept.device)[:, None] * beams
-        return (self.take(self.parents) + first).flatten()
+        return (self.select(self.parents) + first).flatten()
 
 
-def _trace(trail: list[_Step], batch: int, config: SearchConfig) -> list[list[Hypothesis]]:
-    """Walk back from every result to the start token; the best of each sentence come first."""
-    on_host = [
-        {name: getattr(step, name).tolist() for name in ("said", "words", "parents", "kept")}
-        for step in trail
+def _backtrack(steps: list[_Step], batch: int, config: SearchConfig) -> list[list[Hypothesis]]:
+    """Follow each result back to the start token; return the best of each sentence first."""
+    lists = [
+        {name: getattr(step, name).tolist() for name in ("log_probs", "tokens", "parents", "kept")}
+        for step in steps
     ]
-    found: list[list[Hypothesis]] = [[] for _ in range(batch)]
-    for last, step in enumerate(trail):
+    hypotheses: list[list[Hypothesis]] = [[] for _ in range(batch)]
+    for last, step in enumerate(steps):
         totals = step.totals.tolist()
-        for row, place in step.is_found.nonzero().tolist():
-            words, said, here = [], [], place
-            for number in range(last, -1, -1):
-                words.append(on_host[number]["words"][row][here])
-                said.append(on_host[number]["said"][row][here])
-                beam = on_host[number]["parents"][row][here]
-                here = on_host[number - 1]["kept"][row][beam]
-            value = totals[row][place] / len(words) ** config.length_penalty
-            found[row].append(
-                Hypothesis(tuple(words[::-1]), totals[row][place], tuple(said[::-1]), value)
+        for row, result in step.is_finished.nonzero().tolist():
+            tokens, log_probs, current = [], [], result
+            for index in range(last, -1, -1):
+                tokens.append(lists[index]["tokens"][row][current])
+                log_probs.append(lists[index]["log_probs"][row][current])
+                beam = lists[index]["parents"][row][current]
+                current = lists[index - 1]["kept"][row][beam]
+            total = totals[row][result]
+            value = total / len(tokens) ** config.length_penalty
+            hypotheses[row].append(
+                Hypothesis(tuple(tokens[::-1]), total, tuple(log_probs[::-1]), value)
             )
-    # The first of equals wins, so that one beam is greedy search.
-    return [sorted(ended, key=lambda hypothesis: -hypothesis.value) for ended in found]
+    # The sort is stable: of equal values the first wins, so one beam equals greedy search.
+    return [sorted(group, key=lambda hypothesis: -hypothesis.value) for group in hypotheses]

@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token at every step."""
+"""Greedy search, and the generation loop that sampling shares."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,45 +9,44 @@ from torch import Tensor
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
 
-LOOK_EVERY = 4
-"""On a device, asking whether all sentences are done makes the host wait: ask now and then."""
+CHECK_EVERY = 4
+"""Steps between checks on a GPU whether all sentences are done, since each check synchronises."""
 
 
 Choose: TypeAlias = Callable[[Tensor, int], tuple[Tensor, Tensor]]
-"""Log-probabilities (B·W, V) and the step → those of the chosen tokens (B·W,), and the tokens."""
+"""Log-probabilities (B·W, V) and step index → log-probabilities and ids of the tokens, (B·W,)."""
 
 
 def greedy(scorer: Scorer, *, start: int, end: int, max_lengths: Tensor) -> list[Hypothesis]:
-    """Take the likeliest token at every step until the end token.
+    """Generate the most likely token at each step until the end token.
 
     Args:
-        scorer: What gives log-probabilities.
+        scorer: Scorer of next tokens.
         start: The start token.
         end: The end token.
-        max_lengths: (B,) most tokens of each sentence, each by its own source, so that a
-            sentence's result never depends on the sentences beside it.
+        max_lengths: (B,) maximum number of tokens of each sentence.
 
     Returns:
-        One hypothesis a sentence.
+        One hypothesis per sentence.
     """
-    return walk(scorer, _take_likeliest, start=start, end=end, max_lengths=max_lengths)
+    return generate(scorer, _choose_likeliest, start=start, end=end, max_lengths=max_lengths)
 
 
-def walk(
+def generate(
     scorer: Scorer, choose: Choose, *, start: int, end: int, max_lengths: Tensor, width: int = 1
 ) -> list[Hypothesis]:
-    """Write every hypothesis from left to right, never going back on a choice.
+    """Generate hypotheses from left to right, one token per step.
 
     Args:
-        scorer: What gives log-probabilities.
-        choose: What chooses the next tokens.
+        scorer: Scorer of next tokens.
+        choose: Function that selects the next tokens.
         start: The start token.
         end: The end token.
-        max_lengths: (B,) most tokens of each sentence.
-        width: Hypotheses a sentence.
+        max_lengths: (B,) maximum number of tokens of each sentence.
+        width: Number of hypotheses per sentence.
 
     Returns:
-        All hypotheses, those of a sentence side by side.
+        All hypotheses, grouped by sentence.
     """
     num_steps = int(max_lengths.max())
     state = scorer.start(width, num_steps)
@@ -62,17 +61,17 @@ def walk(
         chosen.append(tokens)
         values.append(value)
         is_done = is_done | (tokens == end) | (limits <= step + 1)
-        if may_look(step, scorer.device) and bool(is_done.all()):
+        if should_check(step, scorer.device) and bool(is_done.all()):
             break
     return _collect(chosen, values, end=end, max_lengths=max_lengths)
 
 
-def may_look(step: int, device: torch.device) -> bool:
-    """Tell whether a search may ask at this step whether it is done."""
-    return device.type == "cpu" or step % LOOK_EVERY == LOOK_EVERY - 1
+def should_check(step: int, device: torch.device) -> bool:
+    """Return whether to check at this step if all sentences are done."""
+    return device.type == "cpu" or step % CHECK_EVERY == CHECK_EVERY - 1
 
 
-def _take_likeliest(log_probs: Tensor, _: int) -> tuple[Tensor, Tensor]:
+def _choose_likeliest(log_probs: Tensor, _: int) -> tuple[Tensor, Tensor]:
     value, tokens = log_probs.max(-1)  # (B·W,)
     return value, tokens
 

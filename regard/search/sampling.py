@@ -1,4 +1,4 @@
-"""Ancestral sampling: every token is drawn from the model's distribution, or a part of it."""
+"""Ancestral sampling with temperature, top-k, top-p and min-p."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.search.greedy import walk
+from regard.search.greedy import generate
 from regard.search.hypothesis import Hypothesis
 from regard.search.scorer import Scorer
 from regard.search.settings import SearchConfig
@@ -23,76 +23,77 @@ def sample(
     max_lengths: Tensor,
     config: SearchConfig,
     num_samples: int = 1,
-    numbers: Sequence[int] | None = None,
+    sample_keys: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Draw targets token by token.
+    """Sample targets token by token.
 
-    A draw depends on the seed, the sentence's own number, the number of the sample and the step,
-    and on nothing else: not on the sentences beside it, and the first samples are the same
-    however many are asked for. Log-probabilities are the scorer's, not those of the distribution
-    after temperature and cuts.
+    Random numbers depend on the seed, the key of the sentence, the index of the sample and the
+    step only: not on the other sentences of the batch, nor on the number of samples.
+    Log-probabilities are those of the scorer, before temperature and filters.
 
     Args:
-        scorer: What gives log-probabilities.
+        scorer: Scorer of next tokens.
         start: The start token.
         end: The end token.
-        max_lengths: (B,) most tokens of each sentence.
-        config: The temperature, what is cut off, and the seed.
-        num_samples: How many targets to draw a sentence.
-        numbers: What tells the sentences apart, from 0 on; their places in the batch if not given.
+        max_lengths: (B,) maximum number of tokens of each sentence.
+        config: Temperature, filters and seed.
+        num_samples: Number of samples per sentence.
+        sample_keys: Key of each sentence for its random numbers; its index in the batch if None.
 
     Returns:
-        For each sentence its samples as they were drawn; the same target may come twice.
+        The samples of each sentence in the order of sampling; they may be equal.
     """
-    chosen = range(scorer.batch) if numbers is None else numbers
-    seeds = [(config.seed, number, place) for number in chosen for place in range(num_samples)]
+    keys = range(scorer.batch) if sample_keys is None else sample_keys
+    seeds = [(config.seed, key, index) for key in keys for index in range(num_samples)]
     noise = torch.stack([_noise(seed, int(max_lengths.max())) for seed in seeds])  # (B·W, T)
-    draw = _Draw(noise.to(scorer.device), build_filters(config))
-    found = walk(scorer, draw, start=start, end=end, max_lengths=max_lengths, width=num_samples)
-    return [found[row : row + num_samples] for row in range(0, len(found), num_samples)]
+    sampler = _Sampler(noise.to(scorer.device), build_filters(config))
+    samples = generate(
+        scorer, sampler, start=start, end=end, max_lengths=max_lengths, width=num_samples
+    )
+    return [samples[row : row + num_samples] for row in range(0, len(samples), num_samples)]
 
 
 @dataclass(frozen=True)
-class _Draw:
-    """Chooses the token at which the cumulated probability passes a number drawn before."""
+class _Sampler:
+    """Inverse transform sampling: the token whose cumulative probability exceeds the noise."""
 
-    noise: Tensor  # (B·W, T) from 0 up to, but without, 1
+    noise: Tensor  # (B·W, T) uniform in [0, 1)
     filters: Sequence[Callable[[Tensor], Tensor]]
 
     def __call__(self, log_probs: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        shaped = log_probs
+        filtered = log_probs
         for change in self.filters:
-            shaped = change(shaped)
-        # In single precision, the sum over a large vocabulary would be too coarse.
-        reached = shaped.double().log_softmax(1).exp().cumsum(1)  # (B·W, V)
-        heights = self.noise[:, step, None] * reached[:, -1:]
-        tokens = torch.searchsorted(reached, heights, right=True)  # (B·W, 1)
+            filtered = change(filtered)
+        # Float64, since the sum over a large vocabulary is imprecise in float32.
+        cumulative = filtered.double().log_softmax(1).exp().cumsum(1)  # (B·W, V)
+        thresholds = self.noise[:, step, None] * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, thresholds, right=True)  # (B·W, 1)
         return log_probs.gather(1, tokens).squeeze(1), tokens.squeeze(1)
 
 
 def _noise(seed: Sequence[int], length: int) -> Tensor:
-    """Draw one number a step; a longer row begins with the shorter one."""
+    """Sample one uniform number per step. A longer row starts with the shorter one."""
     return torch.from_numpy(np.random.default_rng(seed).random(length))
 
 
 def scale(log_probs: Tensor, value: float) -> Tensor:
-    """Divide log-probabilities (B·W, V) by the temperature: above 1 makes them more even.
+    """Divide log-probabilities (B·W, V) by the temperature.
 
-    The likeliest stays at zero, so that the steepest distribution is still one.
+    The maximum is subtracted first, so that very low temperatures do not underflow.
     """
     return (log_probs - log_probs.amax(1, keepdim=True)) / value
 
 
 def keep_top_k(log_probs: Tensor, value: int) -> Tensor:
-    """Forbid tokens less likely than the `value`-th (Fan et al. 2018); ties are kept."""
+    """Keep the `value` most likely tokens (top-k, Fan et al. 2018), and ties with the last."""
     best = log_probs.topk(min(value, log_probs.shape[1]), dim=1).values
     return log_probs.masked_fill(log_probs < best[:, -1:], -torch.inf)
 
 
 def keep_top_p(log_probs: Tensor, value: float) -> Tensor:
-    """Forbid tokens beyond the fewest that have probability `value` (Holtzman et al. 2020).
+    """Keep the smallest set of tokens with probability `value` (top-p, Holtzman et al. 2020).
 
-    The likeliest token is always kept.
+    The most likely token is always kept.
     """
     probs = log_probs.log_softmax(1).exp()
     ranked, order = probs.sort(dim=1, descending=True, stable=True)
@@ -102,7 +103,7 @@ def keep_top_p(log_probs: Tensor, value: float) -> Tensor:
 
 
 def keep_min_p(log_probs: Tensor, value: float) -> Tensor:
-    """Forbid tokens below this share of the likeliest's probability (Nguyen et al. 2024)."""
+    """Keep tokens with at least `value` times the maximum probability (Nguyen et al. 2024)."""
     lowest = log_probs.amax(1, keepdim=True) + math.log(value)
     return log_probs.masked_fill(log_probs < lowest, -torch.inf)
 
@@ -113,12 +114,12 @@ FILTERS: dict[str, tuple[Callable[..., Tensor], float]] = {
     "top_p": (keep_top_p, 1.0),
     "min_p": (keep_min_p, 0.0),
 }
-"""What changes log-probabilities (B·W, V), up to a constant a row, before a token is drawn: by the
-name of the setting, in the order of application, with the value that changes nothing."""
+"""Filters of log-probabilities (B·W, V) before sampling, by setting name, in the order of
+application, with the value that has no effect. Their output is not normalised."""
 
 
 def build_filters(config: SearchConfig) -> list[Callable[[Tensor], Tensor]]:
-    """Return what the settings do to log-probabilities before a token is drawn."""
+    """Return the filters of log-probabilities that the settings enable."""
     values = {name: getattr(config, name) for name in FILTERS}
     return [
         partial(change, value=values[name])

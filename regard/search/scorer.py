@@ -1,4 +1,4 @@
-"""What search asks: log-probabilities of the next token. A model is one answer to it."""
+"""Scorers of next tokens: the interface between search and models."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,35 +13,35 @@ from regard.models.seq2seq import EncoderDecoder
 
 
 class Scorer(Protocol):
-    """Gives log-probabilities of the next token for every hypothesis of every sentence."""
+    """Log-probabilities of the next token for each hypothesis of each sentence."""
 
     batch: int
     """Number of sentences."""
     device: torch.device
-    """Where the tensors lie."""
+    """Device of the tensors."""
 
     def start(self, beams: int, max_length: int | None = None) -> State:
         """Return the state before the first token.
 
         Args:
-            beams: Hypotheses a sentence.
-            max_length: Most steps that will be taken, if that is known.
+            beams: Hypotheses per sentence.
+            max_length: Maximum number of steps, if known, to allocate caches.
         """
         ...
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
+        """Process one token per hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
         ...
 
 
 class ModelScorer:
-    """An encoder–decoder over one batch of sentences, or a language model over so many texts.
+    """Scorer of an encoder–decoder or a language model for one batch.
 
     Args:
-        model: The model, in evaluation mode.
-        source: What its encoder made of the sentences; of a language model, the number of texts.
-        banned: Tokens that may never be chosen, such as padding and the start token. Their
-            share is not given to the others, so log-probabilities stay those of the model.
+        model: The model, in eval mode.
+        source: The memory of the sources; for a language model, the number of texts.
+        banned: Tokens that are never generated, such as padding and the start token. The others are
+            not renormalised, so log-probabilities are those of the model.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class ModelScorer:
         self._banned = list(banned)
 
     def start(self, beams: int, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         return self._start(beams=beams, max_length=max_length)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read one token a hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
+        """Process one token per hypothesis, (B·W,), and return log-probabilities (B·W, V)."""
         logits, state = self._step(tokens[:, None], state)
         log_probs = logits[:, -1].float().log_softmax(-1)  # (B·W, V)
         log_probs[:, self._banned] = -torch.inf

@@ -1,4 +1,4 @@
-"""One door to every way of finding targets: greedy, with beams or drawn, with rules or without."""
+"""Search as configured: greedy, beam search or sampling, with constraints and reranking."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,8 +8,8 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.search.beam import beam_search
-from regard.search.constraints import RuledScorer, build_rules
-from regard.search.forced import walk_along
+from regard.search.constraints import ConstrainedScorer, build_constraints
+from regard.search.forced import stepwise_log_probs
 from regard.search.greedy import greedy
 from regard.search.hypothesis import Hypothesis
 from regard.search.mbr import rank_by_consensus
@@ -27,100 +27,107 @@ def search(
     config: SearchConfig,
     num_best: int = 1,
     prefixes: Sequence[Sequence[int]] | None = None,
-    numbers: Sequence[int] | None = None,
+    sample_keys: Sequence[int] | None = None,
 ) -> list[list[Hypothesis]]:
-    """Find targets as the settings ask.
+    """Generate targets by greedy search, beam search or sampling.
 
-    The log-probabilities of what is found are those of the scorer, whatever rule or temperature
-    led there; what was ranked by is a hypothesis's `value`.
+    The log-probabilities of the hypotheses are those of the scorer, without constraints and
+    temperature. Hypotheses are ranked by their `value`.
 
     Args:
-        scorer: What gives log-probabilities.
+        scorer: Scorer of next tokens.
         start: The start token.
         end: The end token.
-        max_lengths: (B,) most tokens of each sentence, those of its prefix included.
-        config: How to search, or draw.
-        num_best: How many hypotheses to return a sentence.
-        prefixes: The tokens each sentence must begin with.
-        numbers: What tells the sentences apart when targets are drawn, so that each has draws of
-            its own; their places in the batch if not given.
+        max_lengths: (B,) maximum number of tokens of each sentence, including its prefix.
+        config: The settings.
+        num_best: Number of hypotheses to return per sentence.
+        prefixes: Token ids that each target must start with.
+        sample_keys: Key of each sentence for the random numbers of sampling; its index in the batch
+            if None.
 
     Returns:
-        For each sentence its best hypotheses, best first.
+        The best hypotheses of each sentence, best first.
     """
-    rules = build_rules(
+    constraints = build_constraints(
         config, end=end, max_lengths=max_lengths, prefixes=prefixes, device=scorer.device
     )
-    ruled = RuledScorer(scorer, rules) if rules else scorer
-    num_found = max(num_best, config.consensus)
-    wide = replace(config, beams=max(config.beams, config.consensus))
-    if config.is_drawn:
-        found = sample(
-            ruled,
+    constrained = ConstrainedScorer(scorer, constraints) if constraints else scorer
+    num_hypotheses = max(num_best, config.consensus)
+    config = replace(config, beams=max(config.beams, config.consensus))
+    if config.is_sampling:
+        hypotheses = sample(
+            constrained,
             start=start,
             end=end,
             max_lengths=max_lengths,
-            config=wide,
-            num_samples=num_found,
-            numbers=numbers,
+            config=config,
+            num_samples=num_hypotheses,
+            sample_keys=sample_keys,
         )
-    elif wide.beams == 1 and num_found == 1:
-        best = greedy(ruled, start=start, end=end, max_lengths=max_lengths)
-        found = [[hypothesis] for hypothesis in best]
+    elif config.beams == 1 and num_hypotheses == 1:
+        best = greedy(constrained, start=start, end=end, max_lengths=max_lengths)
+        hypotheses = [[hypothesis] for hypothesis in best]
     else:
-        found = beam_search(
-            ruled, start=start, end=end, max_lengths=max_lengths, config=wide, num_best=num_found
+        hypotheses = beam_search(
+            constrained,
+            start=start,
+            end=end,
+            max_lengths=max_lengths,
+            config=config,
+            num_best=num_hypotheses,
         )
-    _check_beginnings(found, prefixes or ())
+    _check_prefixes(hypotheses, prefixes or ())
     if config.repetition_penalty != 1.0:
-        found = rescore(scorer, found, start=start)
+        hypotheses = rescore(scorer, hypotheses, start=start)
     if config.consensus:
-        ranked = (rank_by_consensus(group, is_drawn=config.is_drawn) for group in found)
+        ranked = (rank_by_consensus(group, is_sampled=config.is_sampling) for group in hypotheses)
         return [group[:num_best] for group in ranked]
-    return [_rank(group) for group in found] if config.is_drawn else found
+    return [_rank(group) for group in hypotheses] if config.is_sampling else hypotheses
 
 
-def _check_beginnings(
-    found: Sequence[Sequence[Hypothesis]], prefixes: Sequence[Sequence[int]]
+def _check_prefixes(
+    hypotheses: Sequence[Sequence[Hypothesis]], prefixes: Sequence[Sequence[int]]
 ) -> None:
-    """Raise if a prefix was not kept: a scorer may hold some of its tokens for impossible."""
-    for group, prefix in zip(found, prefixes, strict=bool(prefixes)):
-        written = group[0].tokens
-        for place, token in enumerate(prefix):
-            if written[place] != token:
+    """Raise `ConfigError` if the scorer did not allow a token of a prefix."""
+    for group, prefix in zip(hypotheses, prefixes, strict=bool(prefixes)):
+        tokens = group[0].tokens
+        for index, token in enumerate(prefix):
+            if tokens[index] != token:
                 raise ConfigError(
-                    f"`prefix` must be of tokens that may be written, but token {token} at "
-                    f"place {place + 1} may not."
+                    f"`prefix` must consist of tokens that can be generated, but token {token} at "
+                    f"position {index + 1} cannot."
                 )
 
 
-def _rank(drawn: list[Hypothesis]) -> list[Hypothesis]:
-    ranked = [replace(hypothesis, value=hypothesis.log_prob) for hypothesis in drawn]
+def _rank(samples: list[Hypothesis]) -> list[Hypothesis]:
+    ranked = [replace(hypothesis, value=hypothesis.log_prob) for hypothesis in samples]
     return sorted(ranked, key=lambda hypothesis: -hypothesis.value)
 
 
 def rescore(
-    scorer: Scorer, found: Sequence[Sequence[Hypothesis]], *, start: int
+    scorer: Scorer, hypotheses: Sequence[Sequence[Hypothesis]], *, start: int
 ) -> list[list[Hypothesis]]:
-    """Give hypotheses the log-probabilities that a scorer itself has for their tokens.
+    """Replace the log-probabilities of hypotheses by those of the given scorer.
 
-    One more pass, needed only where a rule changed numbers. Their order and value stay.
+    Needed if a constraint changed log-probabilities. Order and `value` stay unchanged.
     """
-    beams = max(len(group) for group in found)
-    nothing = Hypothesis((), 0.0, (), 0.0)
-    rows = [one for group in found for one in [*group, *[nothing] * (beams - len(group))]]
+    beams = max(len(group) for group in hypotheses)
+    empty = Hypothesis((), 0.0, (), 0.0)
+    rows = [one for group in hypotheses for one in [*group, *[empty] * (beams - len(group))]]
     longest = max(len(row.tokens) for row in rows)
-    # What comes after a hypothesis has ended is read by nobody: any token will do.
+    # Padding after the end is arbitrary: its log-probabilities are dropped.
     tokens = torch.tensor(
         [[start, *row.tokens, *[0] * (longest - len(row.tokens))] for row in rows],
         device=scorer.device,
     )  # (B·W, T + 1)
-    values = walk_along(scorer, tokens, beams=beams).tolist() if longest else [[] for _ in rows]
+    values = (
+        stepwise_log_probs(scorer, tokens, beams=beams).tolist() if longest else [[] for _ in rows]
+    )
     scored = iter(zip(rows, values, strict=True))
-    groups = [[next(scored) for _ in range(beams)][: len(group)] for group in found]
+    groups = [[next(scored) for _ in range(beams)][: len(group)] for group in hypotheses]
     return [[_with_log_probs(*pair) for pair in group] for group in groups]
 
 
-def _with_log_probs(hypothesis: Hypothesis, said: list[float]) -> Hypothesis:
-    steps = tuple(said[: len(hypothesis.tokens)])
+def _with_log_probs(hypothesis: Hypothesis, log_probs: list[float]) -> Hypothesis:
+    steps = tuple(log_probs[: len(hypothesis.tokens)])
     return replace(hypothesis, log_prob=sum(steps), step_log_probs=steps)

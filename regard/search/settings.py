@@ -1,4 +1,4 @@
-"""How a target is searched for, or drawn: every setting of it."""
+"""Settings of search and sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -20,68 +20,68 @@ from regard.core.config import (
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 
-ONLY_DRAWING = ("top_k", "top_p", "min_p", "seed")
+SAMPLING_ONLY = ("top_k", "top_p", "min_p", "seed")
 """Settings that need a temperature above 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchConfig(Config):
-    """How a target is searched for, or drawn."""
+    """Settings of search and sampling."""
 
     beams: Positive = 5
-    """Hypotheses kept a sentence; 1 is greedy search."""
+    """Number of beams; 1 is greedy search."""
     length_penalty: NonNegativeFloat = 1.0
-    """Log-probabilities are divided by length to this power; 0 = not at all."""
+    """Length penalty: log-probabilities are divided by length to this power; 0 = none."""
     max_ratio: NonNegativeFloat = 2.0
-    """A target may have this many tokens a source token …"""
+    """Maximum number of target tokens per source token …"""
     max_extra: Positive = 20
-    """… and this many more."""
+    """… plus this number of tokens."""
     min_length: NonNegative = 0
-    """Tokens a target has at least before it may end."""
+    """Minimum number of target tokens before the end token."""
     no_repeat_ngram: NonNegative = 0
-    """No run of so many tokens occurs twice in a target; 0 = any may."""
+    """Order of n-grams that must not occur twice in a target; 0 = no restriction."""
     repetition_penalty: Annotated[float, Within(1.0, 100.0)] = 1.0
-    """Log-probabilities of tokens that the target already holds are multiplied by this; 1 = not."""
+    """Factor of the log-probabilities of tokens that are already in the target; 1 = no penalty."""
     consensus: NonNegative = 0
-    """Hypotheses among which the one most like the others is taken, searched for or drawn; 0 = the
-    likeliest is."""
+    """Number of hypotheses for minimum Bayes risk decoding, which selects the one most similar to
+    the others; 0 = select the most likely one."""
     ctc_weight: UnitInterval = 0.0
-    """Share of what the encoder's states say by themselves in the log-probabilities that are
-    searched by; 1 = the decoder is not asked. Above 0 it needs `model.ctc`."""
+    """Weight of CTC in the search scores; 1 = the decoder is not used. Above 0 it needs
+    `model.ctc`."""
     temperature: Annotated[float, Within(0.0, 100.0)] = 0.0
-    """0 searches for the likeliest target; above 0 targets are drawn, the more evenly the higher,
-    and 1 draws from the model's own distribution."""
+    """Sampling temperature; 0 = search for the most likely target, 1 = sample from the distribution
+    of the model."""
     top_k: NonNegative = 0
-    """Draw among this many of the likeliest tokens; 0 = all."""
+    """Number of most likely tokens to sample from; 0 = all."""
     top_p: UnitInterval = 1.0
-    """Draw among the likeliest tokens that together have this probability; 1 = all."""
+    """Probability of the smallest set of most likely tokens to sample from; 1 = all."""
     min_p: UnitInterval = 0.0
-    """Draw among tokens at least this many times as probable as the likeliest; 0 = all."""
+    """Minimum probability of tokens to sample from, relative to the most likely token; 0 = all."""
     seed: NonNegative = 0
-    """What is drawn depends on it and on the sentence alone."""
+    """Seed of sampling. Samples depend on the seed and the sentence only."""
 
     @property
-    def is_drawn(self) -> bool:
-        """Whether targets are drawn rather than searched for."""
+    def is_sampling(self) -> bool:
+        """Whether targets are sampled rather than searched for."""
         return self.temperature > 0
 
     def max_lengths(self, source_mask: Tensor) -> Tensor:
-        """Return the most target tokens of each sentence, (B,), by its own source (B, S)."""
+        """Return the maximum number of target tokens, (B,), of sources with the mask (B, S)."""
         lengths = source_mask.sum(1).cpu()
         return (lengths * self.max_ratio).long() + self.max_extra  # (B,)
 
-    def warn_of_idle(self, *, is_beam_asked: bool = False) -> None:
-        """Name the settings that change nothing beside the others.
+    def warn_about_unused(self, *, has_beam_option: bool = False) -> None:
+        """Log a warning for each setting that has no effect.
 
         Args:
-            is_beam_asked: Whether a person asked for beams, rather than the recipe.
+            has_beam_option: Whether `beams` was set by an option, not by the recipe.
         """
         defaults = {field.name: field.default for field in fields(self)}
-        if self.is_drawn:
-            idle = ["beams"] if is_beam_asked else []
+        if self.is_sampling:
+            unused = ["beams"] if has_beam_option else []
         else:
-            idle = [name for name in ONLY_DRAWING if getattr(self, name) != defaults[name]]
-        for name in idle:
+            unused = [name for name in SAMPLING_ONLY if getattr(self, name) != defaults[name]]
+        for name in unused:
             logger.warning(
                 "`search.%s` is %s, but has no effect: `search.temperature` is %s.",
                 name,
@@ -90,14 +90,14 @@ class SearchConfig(Config):
             )
 
 
-def change_search(search: SearchConfig, words: Sequence[str]) -> SearchConfig:
-    """Change settings by words such as `search.temperature=0.8`; no other words are allowed."""
-    for word in words:
-        if not word.startswith("search."):
+def override_search(search: SearchConfig, overrides: Sequence[str]) -> SearchConfig:
+    """Apply overrides such as `search.temperature=0.8`. Raise `ConfigError` for other settings."""
+    for item in overrides:
+        if not item.startswith("search."):
             allowed = ", ".join(f"'search.{field.name}'" for field in fields(search))
             raise ConfigError(
-                f"`{word.partition('=')[0]}` cannot be changed once a model is trained. "
-                f"How it searches can: {allowed}."
+                f"`{item.partition('=')[0]}` cannot be changed once a model is trained. "
+                f"Settings of search can: {allowed}."
             )
-    changed = override({"search": to_dict(search)}, words)
+    changed = override({"search": to_dict(search)}, overrides)
     return from_dict(type(search), changed["search"], "search")

@@ -19,7 +19,7 @@ from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.models.bottlenecks import restart_annealing
 from regard.models.interfaces import Encoder
-from regard.search.settings import SearchConfig, change_search
+from regard.search.settings import SearchConfig, override_search
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, Picture, Prediction
@@ -361,7 +361,7 @@ def search_with(
                 "Leave it out."
             )
         return None
-    search = change_search(task.search, words)
+    search = override_search(task.search, words)
     search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
-    search.warn_of_idle(is_beam_asked=beams is not None)
+    search.warn_about_unused(has_beam_option=beams is not None)
     return search

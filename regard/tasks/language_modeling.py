@@ -23,10 +23,10 @@ from regard.models.interfaces import Encoder
 from regard.models.language_model import (
     LanguageModel,
     LanguageModelConfig,
-    LanguageReader,
+    LanguageModelEncoder,
     TransformerLanguageConfig,
     build_language_model,
-    next_log_probs,
+    token_log_probs,
 )
 from regard.search.forced import describe_context, score_text
 from regard.search.scorer import ModelScorer
@@ -125,7 +125,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
     @property
     def encoder(self) -> Encoder:
         """The language model as an encoder: the states of its last layer."""
-        return LanguageReader(self.model).eval()
+        return LanguageModelEncoder(self.model).eval()
 
     @property
     def max_source_length(self) -> int:
@@ -231,7 +231,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             if tokens.shape[1] > 1:
                 with torch.inference_mode():
                     logits = self.model(tokens[:, :-1]).logits
-                    found = next_log_probs(logits, tokens[:, 1:]).tolist()
+                    found = token_log_probs(logits, tokens[:, 1:]).tolist()
                 log_probs.update(zip(rows, found, strict=True))
         pieces = self.text.tokenizer.tokens
         return [
@@ -290,7 +290,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
                 config=config,
                 num_best=num_best,
                 prefixes=prompts,
-                numbers=numbers,
+                sample_keys=numbers,
             )
         return [
             [

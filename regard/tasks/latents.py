@@ -11,7 +11,7 @@ from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
 from regard.metrics.bootstrap import ratio
 from regard.metrics.result import Result
-from regard.models.bottlenecks import VariationalBottleneck, divergence_from_prior, draw_code
+from regard.models.bottlenecks import VariationalBottleneck, kl_from_standard_normal, sample_latent
 from regard.tasks.base import Autoencodes
 from regard.tasks.batches import map_batches
 
@@ -72,8 +72,8 @@ def measure_bound(
         states, compute_log_probs = split(batch)
         mean, log_variance = bottleneck.posterior(states)
         own = noise[list(batch.rows)].view(mean.shape)
-        log_probs = compute_log_probs(draw_code(mean, log_variance, own))
-        divergence = divergence_from_prior(mean, log_variance).flatten(1).sum(1).cpu()
+        log_probs = compute_log_probs(sample_latent(mean, log_variance, own))
+        divergence = kl_from_standard_normal(mean, log_variance).flatten(1).sum(1).cpu()
         return zip(log_probs, divergence, mean.flatten(1).cpu(), strict=True)
 
     found = map_batches(measure, task.batches(examples))

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.attention.recording import Maps
+from regard.attention.recording import AttentionMaps
 from regard.data.text.tokenizers import Tokenizer
 from regard.search.hypothesis import Hypothesis
 
@@ -102,7 +102,7 @@ class AttentionMap:
     """The sound that was listened to, where there is any."""
 
     @classmethod
-    def within(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
+    def within(cls, text: tuple[str, ...], recorded: AttentionMaps) -> "AttentionMap":
         """Return where the pieces of one text looked at each other; no layers where none could."""
         weights = torch.zeros(0, 1, len(text), len(text))
         if recorded.num_layers:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from regard.core.config import Config
 from regard.data.batching import BatchConfig
 from regard.data.modality import SourceConfig, modality_of
-from regard.models.encoders import EncoderConfig, check_reads
+from regard.models.encoders import EncoderConfig, check_source
 from regard.training.settings import TrainConfig
 
 
@@ -37,4 +37,4 @@ class BaseRecipe(Config):
 
 def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
     """Raise if an encoder is to read what it cannot: text, an image, both at once, or sound."""
-    check_reads(encoder, modality_of(source).input_spec)
+    check_source(encoder, modality_of(source).input_spec)

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from regard.core.config import AtLeast, Config, Within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.core.tables import near
+from regard.core.tables import did_you_mean
 from regard.training.muon import Muon
 
 
@@ -252,7 +252,7 @@ def freeze(model: nn.Module, prefixes: Sequence[str]) -> None:
             shown = [part for part in known if part.count(".") <= prefix.count(".")]
             raise ConfigError(
                 f"`freeze` must list prefixes of parameter names, but '{prefix}' matches none."
-                f"{near(prefix, known)} Choices: {', '.join(shown)}."
+                f"{did_you_mean(prefix, known)} Choices: {', '.join(shown)}."
             )
         for name in chosen:
             parameters[name].requires_grad_(False)

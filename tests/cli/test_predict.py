@@ -118,7 +118,7 @@ def test_prefix_of_unknown_tokens_is_refused(refused, tiny_run, sources):
 def test_too_long_prefix_is_refused(refused, tiny_run, sources):
     arguments = ("search.max_ratio=0", "search.max_extra=2", "--prefix", "a b c")
     assert refused("predict", tiny_run.folder, sources, *arguments) == (
-        "`prefix` must fit into the longest target allowed (2 tokens), but has 3 tokens. "
+        "`prefix` must fit into the maximum target length (2 tokens), but has 3 tokens. "
         "Shorten it, or allow longer targets."
     )
 

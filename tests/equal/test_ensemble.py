@@ -6,7 +6,7 @@ import torch
 from regard.models.decoders import DECODERS
 from regard.models.ensemble import Ensemble
 from regard.search.beam import beam_search
-from regard.search.forced import force
+from regard.search.forced import target_log_probs
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
@@ -53,7 +53,7 @@ def find(model, source, mask, *, way, limits, numbers):
         max_lengths=torch.tensor(limits),
         config=SearchConfig(**settings),
         num_best=num_best,
-        numbers=numbers,
+        sample_keys=numbers,
     )
 
 
@@ -111,5 +111,5 @@ def test_searched_log_probability_equals_the_forced_one(model, sentences, way):
     for row, group in enumerate(find_all(model, sentences, way)):
         for one in group:
             targets = torch.tensor([[START, *one.tokens]])
-            forced = force(model, *sentences.alone(row), targets=targets)[0]
+            forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
             assert one.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)

@@ -12,7 +12,7 @@ from regard.models.language_model import (
     TransformerLanguageConfig,
     build_language_model,
 )
-from regard.search.forced import carry, slide
+from regard.search.forced import score_carrying_state, score_windows
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
@@ -111,22 +111,22 @@ def test_reordered_state_continues_the_other_text(model, tokens):
 def test_carried_in_chunks_equals_all_at_once(model, text):
     expected = forced(model, text)
     for chunk in (1, 7, 100):
-        assert same(carry(model, text, chunk=chunk), expected)
+        assert same(score_carrying_state(model, text, chunk=chunk), expected)
 
 
 def test_rows_carried_side_by_side_are_pieces_of_the_text(model, text):
     # 29 labels in 3 rows of 10, the last of 9.
     pieces = [forced(model, text[first : first + 11]) for first in (0, 10, 20)]
-    assert same(carry(model, text, chunk=4, rows=3), torch.cat(pieces))
+    assert same(score_carrying_state(model, text, chunk=4, rows=3), torch.cat(pieces))
 
 
 def test_one_window_over_a_short_text_equals_all_at_once(model, text):
-    assert same(slide(model, text, window=64, stride=32, batch=4), forced(model, text))
+    assert same(score_windows(model, text, window=64, stride=32, batch=4), forced(model, text))
 
 
 @pytest.mark.parametrize(("window", "stride"), [(8, 4), (8, 8), (7, 3), (8, 1)])
 def test_sliding_equals_each_token_from_its_own_window(model, text, window, stride):
-    found = slide(model, text, window=window, stride=stride, batch=3)
+    found = score_windows(model, text, window=window, stride=stride, batch=3)
     assert len(found) == 29
     for label in range(1, 30):
         # The first window that reaches this label begins here.
@@ -144,7 +144,7 @@ def continue_(model, prompts, **settings):
         max_lengths=torch.tensor([len(prompt) + 6 for prompt in prompts]),
         config=config,
         prefixes=prompts,
-        numbers=[sum(prompt) for prompt in prompts],
+        sample_keys=[sum(prompt) for prompt in prompts],
     )
 
 

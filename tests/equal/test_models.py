@@ -48,7 +48,7 @@ from regard.models.interfaces import map_tensors, reorder
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.models.recurrent import RecurrentConfig
 from regard.search.beam import beam_search
-from regard.search.forced import force
+from regard.search.forced import target_log_probs
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.settings import SearchConfig
@@ -434,7 +434,7 @@ def test_searched_log_probability_equals_the_forced_one(model, sentences):
     for row, hypotheses in enumerate(found):
         for hypothesis in hypotheses:
             targets = torch.tensor([[START, *hypothesis.tokens]])
-            forced = force(model, *sentences.alone(row), targets=targets)
+            forced = target_log_probs(model, *sentences.alone(row), targets=targets)
             assert same(forced[0], torch.tensor(hypothesis.step_log_probs))
 
 

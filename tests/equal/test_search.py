@@ -7,8 +7,8 @@ import torch
 
 from regard.models.decoders import DECODERS
 from regard.search.beam import beam_search
-from regard.search.constraints import forbid_repeats, penalise_repetition
-from regard.search.forced import force
+from regard.search.constraints import forbid_repeats, penalize_repetition
+from regard.search.forced import target_log_probs
 from regard.search.greedy import greedy
 from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, scale
 from regard.search.scorer import ModelScorer
@@ -52,7 +52,7 @@ def find(model, source, mask, *, way, limits, prefixes=None, numbers=None, **set
         config=SearchConfig(**chosen, **settings),
         num_best=num_best,
         prefixes=prefixes,
-        numbers=numbers,
+        sample_keys=numbers,
     )
 
 
@@ -67,7 +67,7 @@ def assert_forced(model, sentences, found):
     """Log-probabilities are those of forced decoding of the same tokens."""
     for row, one in found:
         targets = torch.tensor([[START, *one.tokens]])
-        forced = force(model, *sentences.alone(row), targets=targets)[0]
+        forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
         assert one.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)
         assert one.log_prob == pytest.approx(float(forced.sum()), abs=1e-4)
 
@@ -163,7 +163,7 @@ def numbers(request):
         (partial(forbid_repeats, length=1), ("NoRepeatNGramLogitsProcessor", 1)),
         (partial(forbid_repeats, length=2), ("NoRepeatNGramLogitsProcessor", 2)),
         (partial(forbid_repeats, length=3), ("NoRepeatNGramLogitsProcessor", 3)),
-        (partial(penalise_repetition, penalty=1.7), ("RepetitionPenaltyLogitsProcessor", 1.7)),
+        (partial(penalize_repetition, penalty=1.7), ("RepetitionPenaltyLogitsProcessor", 1.7)),
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )

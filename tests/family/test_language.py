@@ -1,4 +1,4 @@
-"""What every language model must do, over every row of the table and what it can be told."""
+"""Properties of every language model, for every entry of the table and its options."""
 
 import json
 
@@ -55,23 +55,23 @@ def loss_of(model, tokens):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
 
 
-def test_every_row_of_the_table_is_tried():
+def test_every_entry_of_the_table_is_tested():
     assert {type(config) for config in CONFIGS.values()} == set(LANGUAGE_MODELS)
 
 
 @pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
-def test_every_parameter_learns(model, tokens, is_mixed):
+def test_every_parameter_gets_a_gradient(model, tokens, is_mixed):
     with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
         loss_of(model.train(), tokens).backward()
-    # Biases of keys move all scores of a query alike, which the softmax does not see.
-    idle = {
+    # Key biases add a constant to all scores of a query, so their gradient is zero.
+    zero_gradient = {
         f"{name}.key_map.bias"
         for name, module in model.named_modules()
         if isinstance(module, MultiHeadAttention)
     }
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().sum() > 0 or name in idle, name
+        assert parameter.grad.abs().sum() > 0 or name in zero_gradient, name
 
 
 def test_settings_round_trip(config):

@@ -1,4 +1,4 @@
-"""What every encoder and decoder must do, over every row of the tables."""
+"""Properties of every encoder and decoder, for every entry of the tables."""
 
 import dataclasses
 import json
@@ -29,7 +29,7 @@ CONTEXTS = ("last", "mean", "max")
 
 
 def loss_of(model, sentences, teacher_forcing=1.0):
-    torch.manual_seed(0)  # whatever is drawn is drawn alike
+    torch.manual_seed(0)  # same random numbers in every call
     logits = model(
         sentences.source,
         sentences.mask,
@@ -44,8 +44,8 @@ def gradients_of(model):
     return {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
-def idle_biases(model):
-    """Biases of keys: they move all scores of a query alike, which the softmax does not see."""
+def key_biases(model):
+    """Key biases, whose gradient is zero: they add a constant to all scores of a query."""
     return {
         f"{name}.key_map.bias"
         for name, module in model.named_modules()
@@ -53,28 +53,28 @@ def idle_biases(model):
     }
 
 
-def assert_all_learn(model):
-    idle = idle_biases(model)
+def assert_all_have_gradients(model):
+    zero_gradient = key_biases(model)
     for name, gradient in gradients_of(model).items():
         assert gradient is not None, f"{name} has no gradient"
         assert gradient.isfinite().all(), f"{name} has a gradient that is not finite"
-        assert gradient.abs().sum() > 0 or name in idle, f"{name} has a gradient of zeros"
+        assert gradient.abs().sum() > 0 or name in zero_gradient, f"{name} has a gradient of zeros"
 
 
 def distance(ours, theirs):
-    """How far two tensors are apart, as a share of the second."""
+    """Relative distance of two tensors."""
     return ((ours.float() - theirs).norm() / theirs.norm()).item()
 
 
-def test_every_encoder_has_a_tiny_one(tiny_encoders):
+def test_every_encoder_has_a_tiny_config(tiny_encoders):
     assert {type(config) for config in tiny_encoders.values()} == set(ENCODERS)
 
 
-def test_every_decoder_has_a_tiny_one(tiny_decoders):
+def test_every_decoder_has_a_tiny_config(tiny_decoders):
     assert {type(config) for config in tiny_decoders.values()} == set(DECODERS)
 
 
-def test_logits_are_finite_and_one_a_token(tiny_config, build, inputs_of):
+def test_logits_are_finite_for_every_token(tiny_config, build, inputs_of):
     model = build(tiny_config)
     sentences = inputs_of(tiny_config)
     logits = model(sentences.source, sentences.mask, sentences.targets).logits
@@ -82,11 +82,11 @@ def test_logits_are_finite_and_one_a_token(tiny_config, build, inputs_of):
     assert logits.isfinite().all()
 
 
-def test_every_parameter_learns(tiny_config, build, inputs_of):
+def test_every_parameter_gets_a_gradient(tiny_config, build, inputs_of):
     model = build(tiny_config).train()
     sentences = inputs_of(tiny_config)
     loss_of(model, sentences)[1].backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)
 
 
 def test_settings_round_trip(tiny_config):
@@ -104,7 +104,7 @@ def test_mixed_precision_is_close_to_full(tiny_config, build, inputs_of):
     with torch.autocast("cpu", torch.bfloat16):
         mixed, loss = loss_of(model, sentences)
     loss.backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)
     found = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
     assert distance(mixed, full.detach()) < 3e-2
     # A maxout or a maximum over positions may choose the other of two nearly equal values.
@@ -117,7 +117,7 @@ def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, inputs_of
     with torch.autocast("cpu", torch.bfloat16):
         _, loss = loss_of(model, sentences, teacher_forcing=0.5)
     loss.backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)
 
 
 def of_kind(tiny, settings):
@@ -149,10 +149,10 @@ class TestTies:
     def sentences(self, config, inputs_of):
         return inputs_of(config)
 
-    def test_tied_model_learns(self, config, build, sentences):
+    def test_tied_model_trains(self, config, build, sentences):
         model = build(config).train()
         loss_of(model, sentences)[1].backward()
-        assert_all_learn(model)
+        assert_all_have_gradients(model)
 
     def test_tied_model_is_saved_and_loaded(self, config, build, sentences, tmp_path):
         model, other = build(config), build(config, seed=1)
@@ -166,14 +166,14 @@ class TestTies:
 
 @pytest.mark.parametrize("context", CONTEXTS)
 @pytest.mark.parametrize("is_reversed", [False, True], ids=["straight", "reversed"])
-def test_every_way_to_read_the_source_learns(build, sentences, context, is_reversed):
+def test_every_recurrent_encoder_option_trains(build, sentences, context, is_reversed):
     encoder = RnnEncoderConfig(
         embedding_dim=4, dim=3, context=context, is_reversed=is_reversed, is_bidirectional=True
     )
     model = build(ModelConfig(encoder=encoder)).train()
     with torch.autocast("cpu", torch.bfloat16):
         loss_of(model, sentences)[1].backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)
 
 
 SIZES = {"embedding_dim": 5, "dim": 6, "attention_dim": 4, "max_source": 9}
@@ -196,12 +196,12 @@ def name_decoder(decoder):
 
 @pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
 @pytest.mark.parametrize("decoder", ATTENTIVE, ids=name_decoder)
-def test_every_score_and_reach_learns(build, sentences, decoder, is_mixed):
+def test_every_score_and_span_trains(build, sentences, decoder, is_mixed):
     encoder = RnnEncoderConfig(embedding_dim=4, dim=6)
     model = build(ModelConfig(encoder=encoder, decoder=decoder)).train()
     with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
         loss_of(model, sentences)[1].backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)
 
 
 TRANSFORMER = {"dim": 8, "num_heads": 4, "num_layers": 2, "feed_forward_dim": 5, "dropout": 0.0}
@@ -216,7 +216,7 @@ CHOICES = [
 
 @pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
 @pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: "-".join(map(str, choice.values())))
-def test_every_choice_of_a_transformer_learns(build, sentences, choice, is_mixed):
+def test_every_transformer_option_trains(build, sentences, choice, is_mixed):
     config = ModelConfig(
         encoder=TransformerEncoderConfig(**TRANSFORMER, **choice),
         decoder=TransformerDecoderConfig(**TRANSFORMER, **choice),
@@ -225,4 +225,4 @@ def test_every_choice_of_a_transformer_learns(build, sentences, choice, is_mixed
     model = build(config).train()
     with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
         loss_of(model, sentences)[1].backward()
-    assert_all_learn(model)
+    assert_all_have_gradients(model)

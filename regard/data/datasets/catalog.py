@@ -7,7 +7,7 @@ from pathlib import Path
 
 from regard.core.config import read_toml
 from regard.core.errors import DataError
-from regard.core.tables import near, resolve
+from regard.core.tables import did_you_mean, resolve
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
@@ -67,7 +67,7 @@ def find_data(
     if Path(data).exists():
         return read(data, None)
     raise DataError(
-        f"'{data}' is neither a file nor a data set.{near(name, DATASETS)} "
+        f"'{data}' is neither a file nor a data set.{did_you_mean(name, DATASETS)} "
         f"Data sets: {', '.join(DATASETS)}."
     )
 
@@ -104,7 +104,7 @@ def filter_labels(splits: Splits, label_filter: str, *, name: str) -> Splits:
         more = f" and {len(known) - len(shown):,} more" if len(known) > len(shown) else ""
         raise DataError(
             f"'{name}:{mode}=' must be followed by labels joined by commas, but one of them is "
-            f"'{unknown[0]}'.{near(unknown[0], known)} Labels: {', '.join(shown)}{more}."
+            f"'{unknown[0]}'.{did_you_mean(unknown[0], known)} Labels: {', '.join(shown)}{more}."
         )
     kept = [
         [example for example in part if (example.target in named) == (mode == "only")]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of
+from regard.core.tables import did_you_mean, one_of
 from regard.data.archives import members
 from regard.data.audio.wav import Sound, read_file
 from regard.data.datasets.loading import build_splits, find_folder
@@ -142,7 +142,8 @@ def _clips(folder: Path, part: str, speaker: str) -> list[Clip]:
         names = sorted({clip.speaker for clip in clips})
         if speaker not in names:
             raise DataError(
-                f"`speaker` must be {one_of(names)}, but is '{speaker}'.{near(speaker, names)}"
+                f"`speaker` must be {one_of(names)}, but is '{speaker}'."
+                f"{did_you_mean(speaker, names)}"
             )
         if part == "test":
             return [clip for clip in clips if clip.speaker == speaker]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from regard.core.errors import DataError
-from regard.core.tables import near, one_of
+from regard.core.tables import did_you_mean, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -27,7 +27,7 @@ def check_argument(argument: str, name: str, *known: str) -> None:
         raise DataError(f"'{name}' takes no argument, but has ':{argument}'.")
     raise DataError(
         f"The argument of '{name}:' must be {one_of(known)}, but is '{argument}'."
-        f"{near(argument, known)}"
+        f"{did_you_mean(argument, known)}"
     )
 
 

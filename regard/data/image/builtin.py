@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from regard.core.errors import DataError
-from regard.core.tables import near, on_demand, one_of
+from regard.core.tables import did_you_mean, on_demand, one_of
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.loading import find_folder, find_package
 from regard.data.media import split_numbered
@@ -63,7 +63,7 @@ def read_collection(name: str, side: str) -> Collection:
     if side not in sides:
         raise DataError(
             f"The pictures of '{name}' are called {one_of(f'{name}/{s}/0' for s in sides)} and so "
-            f"on, but one is called '{name}/{side}/…'.{near(side, sides)}"
+            f"on, but one is called '{name}/{side}/…'.{did_you_mean(side, sides)}"
         )
     return read(side)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
-from regard.core.tables import near, one_of
+from regard.core.tables import did_you_mean, one_of
 from regard.data.example import Example, Numbered
 
 SOURCE, TARGET, SKIPPED, SOURCES = COLUMNS = ("source", "target", "-", "sources")
@@ -19,7 +19,7 @@ def check_columns(columns: Sequence[str]) -> None:
         if column not in COLUMNS:
             raise ConfigError(
                 f"`columns` must each be {one_of(COLUMNS)}, but one is '{column}'."
-                f"{near(column, COLUMNS)}"
+                f"{did_you_mean(column, COLUMNS)}"
             )
     if TARGET not in columns or not {SOURCE, SOURCES} & {*columns}:
         raise ConfigError(

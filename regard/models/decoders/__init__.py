@@ -1,4 +1,4 @@
-"""Decoders: Memory → logits, one small class a paper."""
+"""Decoders, and the table of decoders by their hyperparameters."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The decoder of Bahdanau et al. 2015: it aligns, then translates."""
+"""Decoder of Bahdanau et al. 2015: attention before the recurrent step."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,17 +14,17 @@ from regard.models.decoders.recurrent import (
 
 @dataclass(frozen=True, kw_only=True)
 class BahdanauDecoderConfig(AttentiveDecoderConfig):
-    """Attends with its last state, then moves; the paper's score is additive."""
+    """Hyperparameters of the decoder; the paper uses the additive score."""
 
     kind: Literal["bahdanau"] = "bahdanau"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
 
 
 class BahdanauDecoder(ContextFirstDecoder):
     """c_i = Σ_j α_ij h_j with α_ij from a(s_{i-1}, h_j), then s_i = f(s_{i-1}, y_{i-1}, c_i).
 
-    Bahdanau et al. 2015, eq. 4-6. The first state comes from the whole summary, of which the
-    paper takes the backward half.
+    Bahdanau et al. 2015, eq. 4-6. The initial state is computed from the full summary; the paper
+    uses its backward half.
     """
 
     def __init__(self, config: BahdanauDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:

@@ -1,4 +1,4 @@
-"""The decoder of Cho et al. 2014: one fixed context, shown again at every step."""
+"""Decoder of Cho et al. 2014: a fixed context as input of every step."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,14 +13,14 @@ from regard.models.recurrent import RecurrentConfig
 
 @dataclass(frozen=True, kw_only=True)
 class ChoDecoderConfig(RecurrentConfig):
-    """Sees the same fixed context at every step."""
+    """Hyperparameters of the decoder."""
 
     kind: Literal["cho"] = "cho"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
 
 
 class ChoDecoder(RecurrentDecoder):
-    """s_0 = tanh(W c), and the context c joins the input at every step."""
+    """Recurrent decoder with s_0 = tanh(W c) and the context c as input of every step."""
 
     def __init__(self, config: ChoDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         readout_dim = config.embedding_dim
@@ -29,11 +29,11 @@ class ChoDecoder(RecurrentDecoder):
         self.readout = MaxoutReadout(config, memory_dim)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
-        """Keep the fixed context."""
+        """Return the fixed context."""
         return {"context": memory.summary}
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         summary: Tensor = state.per_source["context"]
         beams = tokens.shape[0] // summary.shape[0]

@@ -1,4 +1,4 @@
-"""The convolutional decoder: it looks a few words back, and at the source in every layer."""
+"""Convolutional decoder with attention in every layer."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -9,24 +9,24 @@ from torch import Tensor
 from regard.attention.scores import GeneralScore
 from regard.attention.spans import GlobalAttention
 from regard.core.module import Dropout, Embedding, Linear, Module, ModuleList
-from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
+from regard.models.convolutional import SQRT_HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Decoder, Memory, State, by_sentence, repeat_rows
 from regard.models.transformer import add_positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionDecoderConfig(ConvolutionConfig):
-    """Gated convolutions over what was written, with attention in every layer."""
+    """Hyperparameters of the decoder."""
 
     kind: Literal["convolution"] = "convolution"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
 
 
 class ConvolutionDecoder(Decoder):
-    """Writes the target with gated convolutions (Gehring et al. 2017, sections 3.2-3.3).
+    """Decoder of causal gated convolutions (Gehring et al. 2017, sections 3.2-3.3).
 
-    A layer remembers the last `kernel - 1` of its inputs and nothing else, so a step costs the
-    same however long the text is.
+    The state of a layer is its last `kernel - 1` inputs, so the cost of a step does not depend on
+    the length of the target.
     """
 
     def __init__(
@@ -45,25 +45,27 @@ class ConvolutionDecoder(Decoder):
         self.dropout = Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         values = memory.states if memory.values is None else memory.values
         prepared = [
             {**block.attention.prepare(memory.states, memory.mask), "values": values}
             for block in self.blocks
         ]
-        summary = repeat_rows(memory.summary, beams)  # (B·W, D), for its rows, type and device
+        summary = repeat_rows(
+            memory.summary, beams
+        )  # (B·W, D), for its batch size, dtype and device
         zeros = summary.new_zeros(summary.shape[0], self.config.kernel - 1, self.config.dim)
-        written = summary.new_zeros(summary.shape[0], 0, dtype=torch.long)
+        tokens = summary.new_zeros(summary.shape[0], 0, dtype=torch.long)
         return State(
             per_source=prepared,
-            per_hypothesis={"layers": [zeros for _ in self.blocks], "written": written},
+            per_hypothesis={"layers": [zeros for _ in self.blocks], "tokens": tokens},
         )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
-        written = state.per_hypothesis["written"]
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
+        past_tokens = state.per_hypothesis["tokens"]
         embedded = self.embedding(tokens)
-        embedded = self.dropout(add_positions(embedded, self.positions, first=written.shape[1]))
+        embedded = self.dropout(add_positions(embedded, self.positions, first=past_tokens.shape[1]))
         states = self.input_map(embedded)  # (B·W, T, D)
         layers = []
         for block, past, prepared in zip(
@@ -72,12 +74,12 @@ class ConvolutionDecoder(Decoder):
             states, past = block(states, past, embedded=embedded, prepared=prepared)
             layers.append(past)
         logits = self.output(self.dropout(self.output_map(states)))
-        per_hypothesis = {"layers": layers, "written": torch.cat([written, tokens], dim=1)}
+        per_hypothesis = {"layers": layers, "tokens": torch.cat([past_tokens, tokens], dim=1)}
         return logits, State(state.per_source, per_hypothesis)
 
 
 class ConvolutionBlock(Module):
-    """A gated convolution over the past, and a look at the source (eq. 1-2)."""
+    """Causal gated convolution and attention to the source (eq. 1-2)."""
 
     def __init__(self, config: ConvolutionDecoderConfig, memory_dim: int) -> None:
         super().__init__()
@@ -90,29 +92,29 @@ class ConvolutionBlock(Module):
     def forward(
         self, states: Tensor, past: Tensor, *, embedded: Tensor, prepared: dict[str, Any]
     ) -> tuple[Tensor, Tensor]:
-        """Go one layer up.
+        """Apply the block.
 
         Args:
             states: (B·W, T, D).
-            past: (B·W, kernel - 1, D), the inputs before them.
-            embedded: (B·W, T, D), the words themselves.
-            prepared: The source, as the attention prepared it.
+            past: (B·W, kernel - 1, D), the inputs of earlier positions.
+            embedded: (B·W, T, D), the token embeddings.
+            prepared: Output of `prepare` of the attention.
 
         Returns:
             The new states (B·W, T, D), and the last kernel - 1 inputs.
         """
         inputs = torch.cat([past.to(states.dtype), self.dropout(states)], dim=1)
         hidden = self.convolution(inputs)  # (B·W, T, D)
-        queries = (self.query_map(hidden) + embedded) * HALF
+        queries = (self.query_map(hidden) + embedded) * SQRT_HALF
         batch = prepared["mask"].shape[0]
         grouped = by_sentence(queries, batch)
         steps = grouped.new_zeros(grouped.shape[:2], dtype=torch.long)
         contexts = self.attention(grouped, prepared, steps).context
         contexts = contexts.reshape(*queries.shape[:2], -1)
-        # An average of many values has a small variance; √S gives it back (section 3.5).
+        # A mean of S values has a small variance, which √S restores (section 3.5).
         lengths = prepared["mask"].sum(1).to(contexts.dtype).sqrt()
         beams = queries.shape[0] // batch
         contexts = contexts * repeat_rows(lengths, beams)[:, None, None]
-        hidden = (hidden + self.context_map(contexts)) * HALF
-        kept = inputs[:, inputs.shape[1] - past.shape[1] :]
-        return (hidden + states) * HALF, kept
+        hidden = (hidden + self.context_map(contexts)) * SQRT_HALF
+        last_inputs = inputs[:, inputs.shape[1] - past.shape[1] :]
+        return (hidden + states) * SQRT_HALF, last_inputs

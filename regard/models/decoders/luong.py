@@ -1,4 +1,4 @@
-"""The decoder of Luong et al. 2015: it moves, then attends."""
+"""Decoder of Luong et al. 2015: attention after the recurrent step."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,31 +21,30 @@ from regard.models.interfaces import Memory, State, by_sentence
 
 @dataclass(frozen=True, kw_only=True)
 class LuongDecoderConfig(AttentiveDecoderConfig):
-    """Moves, then attends with its new state."""
+    """Hyperparameters of the decoder."""
 
     kind: Literal["luong"] = "luong"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
     score: ScoreKind = "general"
-    """How well the new state fits a source position."""
+    """Score function of decoder state and source position."""
     span: SpanKind = "global"
-    """Attend to all positions, in a window that moves along or is predicted, or only ahead."""
+    """Attention span: all positions, a moving window, a predicted window, or monotonic."""
     window: Positive = 10
-    """Half the width of a local window, the paper's D."""
+    """Half the width of the window of local attention, D in the paper."""
     is_input_fed: bool = True
-    """Feed the last attentional vector in again, so that past choices are known."""
+    """Whether the last attentional vector is an input of the next step (input feeding)."""
 
 
 class LuongDecoder(AttentiveDecoder):
-    """h̃_t = tanh(W_c [c_t; h_t]) speaks, with c_t attended from h_t.
+    """Recurrent decoder with the attentional vector h̃_t = tanh(W_c [c_t; h_t]).
 
-    Luong et al. 2015, eq. 5-7, and section 3.3 for input feeding. Without input feeding a whole
-    target runs through the recurrence and the attention at once, unless the attention depends on
-    where it looked before.
+    Luong et al. 2015, eq. 5-7; section 3.3 for input feeding. Without input feeding, all target
+    positions are processed in parallel, unless attention depends on earlier attention weights.
     """
 
     def __init__(self, config: LuongDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
-        fed_dim = config.dim if config.is_input_fed else 0
-        super().__init__(config, vocab_size, context_dim=fed_dim, readout_dim=config.dim)
+        feeding_dim = config.dim if config.is_input_fed else 0
+        super().__init__(config, vocab_size, context_dim=feeding_dim, readout_dim=config.dim)
         self.is_input_fed = config.is_input_fed
         self.attention = pick(SPANS, config.span, "span")(
             config.build_score(memory_dim), half_width=config.window
@@ -54,20 +53,20 @@ class LuongDecoder(AttentiveDecoder):
         self.attentional_map = Linear(memory_dim + config.dim, config.dim, bias=False)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         state = super().start(memory, beams=beams)
         fed = torch.zeros_like(state.per_hypothesis["layers"][-1][0])
         return State(state.per_source, {**state.per_hypothesis, "fed": fed})
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         is_stepwise = self.is_input_fed or self.attention.follows_weights
-        run = self._run_by_steps if is_stepwise else self._run_at_once
+        run = self._run_stepwise if is_stepwise else self._run_parallel
         vectors, per_hypothesis = run(embedded, state)
         return self.output(self.dropout(vectors)), State(state.per_source, per_hypothesis)
 
-    def _run_at_once(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
+    def _run_parallel(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
         before = state.per_hypothesis
         states, layers = self.recurrence(embedded, before["layers"])
         num_steps = embedded.shape[1]
@@ -75,7 +74,7 @@ class LuongDecoder(AttentiveDecoder):
         vectors, _ = self._attend(states, state.per_source, steps)
         return vectors, {**before, "layers": layers, "attention": before["attention"] + num_steps}
 
-    def _run_by_steps(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
+    def _run_stepwise(self, embedded: Tensor, state: State) -> tuple[Tensor, dict[str, object]]:
         keys = ("layers", "fed", "attention")
         layers, fed, attention = (state.per_hypothesis[key] for key in keys)
         vectors = []
@@ -90,12 +89,12 @@ class LuongDecoder(AttentiveDecoder):
         return torch.stack(vectors, dim=1), per_hypothesis
 
     def _attend(
-        self, states: Tensor, prepared: dict[str, Tensor], remembered: Tensor
+        self, states: Tensor, prepared: dict[str, Tensor], attention_state: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Turn states (B·W, T, D) into attentional vectors (B·W, T, D) and weights (B, W·T, S)."""
+        """Compute attentional vectors (B·W, T, D) and weights (B, W·T, S) of states (B·W, T, D)."""
         batch = prepared["mask"].shape[0]
         attended = self.attention(
-            by_sentence(states, batch), prepared, by_sentence(remembered, batch)
+            by_sentence(states, batch), prepared, by_sentence(attention_state, batch)
         )
         contexts = attended.context.reshape(*states.shape[:2], -1)  # (B·W, T, D)
         return self.attentional_map(torch.cat([contexts, states], dim=-1)).tanh(), attended.weights

@@ -1,4 +1,4 @@
-"""What the recurrent decoders share: settings, first states, the loop over steps, outputs."""
+"""Base classes of recurrent decoders: hyperparameters, initial states, step loop, readouts."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.scores import SCORES, Score, ScoreKind
-from regard.attention.spans import Attended, GlobalAttention
+from regard.attention.spans import AttentionOutput, GlobalAttention
 from regard.core.config import Positive
 from regard.core.module import Dropout, Embedding, Linear, Module
 from regard.core.tables import pick
@@ -16,27 +16,27 @@ from regard.models.recurrent import Recurrence, RecurrentConfig, num_tensors
 
 @dataclass(frozen=True, kw_only=True)
 class AttentiveDecoderConfig(RecurrentConfig):
-    """Further settings of every recurrent decoder with attention."""
+    """Hyperparameters of recurrent decoders with attention."""
 
     score: ScoreKind = "additive"
-    """How well a decoder state fits a source position; 'dot' and its kin need equal widths."""
+    """Score function of decoder state and source position; dot products need equal widths."""
     attention_dim: Positive = 256
-    """Width of the hidden layer of the additive and concat scores."""
+    """Hidden width of the additive and concat scores."""
     max_source: int = 256
-    """Longest source in tokens; only the location score has to know."""
+    """Maximum source length in tokens, for the location score."""
 
     def build_score(self, memory_dim: int) -> Score:
-        """Build the score function between states and a source of this width."""
+        """Build the score function of decoder states and source states of width `memory_dim`."""
         return pick(SCORES, self.score, "score")(
             self.dim, memory_dim, dim=self.attention_dim, max_source=self.max_source
         )
 
 
 class RecurrentDecoder(Decoder):
-    """Embedding, recurrent stack and output layer; `step` joins them."""
+    """Base class of recurrent decoders: embedding, recurrent stack and output layer."""
 
     bridge: nn.Module
-    """Computes the first state of each layer from the memory."""
+    """Computes the initial state of each layer from the memory."""
 
     def __init__(
         self, config: RecurrentConfig, vocab_size: int, *, context_dim: int = 0, readout_dim: int
@@ -48,22 +48,22 @@ class RecurrentDecoder(Decoder):
         self.dropout = Dropout(config.dropout)
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         per_source = self.prepare(memory)
         return State(per_source, {"layers": repeat_rows(self.bridge(memory), beams)})
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
-        """Compute once per sentence what steps need of the memory."""
+        """Compute the inputs of all steps from the memory, once per sentence."""
         return {}
 
 
 class AttentiveDecoder(RecurrentDecoder):
-    """A recurrent decoder with attention; what that remembers between steps is in the state."""
+    """Recurrent decoder with attention. The state of the attention is part of the decoder state."""
 
     attention: GlobalAttention
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         state = super().start(memory, beams=beams)
         attention = self.attention.start(state.per_source, beams=beams)
         return State(state.per_source, {**state.per_hypothesis, "attention": attention})
@@ -74,17 +74,17 @@ class AttentiveDecoder(RecurrentDecoder):
 
 
 class ContextFirstDecoder(AttentiveDecoder):
-    """Attends with its last state, then moves: s_i = f(s_{i-1}, y_{i-1}, c_i)."""
+    """Recurrent decoder that attends with its last state: s_i = f(s_{i-1}, y_{i-1}, c_i)."""
 
     readout: "MaxoutReadout"
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         logits, state, _ = self.run(tokens, state)
         return logits, state
 
-    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[Attended]]:
-        """Take a step, and return with it what the attention returned at each token."""
+    def run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, list[AttentionOutput]]:
+        """Process tokens as `step` does; return the attention output of each token, too."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         batch = state.per_source["mask"].shape[0]
         layers, attention = state.per_hypothesis["layers"], state.per_hypothesis["attention"]
@@ -92,8 +92,8 @@ class ContextFirstDecoder(AttentiveDecoder):
         for word in embedded.unbind(1):  # (B·W, D)
             hidden = layers[-1][0]
             query = by_sentence(hidden[:, None], batch)  # (B, W, D)
-            remembered = by_sentence(attention[:, None], batch)
-            attended = self.attention(query, state.per_source, remembered)
+            attention_state = by_sentence(attention[:, None], batch)
+            attended = self.attention(query, state.per_source, attention_state)
             context = self.gate_context(attended.context.flatten(0, 1), hidden)  # (B·W, D)
             output, layers = self.recurrence.step(torch.cat([word, context], dim=-1), layers)
             attention = self.attention.advance(attention, attended.weights.flatten(0, 1))
@@ -106,19 +106,19 @@ class ContextFirstDecoder(AttentiveDecoder):
         return logits, State(state.per_source, per_hypothesis), results
 
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
-        """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D): all of it."""
+        """Gate the context (B·W, D) by the state `hidden` (B·W, D); by default, no gate."""
         return context
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
-        """Join states, last words and contexts, (B·W, T, D) each, for the output layer."""
+        """Combine states, input embeddings and contexts, (B·W, T, D) each, for the output layer."""
         return self.readout(states, embedded, contexts)
 
 
 class FinalStateBridge(Module):
-    """Starts a decoder from the encoder's last states (Sutskever et al. 2014).
+    """Initial decoder states from the final encoder states (Sutskever et al. 2014).
 
-    Where both stacks have one shape the states are handed over as they are; otherwise each
-    tensor goes through a dense layer with tanh. Without recurrent states, the summary stands in.
+    If encoder and decoder have the same width, the states are copied; otherwise each goes through a
+    linear layer with tanh. For encoders without recurrent states, the summary is used.
     """
 
     def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
@@ -129,14 +129,13 @@ class FinalStateBridge(Module):
         self.maps = nn.ModuleList(Linear(memory_dim, config.dim) for _ in range(num_maps))
 
     def forward(self, memory: Memory) -> LayerStates:
-        """Return where each layer of the decoder starts."""
+        """Return the initial state of each decoder layer."""
         final = memory.final if memory.final is not None else ((memory.summary,),)
         tensors = []
         for layer in range(self.num_layers):
-            # A deeper decoder starts its lower layers from the encoder's lowest state, and its
-            # top from the top.
+            # If the decoder has more layers, the lower ones start from the lowest encoder state.
             source = final[max(0, len(final) - self.num_layers + layer)]
-            # A GRU encoder under an LSTM decoder has no c to give: h stands in for it.
+            # A GRU encoder has no c for an LSTM decoder: h is used for both.
             tensors += [source[min(part, len(source) - 1)] for part in range(self.num_tensors)]
         if self.maps:
             pairs = zip(self.maps, tensors, strict=True)
@@ -145,7 +144,7 @@ class FinalStateBridge(Module):
 
 
 class SummaryBridge(Module):
-    """Starts a decoder from the fixed context: s_0 = tanh(W c) (Cho et al. 2014)."""
+    """Initial decoder states from the fixed context: s_0 = tanh(W c) (Cho et al. 2014)."""
 
     def __init__(self, config: RecurrentConfig, memory_dim: int) -> None:
         super().__init__()
@@ -153,7 +152,7 @@ class SummaryBridge(Module):
         self.maps = nn.ModuleList(Linear(memory_dim, config.dim) for _ in range(config.num_layers))
 
     def forward(self, memory: Memory) -> LayerStates:
-        """Return where each layer of the decoder starts; an LSTM's c starts at zero."""
+        """Return the initial state of each decoder layer. The c of an LSTM starts at zero."""
         layers = []
         for bridge in self.maps:
             hidden = bridge(memory.summary).tanh()
@@ -163,10 +162,10 @@ class SummaryBridge(Module):
 
 
 class MaxoutReadout(Module):
-    """The deep output g(s, y, c): a maxout layer over state, last word and context.
+    """Deep output g(s, y, c): a maxout layer over state, input embedding and context.
 
-    Cho et al. 2014, appendix; Bahdanau et al. 2015, appendix A.2.2. It reads the new state s_i,
-    as later implementations do, where the paper writes s_{i-1}.
+    Cho et al. 2014, appendix; Bahdanau et al. 2015, appendix A.2.2. It uses the new state s_i, like
+    later implementations; the paper writes s_{i-1}.
     """
 
     def __init__(self, config: RecurrentConfig, context_dim: int) -> None:
@@ -175,7 +174,7 @@ class MaxoutReadout(Module):
         self.joint_map = Linear(joint_dim, 2 * config.embedding_dim)
 
     def forward(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
-        """Join three (..., D) tensors into one readout, (..., D)."""
+        """Combine three (..., D) tensors into one readout, (..., D)."""
         joined: Tensor = self.joint_map(torch.cat([states, embedded, contexts], dim=-1))
         pairs = joined.view(*joined.shape[:-1], -1, 2)
         return pairs.amax(-1)  # (..., D)

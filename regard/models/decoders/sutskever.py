@@ -1,4 +1,4 @@
-"""The decoder of Sutskever et al. 2014: everything it knows of the source is its first state."""
+"""Decoder of Sutskever et al. 2014: the source is encoded in the initial state only."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,21 +12,21 @@ from regard.models.recurrent import RecurrentConfig
 
 @dataclass(frozen=True, kw_only=True)
 class SutskeverDecoderConfig(RecurrentConfig):
-    """Starts from the encoder's final states and never looks back."""
+    """Hyperparameters of the decoder."""
 
     kind: Literal["sutskever"] = "sutskever"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
 
 
 class SutskeverDecoder(RecurrentDecoder):
-    """A recurrent language model that starts from the encoder's final states."""
+    """Recurrent language model whose initial state is the final state of the encoder."""
 
     def __init__(self, config: SutskeverDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__(config, vocab_size, readout_dim=config.dim)
         self.bridge = FinalStateBridge(config, memory_dim)
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         embedded = self.dropout(self.embedding(tokens))  # (B·W, T, D)
         states, layers = self.recurrence(embedded, state.per_hypothesis["layers"])
         return self.output(self.dropout(states)), State(state.per_source, {"layers": layers})

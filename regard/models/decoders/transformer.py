@@ -1,4 +1,4 @@
-"""The transformer decoder: masked self-attention, and cross-attention to the source."""
+"""Transformer decoder: causal self-attention and cross-attention to the source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from regard.models.transformer import PositionedStack, TransformerConfig, build_
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerDecoderConfig(TransformerConfig):
-    """A stack of blocks with self-attention and cross-attention."""
+    """Hyperparameters of the decoder."""
 
     kind: Literal["transformer"] = "transformer"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
 
 
 class TransformerDecoder(PositionedStack, Decoder):
-    """Writes the target with masked self-attention and cross-attention (Vaswani et al. 2017)."""
+    """Transformer decoder (Vaswani et al. 2017)."""
 
     def __init__(
         self, config: TransformerDecoderConfig, vocab_size: int, *, memory_dim: int
@@ -35,19 +35,19 @@ class TransformerDecoder(PositionedStack, Decoder):
         self.scale = config.dim**0.5
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         per_source = {"memory": self.blocks.project_memory(memory.states), "mask": memory.mask}
         return State(per_source, per_hypothesis=self.blocks.new_caches(max_length))
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return logits (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return logits (B·W, T, V) and the next state."""
         caches = [cache.fork() for cache in state.per_hypothesis]
         source = state.per_source
         logits = self._run(tokens, source["memory"], mask=source["mask"], caches=caches)
         return logits, State(source, caches)
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on: one long step."""
+        """Process full targets, token ids (B, T) from the start token on, in parallel."""
         return Output(self._run(targets, memory.states, mask=memory.mask))
 
     def _run(

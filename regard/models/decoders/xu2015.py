@@ -1,4 +1,4 @@
-"""The decoders of Xu et al. 2015, "Show, attend and tell", with soft and with hard attention."""
+"""Decoders of Xu et al. 2015, "Show, attend and tell", with soft and with hard attention."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from regard.models.recurrent import Cell, num_tensors
 
 @dataclass(frozen=True, kw_only=True)
 class XuDecoderConfig(AttentiveDecoderConfig):
-    """What both decoders can be told."""
+    """Hyperparameters of both decoders."""
 
     cell: Cell = "lstm"
     """The recurrent cell."""
@@ -30,33 +30,33 @@ class XuDecoderConfig(AttentiveDecoderConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class SoftXuDecoderConfig(XuDecoderConfig):
-    """Sees the mean of all places, weighted by attention."""
+    """Hyperparameters of the decoder with soft attention."""
 
     kind: Literal["xu_soft"] = "xu_soft"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
     doubly_stochastic: NonNegativeFloat = 1.0
-    """Weight of the loss on places whose weights do not sum to one over the target, the λ of the
-    paper; 0 = none."""
+    """Weight λ of the doubly stochastic loss, which makes the weights of each source position sum
+    to one over the target; 0 = none."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HardXuDecoderConfig(XuDecoderConfig):
-    """Sees one place at each step, chosen at random while it learns."""
+    """Hyperparameters of the decoder with hard attention."""
 
     kind: Literal["xu_hard"] = "xu_hard"
-    """What kind of decoder this is."""
+    """Kind of decoder."""
     soft_share: UnitInterval = 0.5
-    """Share of the training sources that are seen softly, for steadier gradients."""
+    """Probability of soft attention per training example, which reduces gradient variance."""
     soft_steps: NonNegative = 0
-    """Training batches over which that share falls from 1, as nobody looks well at first."""
+    """Training batches over which that probability is annealed from 1."""
     reward: NonNegativeFloat = 0.05
-    """Weight of the loss by which choices are learned, the λ_r of the paper."""
+    """Weight λ_r of the REINFORCE loss of the sampled positions."""
     entropy: NonNegativeFloat = 0.002
-    """Weight of the pull towards open choices, the λ_e of the paper."""
+    """Weight λ_e of the entropy bonus of the attention distribution."""
 
 
 class MeanBridge(Module):
-    """Starts a decoder from the mean annotation, by a map with tanh for each tensor (4.1)."""
+    """Initial decoder states from the mean annotation, with a linear layer and tanh each (4.1)."""
 
     def __init__(self, config: XuDecoderConfig, memory_dim: int) -> None:
         super().__init__()
@@ -66,17 +66,17 @@ class MeanBridge(Module):
         )
 
     def forward(self, memory: Memory) -> LayerStates:
-        """Return where each layer of the decoder starts."""
+        """Return the initial state of each decoder layer."""
         mean = masked_mean(memory.states, memory.mask)
         tensors = [bridge(mean).tanh() for bridge in self.maps]
         return tuple(zip(*[iter(tensors)] * self.num_tensors, strict=True))
 
 
 class XuDecoder(ContextFirstDecoder):
-    """ẑ_t = β_t φ(a, α_t) is looked at with h_{t-1}, then h_t = f(h_{t-1}, y_{t-1}, ẑ_t).
+    """Base class of both decoders: h_t = f(h_{t-1}, y_{t-1}, ẑ_t) with ẑ_t = β_t φ(a, α_t).
 
-    Xu et al. 2015, eq. 1-7 and section 4.2.1: β_t = sigmoid(w · h_{t-1}) says how much to rely on
-    the image, and E y + L_h h + L_z ẑ goes into the output layer.
+    Xu et al. 2015, eq. 1-7 and section 4.2.1: the gate β_t = sigmoid(w · h_{t-1}) scales the
+    context, and the input of the output layer is E y + L_h h + L_z ẑ.
     """
 
     def __init__(self, config: XuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
@@ -88,16 +88,16 @@ class XuDecoder(ContextFirstDecoder):
         self.context_map = Linear(memory_dim, config.embedding_dim, bias=False)
 
     def gate_context(self, context: Tensor, hidden: Tensor) -> Tensor:
-        """Return how much of the context (B·W, D) is used in state `hidden` (B·W, D)."""
+        """Scale the context (B·W, D) by the gate of the state `hidden` (B·W, D)."""
         return self.gate(hidden).sigmoid() * context
 
     def read_out(self, states: Tensor, embedded: Tensor, contexts: Tensor) -> Tensor:
-        """Join states, last words and contexts, (B·W, T, D) each, by a sum."""
+        """Sum states, input embeddings and contexts, (B·W, T, D) each."""
         return embedded + self.state_map(self.dropout(states)) + self.context_map(contexts)
 
 
 class SoftXuDecoder(XuDecoder):
-    """The deterministic one (section 4.2): it sees the expected context."""
+    """Decoder with soft attention (section 4.2), which is deterministic."""
 
     def __init__(self, config: SoftXuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
         super().__init__(config, vocab_size, memory_dim=memory_dim)
@@ -105,81 +105,81 @@ class SoftXuDecoder(XuDecoder):
         self.doubly_stochastic = config.doubly_stochastic
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on: one long step.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
-        The loss λ Σ_s (1 - Σ_t α_ts)² (eq. 14) is told as what each token adds to it, (B, T):
-        which of them are padding, the caller knows.
+        The loss λ Σ_s (1 - Σ_t α_ts)² (eq. 14) is returned as the increment of each token, (B, T),
+        because only the caller can exclude padding.
         """
         logits, _, results = self.run(targets, self.start(memory))
         if not self.doubly_stochastic:
             return Output(logits)
         weights = torch.cat([attended.weights for attended in results], dim=1)  # (B, T, S)
-        lacking = (1 - weights.cumsum(1)).masked_fill(~memory.mask[:, None], 0.0)
-        until = lacking.square().sum(-1)  # (B, T)
-        added = until.diff(dim=1, prepend=torch.zeros_like(until[:, :1]))
-        return Output(logits, {"doubly_stochastic": self.doubly_stochastic * added})
+        residual = (1 - weights.cumsum(1)).masked_fill(~memory.mask[:, None], 0.0)
+        cumulative = residual.square().sum(-1)  # (B, T)
+        increments = cumulative.diff(dim=1, prepend=torch.zeros_like(cumulative[:, :1]))
+        return Output(logits, {"doubly_stochastic": self.doubly_stochastic * increments})
 
 
 class Advantage(Module):
-    """Judges a choice by what was said from then on, beside what is usual for those words.
+    """Advantage of sampled positions: the log-probability of the following tokens over a baseline.
 
-    A reward that a choice had no part in is noise to it. Three means take noise away and leave the
-    expected gradient as it is, since none knows the choice: words said before it do not count; the
-    moving average that is taken away (Xu et al. 2015, section 4.1) is kept for each word, as some
-    words are always hard to foretell; and all is divided by the moving deviation where that is
-    above 1 (as Mnih and Gregor 2014 do), which changes its size alone.
+    Three measures reduce the variance and leave the expected gradient unchanged, since they do not
+    depend on the sample: tokens before the sample do not count; the baseline, a moving average (Xu
+    et al. 2015, section 4.1), is kept per token, since some tokens are always hard to predict; and
+    the result is divided by its moving standard deviation if that is above 1 (Mnih and Gregor
+    2014).
 
     Args:
-        vocab_size: Number of words.
+        vocab_size: Number of tokens.
     """
 
     DECAY = 0.9
-    """How much of a moving average is kept at each step."""
+    """Decay of the moving averages."""
     usual: Tensor
     variance: Tensor
 
     def __init__(self, vocab_size: int) -> None:
         super().__init__()
-        # Who has learned nothing holds all words for equally likely.
+        # An untrained model gives all tokens the same probability.
         self.register_buffer("usual", torch.full((vocab_size,), -math.log(vocab_size)))
         self.register_buffer("variance", torch.ones(()))
 
     @torch.no_grad()
-    def forward(self, told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """Return how much better than usual it went from each position on, (B, T).
+    def forward(self, log_probs: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """Return the advantage of the sample at each target position, (B, T).
 
         Args:
-            told: (B, T), log-probabilities of the true tokens.
-            labels: (B, T), the true tokens.
-            mask: (B, T), True = said after a choice.
+            log_probs: (B, T), log-probabilities of the labels.
+            labels: (B, T), target tokens.
+            mask: (B, T), True = a real token with a sampled position.
         """
-        told = told.to(self.usual.dtype)
-        above = (told - self.usual[labels]).masked_fill(~mask, 0.0)
-        from_here = above.flip(1).cumsum(1).flip(1).masked_fill(~mask, 0.0)  # (B, T)
-        scaled = from_here / self.variance.sqrt().clamp(min=1.0)
-        self._expect(told[mask], labels[mask])
-        self._spread(from_here[mask])
+        log_probs = log_probs.to(self.usual.dtype)
+        above_baseline = (log_probs - self.usual[labels]).masked_fill(~mask, 0.0)
+        advantages = above_baseline.flip(1).cumsum(1).flip(1).masked_fill(~mask, 0.0)  # (B, T)
+        scaled = advantages / self.variance.sqrt().clamp(min=1.0)
+        self._update_baseline(log_probs[mask], labels[mask])
+        self._update_variance(advantages[mask])
         return scaled
 
-    def _expect(self, told: Tensor, labels: Tensor) -> None:
-        """Move what is usual for each word towards its mean in this batch, (N,)."""
+    def _update_baseline(self, log_probs: Tensor, labels: Tensor) -> None:
+        """Update the baseline of each token by its mean log-probability in this batch, (N,)."""
         sums, counts = (torch.zeros_like(self.usual) for _ in range(2))
-        sums.index_add_(0, labels, told)
-        counts.index_add_(0, labels, torch.ones_like(told))
+        sums.index_add_(0, labels, log_probs)
+        counts.index_add_(0, labels, torch.ones_like(log_probs))
         moved = torch.lerp(sums / counts.clamp(min=1.0), self.usual, self.DECAY)
         self.usual.copy_(torch.where(counts > 0, moved, self.usual))
 
-    def _spread(self, advantages: Tensor) -> None:
-        """Move the variance towards that of this batch, (N,), if anything was chosen in it."""
-        found = advantages.square().sum() / max(len(advantages), 1)
-        moved = torch.lerp(found, self.variance, self.DECAY)
+    def _update_variance(self, advantages: Tensor) -> None:
+        """Update the variance by the advantages of this batch, (N,), if there are any."""
+        variance = advantages.square().sum() / max(len(advantages), 1)
+        moved = torch.lerp(variance, self.variance, self.DECAY)
         self.variance.copy_(moved if len(advantages) else self.variance)
 
 
 class HardXuDecoder(XuDecoder):
-    """The stochastic one (section 4.1): it sees one place at each step.
+    """Decoder with hard attention (section 4.1), which samples one position per step.
 
-    Its choices are learned by how much likelier than usual they made what follows (eq. 12).
+    Sampling is trained by the advantage of the following tokens (eq. 12).
     """
 
     def __init__(self, config: HardXuDecoderConfig, vocab_size: int, *, memory_dim: int) -> None:
@@ -194,10 +194,9 @@ class HardXuDecoder(XuDecoder):
         self.entropy = config.entropy
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on: one long step.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
-        In training the entropy term is one number a token, (B, T), and `Output.reinforce` waits
-        for the log-probabilities of the true tokens.
+        In training, the output has an entropy term per token, (B, T), and `Output.reinforce`.
         """
         state = self.start(memory)
         logits, _, results = self.run(targets, state)
@@ -206,8 +205,9 @@ class HardXuDecoder(XuDecoder):
         samples = [attended.sample for attended in results if attended.sample is not None]
         log_probs, entropies = (torch.cat(parts, dim=1) for parts in zip(*samples, strict=True))
 
-        def reinforce(told: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        def reinforce(target_log_probs: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
             is_sampled = mask & ~state.per_hypothesis["attention"][:, None]
-            return -self.reward * self.advantage(told, labels, is_sampled) * log_probs  # (B, T)
+            advantages = self.advantage(target_log_probs, labels, is_sampled)
+            return -self.reward * advantages * log_probs  # (B, T)
 
         return Output(logits, {"entropy": -self.entropy * entropies}, reinforce)

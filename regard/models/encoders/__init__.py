@@ -1,4 +1,4 @@
-"""Encoders: values → Memory."""
+"""Encoders, and a function that builds an encoder from its hyperparameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from regard.core.errors import ConfigError
 from regard.core.specs import InputSpec
 from regard.core.tables import one_of
 from regard.models.encoders.bottleneck import BottleneckEncoder, BottleneckEncoderConfig
-from regard.models.encoders.tables import FITTING, WideEncoderConfig
+from regard.models.encoders.tables import ENCODERS_BY_SPEC, WideEncoderConfig
 from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.interfaces import Encoder
@@ -16,11 +16,11 @@ EncoderConfig = WideEncoderConfig | BottleneckEncoderConfig
 
 
 def build_encoder(config: EncoderConfig, spec: InputSpec) -> Encoder:
-    """Build the encoder that the settings describe, for sources of these sizes.
+    """Build an encoder for sources of the specification `spec`.
 
-    Settings of an encoder from outside this package build it themselves: `config.build(spec)`.
+    Encoders from outside this package are built by their hyperparameters: `config.build(spec)`.
     """
-    check_reads(config, type(spec))
+    check_source(config, type(spec))
     if type(config) in ENCODERS:
         return ENCODERS[type(config)](config, spec)
     encoder: Encoder = config.build(spec)  # type: ignore[union-attr]
@@ -32,30 +32,32 @@ def _build_bottleneck(config: BottleneckEncoderConfig, spec: InputSpec) -> Encod
 
 
 ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
-    **{config: build for fitting in FITTING.values() for config, build in fitting.items()},
+    **{config: build for table in ENCODERS_BY_SPEC.values() for config, build in table.items()},
     BottleneckEncoderConfig: _build_bottleneck,
 }
-"""Encoders by their settings; each is built from its settings and an input specification."""
+"""Constructors by class of hyperparameters. Arguments: hyperparameters, input specification."""
 
 
-def check_reads(config: EncoderConfig, given: type[Any], *, place: str = "encoder") -> None:
-    """Raise if an encoder does not accept tensors of the specification `given`."""
+def check_source(config: EncoderConfig, given: type[Any], *, path: str = "encoder") -> None:
+    """Raise `ConfigError` if an encoder does not accept sources of the specification `given`."""
     if isinstance(config, BottleneckEncoderConfig):
-        return check_reads(config.encoder, given, place=f"{place}.encoder")
-    accepted = next((spec for spec, fitting in FITTING.items() if type(config) in fitting), given)
+        return check_source(config.encoder, given, path=f"{path}.encoder")
+    accepted = next(
+        (spec for spec, table in ENCODERS_BY_SPEC.items() if type(config) in table), given
+    )
     if accepted is not given:
-        kinds = [settings.kind for settings in FITTING.get(given, ())]
-        what = f"Set it to {one_of(kinds)}" if kinds else "Give settings with a method `build`"
+        kinds = [encoder.kind for encoder in ENCODERS_BY_SPEC.get(given, ())]
+        hint = f"Set it to {one_of(kinds)}" if kinds else "Give settings with a method `build`"
         raise ConfigError(
-            f"`{place}.kind` '{config.kind}' reads {accepted.plural}, but the source is "
-            f"{getattr(given, 'plural', given.__name__)}. {what}."
+            f"`{path}.kind` '{config.kind}' reads {accepted.plural}, but the source is "
+            f"{getattr(given, 'plural', given.__name__)}. {hint}."
         )
 
 
 def max_tokens(config: object) -> int:
-    """Return how many tokens an encoder or a decoder can read; 0 = any number.
+    """Return the maximum number of tokens of an encoder or decoder; 0 = no limit.
 
-    Only learned positions come to an end.
+    Only learned positions have a limit.
     """
     if isinstance(config, TextImageEncoderConfig):
         return max_tokens(config.text)
@@ -66,6 +68,6 @@ def max_tokens(config: object) -> int:
 
 
 def check_unpooled(config: EncoderConfig, reason: str) -> None:
-    """Raise a `ConfigError` if neighbouring tokens share one state, which is asked for alone."""
+    """Raise `ConfigError` if the encoder pools neighbouring tokens into one state."""
     if isinstance(config, TransformerEncoderConfig) and config.pooling > 1:
         raise ConfigError(f"`encoder.pooling` must be 1 {reason}, but is {config.pooling}.")

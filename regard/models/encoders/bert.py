@@ -1,4 +1,4 @@
-"""BERT's encoder, and ALBERT's with one block for all layers and narrower embeddings."""
+"""Encoders of BERT and ALBERT."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -25,44 +25,44 @@ from regard.models.transformer import (
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentConfig(TransformerConfig):
-    """Settings of both."""
+    """Hyperparameters of both encoders."""
 
     feed_forward: FeedForwardKind = "gelu"
-    """The feed-forward layer."""
+    """Kind of feed-forward layer."""
     positions: PositionKind = "learned"
-    """How order is told."""
+    """Position encoding."""
     num_segments: NonNegative = 2
-    """Segments that have a vector each: the first text, the second; 0 = none are told apart."""
+    """Number of segment embeddings, one per text; 0 = none."""
     separator: NonNegative = 3
-    """Id of the token after which the next segment begins."""
+    """Id of the token that ends a segment."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BertEncoderConfig(SegmentConfig):
-    """A stack of blocks over one text, or over two texts with a separator between them."""
+    """Hyperparameters of BERT, for one text or for two texts with a separator between them."""
 
     kind: Literal["bert"] = "bert"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlbertEncoderConfig(SegmentConfig):
-    """A block that is run as often as there are layers."""
+    """Hyperparameters of ALBERT, whose layers share one block."""
 
     kind: Literal["albert"] = "albert"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     embedding_dim: Positive = 64
-    """Width of the embeddings, from which a matrix leads to `dim`."""
+    """Width of the embeddings, which are projected to `dim`."""
 
 
 class SegmentEncoder(TokenEncoder):
-    """Sums the embeddings of tokens, positions and segments, norms them and attends both ways.
+    """Base class of BERT encoders: blocks over token, position and segment embeddings.
 
-    Unlike Vaswani's, it norms the sum of embeddings and does not scale them first.
+    Unlike in Vaswani et al. 2017, the sum of embeddings is normalised and not scaled.
 
     Args:
-        config: The settings.
-        spec: The sizes of the text.
+        config: The hyperparameters.
+        spec: Input specification of the text.
         embedding_dim: Width of the embeddings.
     """
 
@@ -71,7 +71,7 @@ class SegmentEncoder(TokenEncoder):
         self.memory_dim = config.dim
         self.separator = config.separator
         self.embedding = Embedding(spec.vocab_size, embedding_dim)
-        # What is added to embeddings is as wide as they are; the rest acts on heads.
+        # Added position embeddings have the width of the embeddings; other encodings act on heads.
         kind = pick(POSITIONS, config.positions, "positions")
         is_added = kind.embed is not Positions.embed
         self.positions = kind(
@@ -90,10 +90,10 @@ class SegmentEncoder(TokenEncoder):
 
     @abstractmethod
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
-        """Build what brings embeddings to the width of the states, and the blocks."""
+        """Build the projection of the embeddings to the width of the states, and the blocks."""
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole text, token ids (B, S), and return its `Memory`."""
+        """Encode token ids (B, S) into a `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         embedded = self.dropout(self.embedding_norm(self.embed(values)))
         states = self.norm(self.blocks(self.widen(embedded), mask=mask[:, None]))
@@ -105,24 +105,24 @@ class SegmentEncoder(TokenEncoder):
         if self.segment_embedding is None:
             return states
         last = self.segment_embedding.num_embeddings - 1
-        # The last segment has no end.
+        # Tokens after the last separator belong to the last segment.
         added: Tensor = self.segment_embedding(segment(values, self.separator).clamp(max=last))
         return states + added
 
 
 class BertEncoder(SegmentEncoder):
-    """Reads texts as BERT does (Devlin et al. 2019, fig. 2)."""
+    """BERT encoder (Devlin et al. 2019, fig. 2)."""
 
     def __init__(self, config: BertEncoderConfig, spec: TextSpec) -> None:
         super().__init__(config, spec, embedding_dim=config.dim)
 
     def build_blocks(self, config: SegmentConfig) -> tuple[nn.Module, TransformerStack]:
-        """Build a block for each layer."""
+        """Build one block per layer."""
         return nn.Identity(), build_stack(config, self.positions)
 
 
 class AlbertEncoder(SegmentEncoder):
-    """Reads texts with few weights (Lan et al. 2020, section 3.1)."""
+    """ALBERT encoder: shared blocks, factorised embeddings (Lan et al. 2020, section 3.1)."""
 
     def __init__(self, config: AlbertEncoderConfig, spec: TextSpec) -> None:
         super().__init__(config, spec, embedding_dim=config.embedding_dim)
@@ -135,6 +135,6 @@ class AlbertEncoder(SegmentEncoder):
 
 
 def segment(values: Tensor, separator: int) -> Tensor:
-    """Count for each token (B, S) the separators before it; a separator ends its own segment."""
+    """Return the segment of each token (B, S): the number of separators before it."""
     is_separator = (values == separator).long()
     return is_separator.cumsum(dim=1) - is_separator

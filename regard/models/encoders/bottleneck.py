@@ -1,4 +1,4 @@
-"""The bottleneck encoder: whatever another encoder ends in becomes a narrow code."""
+"""Bottleneck encoder: another encoder, whose output is reduced to latents."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,8 +9,8 @@ from torch import Tensor
 from regard.core.config import Config
 from regard.models.bottlenecks import (
     BottleneckConfig,
+    LossTerms,
     PlainBottleneckConfig,
-    Terms,
     build_bottleneck,
 )
 from regard.models.encoders.rnn import RnnEncoderConfig
@@ -20,24 +20,24 @@ from regard.models.interfaces import Encoder, Memory, all_real, masked_mean
 
 @dataclass(frozen=True, kw_only=True)
 class BottleneckEncoderConfig(Config):
-    """An encoder, and how narrow it ends."""
+    """Hyperparameters of an encoder with a bottleneck."""
 
     kind: Literal["bottleneck"] = "bottleneck"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     encoder: WideEncoderConfig = field(default_factory=RnnEncoderConfig)
-    """What reads the source."""
+    """Encoder of the source."""
     bottleneck: BottleneckConfig = field(default_factory=PlainBottleneckConfig)
-    """What its states become."""
+    """Bottleneck."""
     of: Literal["summary", "states"] = "summary"
-    """What is made narrow: the summary, to one code a source, or each state by itself."""
+    """Input of the bottleneck: the summary, for one latent per source, or each state."""
 
 
 class BottleneckEncoder(Encoder):
-    """Reads with another encoder; nothing of what that one found gets past the code.
+    """Encoder with a bottleneck. The memory contains the latents only.
 
     Args:
-        config: The settings.
-        encoder: What reads.
+        config: The hyperparameters.
+        encoder: The inner encoder.
     """
 
     def __init__(self, config: BottleneckEncoderConfig, encoder: Encoder) -> None:
@@ -45,46 +45,46 @@ class BottleneckEncoder(Encoder):
         self.encoder = encoder
         self.bottleneck = build_bottleneck(config.bottleneck, encoder.memory_dim)
         self.memory_dim = config.bottleneck.dim
-        self.is_whole = config.of == "summary"
-        """Whether a source has one code."""
+        self.has_one_latent = config.of == "summary"
+        """Whether a source has one latent."""
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source and return its code or codes as a `Memory`."""
-        wide = self.widen(values, mask)
-        code, terms = self.bottleneck(wide.states)
-        return remember(code, wide.mask, layout=wide.layout, terms=terms)
+        """Encode the source and return its latents as a `Memory`."""
+        inner = self.inner_memory(values, mask)
+        latents, terms = self.bottleneck(inner.states)
+        return memory_from_latents(latents, inner.mask, layout=inner.layout, terms=terms)
 
-    def widen(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source and return what the bottleneck makes narrow as states."""
+    def inner_memory(self, values: Tensor, mask: Tensor) -> Memory:
+        """Encode the source and return the input of the bottleneck as states."""
         memory = self.encoder(values, mask)
-        if not self.is_whole:
+        if not self.has_one_latent:
             return memory
         states = memory.summary[:, None]  # (B, 1, D)
         return Memory(states, all_real(states), memory.summary)
 
-    def groups(self, values: Tensor, mask: Tensor) -> Tensor | None:
-        """Return the position of the memory that each source position went into, (B, S)."""
-        if not self.is_whole:
-            return self.encoder.groups(values, mask)
+    def memory_positions(self, values: Tensor, mask: Tensor) -> Tensor | None:
+        """Map each source position to its position in the memory, (B, S)."""
+        if not self.has_one_latent:
+            return self.encoder.memory_positions(values, mask)
         return torch.zeros_like(mask, dtype=torch.long)
 
 
-def remember(
-    code: Tensor,
+def memory_from_latents(
+    latents: Tensor,
     mask: Tensor | None = None,
     *,
     layout: tuple[int, ...] | None = None,
-    terms: Terms | None = None,
+    terms: LossTerms | None = None,
 ) -> Memory:
-    """Return the `Memory` that holds codes and nothing else.
+    """Return a `Memory` of latents.
 
     Args:
-        code: (B, S, D), or (B, D) where a source has but one.
-        mask: (B, S), True = a real position; all are if not given.
-        layout: The grid that the positions are, if they are one.
-        terms: What each code costs, (B, S) each; padding costs nothing.
+        latents: (B, S, D), or (B, D) for one latent per source.
+        mask: (B, S), True = a real position; None = all.
+        layout: Layout of the positions, if they are a grid.
+        terms: Loss terms of the latents, (B, S) each; padding is excluded.
     """
-    states = code[:, None] if code.dim() == 2 else code  # (B, S, D)
+    states = latents[:, None] if latents.dim() == 2 else latents  # (B, S, D)
     mask = all_real(states) if mask is None else mask
     losses = {name: term.where(mask, 0.0).sum(1) for name, term in (terms or {}).items()}
     return Memory(states, mask, masked_mean(states, mask), layout=layout, losses=losses)

@@ -1,4 +1,4 @@
-"""The convolutional encoder: neighbours first, and farther ones layer by layer."""
+"""Convolutional encoder."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,17 +9,17 @@ from torch.nn.functional import pad
 from regard.core.errors import ConfigError
 from regard.core.module import Dropout, Embedding, Linear
 from regard.core.specs import TextSpec
-from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
+from regard.models.convolutional import SQRT_HALF, ConvolutionConfig, GatedConvolution
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import add_positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionEncoderConfig(ConvolutionConfig):
-    """A stack of gated convolutions."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["convolution"] = "convolution"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -28,15 +28,15 @@ class ConvolutionEncoderConfig(ConvolutionConfig):
 
 
 class ConvolutionEncoder(TokenEncoder):
-    """Reads the source with gated convolutions (Gehring et al. 2017, section 3.2).
+    """Encoder of gated convolutions (Gehring et al. 2017, section 3.2).
 
-    Attention compares with the states z and reads z + e, the state beside the word itself.
+    The attention keys are the states z; the attention values are z + e with the embeddings e.
     """
 
     def __init__(self, config: ConvolutionEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
         self.memory_dim = config.embedding_dim
-        self.reach = config.kernel // 2
+        self.padding = config.kernel // 2
         self.embedding = Embedding(spec.vocab_size, config.embedding_dim)
         self.positions = config.build_positions()
         self.input_map = Linear(config.embedding_dim, config.dim)
@@ -47,15 +47,17 @@ class ConvolutionEncoder(TokenEncoder):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source, token ids (B, S), and return its `Memory`."""
+        """Encode token ids (B, S) into a `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         is_real = mask[..., None]
         embedded = self.dropout(add_positions(self.embedding(values), self.positions))  # (B, S, D)
         states = self.input_map(embedded)
         for block in self.blocks:
-            # Padding is zeroed before every layer: a text must end like one without padding.
+            # Padding is zeroed before every layer, so results do not depend on it.
             inputs = self.dropout(states).masked_fill(~is_real, 0.0)
-            states = (block(pad(inputs, (0, 0, self.reach, self.reach))) + states) * HALF
+            states = (block(pad(inputs, (0, 0, self.padding, self.padding))) + states) * SQRT_HALF
         states = self.output_map(states)
-        read = (states + embedded) * HALF
-        return Memory(states, mask, masked_mean(states, mask), values=read, tokens=values)
+        values_with_input = (states + embedded) * SQRT_HALF
+        return Memory(
+            states, mask, masked_mean(states, mask), values=values_with_input, tokens=values
+        )

@@ -1,4 +1,4 @@
-"""The encoder that only looks tokens up: the reading is left to the decoder."""
+"""Embedding encoder: token embeddings without context, for decoder-only models."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -13,16 +13,16 @@ from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingEncoderConfig(Config):
-    """Embeddings and nothing else."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["embedding"] = "embedding"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     dim: Positive = 256
     """Width of the embeddings."""
 
 
 class EmbeddingEncoder(TokenEncoder):
-    """Hands the embeddings of the source over, each blind to the others."""
+    """Encoder that returns the token embeddings of the source."""
 
     def __init__(self, config: EmbeddingEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class EmbeddingEncoder(TokenEncoder):
         self.scale = config.dim**0.5
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Look the source up, token ids (B, S), and return its `Memory`."""
+        """Embed token ids (B, S) into a `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         states = self.embedding(values) * self.scale  # (B, S, D)
         return Memory(states=states, mask=mask, summary=masked_mean(states, mask), tokens=values)

@@ -1,4 +1,4 @@
-"""The hybrid encoder: convolutions see what is in each cell, and the cells look at each other."""
+"""Hybrid image encoder: a residual network followed by transformer blocks."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,24 +15,23 @@ from regard.models.transformer import PositionedStack, VisionBlockConfig
 
 @dataclass(frozen=True, kw_only=True)
 class HybridEncoderConfig(VisionBlockConfig):
-    """A residual network, and a stack of blocks over the cells of its grid."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["hybrid"] = "hybrid"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     grid: ResnetEncoderConfig = field(default_factory=ResnetEncoderConfig)
-    """What turns an image into cells."""
+    """Residual network that computes the grid of cells."""
 
 
 class HybridEncoder(PositionedStack, Encoder):
-    """Reads an image by convolutions and then as a sequence of cells.
+    """Residual network followed by transformer blocks over the cells of its grid.
 
-    The hybrid of Dosovitskiy et al. 2021 (section 3.1), with the sines and cosines of row and
-    column that Carion et al. 2020 have. Convolutions are quick to learn what is where; attention
-    between cells far apart, how many there are and how they stand to each other.
+    The hybrid of Dosovitskiy et al. 2021 (section 3.1), with the 2D sinusoidal positions of Carion
+    et al. 2020. Convolutions learn local features quickly; attention relates distant cells.
 
     Args:
-        config: The settings.
-        spec: The sizes of the images.
+        config: The hyperparameters.
+        spec: Input specification of the images.
     """
 
     def __init__(self, config: HybridEncoderConfig, spec: ImageSpec) -> None:
@@ -45,7 +44,7 @@ class HybridEncoder(PositionedStack, Encoder):
         self.build_layers(config, positions)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
-        seen = self.grid(values, mask)
-        states = self.norm(self.blocks(self.embed(self.cell_map(seen.states))))  # (B, S, D)
-        return Memory(states, seen.mask, states.mean(1), layout=seen.layout)
+        """Encode images (B, C, Y, X) into a `Memory`. There is no padding."""
+        grid = self.grid(values, mask)
+        states = self.norm(self.blocks(self.embed(self.cell_map(grid.states))))  # (B, S, D)
+        return Memory(states, grid.mask, states.mean(1), layout=grid.layout)

@@ -1,4 +1,4 @@
-"""Table of the encoders of images, also for encoders that contain one."""
+"""Table of image encoders."""
 
 from regard.models.encoders.hybrid import HybridEncoder, HybridEncoderConfig
 from regard.models.encoders.resnet import ResnetEncoder, ResnetEncoderConfig
@@ -6,11 +6,11 @@ from regard.models.encoders.vit import VitEncoder, VitEncoderConfig
 from regard.models.interfaces import Encoder
 
 ImageEncoderConfig = VitEncoderConfig | ResnetEncoderConfig | HybridEncoderConfig
-"""Encoders of images, with a state for every cell of a grid."""
+"""Image encoders, with one state per cell of a grid."""
 
 IMAGE_ENCODERS: dict[type, type[Encoder]] = {
     VitEncoderConfig: VitEncoder,
     ResnetEncoderConfig: ResnetEncoder,
     HybridEncoderConfig: HybridEncoder,
 }
-"""Each is built from its settings and an `ImageSpec`."""
+"""Image encoders by class of hyperparameters."""

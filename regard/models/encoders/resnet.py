@@ -1,4 +1,4 @@
-"""The residual network: an image becomes a coarser grid of richer cells, stage by stage."""
+"""Residual network (ResNet) encoder of images."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from regard.core.config import Config, DropoutRate, at_least
 from regard.core.errors import ConfigError
 from regard.core.module import Conv2d, Dropout, Module
 from regard.core.specs import ImageSpec
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 from regard.models.interfaces import Encoder, Memory, all_real
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResnetEncoderConfig(Config):
-    """Stages of residual blocks; each but the first halves rows and columns."""
+    """Hyperparameters of the encoder. Each stage but the first halves rows and columns."""
 
     kind: Literal["resnet"] = "resnet"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     stem: Literal["small", "medium", "large", "patch"] = "small"
-    """What comes first: 3 x 3 pixels at full size, 5 x 5 that leave half of each side, 7 x 7 that
-    leave a quarter, or patches of 4 x 4, side by side, which leave as much and cost least."""
+    """First convolution: 3 x 3 with stride 1, 5 x 5 with stride 2, 7 x 7 with stride 2 and max
+    pooling, or non-overlapping 4 x 4 patches, which are the cheapest."""
     widths: tuple[int, ...] = (64, 128, 256)
-    """Channels of each stage; the last is the width of the states."""
+    """Channels of each stage; the last value is the width of the states."""
     blocks: tuple[int, ...] = (2, 2, 2)
-    """Residual blocks of each stage."""
+    """Number of residual blocks of each stage."""
     dropout: DropoutRate = 0.0
-    """Dropout on the states."""
+    """Dropout probability of the states."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,7 +38,7 @@ class ResnetEncoderConfig(Config):
 
 
 def check_stages(widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
-    """Raise a `ConfigError` if stages do not have a width and a number of blocks each."""
+    """Raise `ConfigError` unless each stage has a width and a number of blocks, all positive."""
     if not widths:
         raise ConfigError("`widths` must have at least one stage, but is empty.")
     if len(blocks) != len(widths):
@@ -47,44 +47,44 @@ def check_stages(widths: tuple[int, ...], blocks: tuple[int, ...]) -> None:
             f"{len(blocks)}."
         )
     for name, values in (("widths", widths), ("blocks", blocks)):
-        for number, value in enumerate(values):
-            at_least(f"{name}[{number}]", value, 1)
+        for index, value in enumerate(values):
+            at_least(f"{name}[{index}]", value, 1)
 
 
 class ResnetEncoder(Encoder):
-    """Reads an image with residual blocks of convolutions (He et al. 2016, section 4.2).
+    """Residual network (He et al. 2016, section 4.2).
 
-    The states are the cells of the last grid, row by row; the summary is their mean.
+    The states are the cells of the last feature map, row by row. The summary is their mean.
 
     Args:
-        config: The settings.
-        spec: The sizes of the images.
+        config: The hyperparameters.
+        spec: Input specification of the images.
     """
 
     def __init__(self, config: ResnetEncoderConfig, spec: ImageSpec) -> None:
         super().__init__()
         self.memory_dim = config.widths[-1]
-        # Each halving leaves the larger half.
+        # Sizes are rounded up when halved.
         scale = SCALES[config.stem] * 2 ** (len(config.widths) - 1)
         self.layout = -(-spec.height // scale), -(-spec.width // scale)
         self.stem = STEMS[config.stem](spec.channels, config.widths[0])
         self.blocks = nn.ModuleList()
-        before = config.widths[0]
+        in_width = config.widths[0]
         for stage, (width, num_blocks) in enumerate(zip(config.widths, config.blocks, strict=True)):
-            for number in range(num_blocks):
-                stride = 2 if stage and not number else 1
-                self.blocks.append(ResidualBlock(before, width, stride=stride))
-                before = width
+            for index in range(num_blocks):
+                stride = 2 if stage and not index else 1
+                self.blocks.append(ResidualBlock(in_width, width, stride=stride))
+                in_width = width
         self.dropout = Dropout(config.dropout)
-        # By He et al. 2015, what a model's rule 'default' leaves as it is.
-        initialise(self, InitConfig(rule="kaiming_normal"))
+        # He et al. 2015; kept by the rule 'default' of a model.
+        initialize(self, InitConfig(rule="kaiming_normal"))
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        """Encode images (B, C, Y, X) into a `Memory`. There is no padding."""
         grid = values.to(next(self.parameters()).dtype)
-        # The order in which convolutions are quickest, by a quarter on a CPU. It is asked for
-        # twice, since an image of one channel is in both orders at once, and convolutions then
-        # take the other one.
+        # Convolutions are fastest with channels last, by a quarter on a CPU. It is set twice, since
+        # an image of one channel is contiguous in both formats, and convolutions then return the
+        # other format.
         grid = self.stem(grid.contiguous(memory_format=torch.channels_last))
         grid = grid.contiguous(memory_format=torch.channels_last)
         for block in self.blocks:
@@ -95,23 +95,23 @@ class ResnetEncoder(Encoder):
 
 
 class ResidualBlock(Module):
-    """relu(x + f(x)), f being two convolutions of 3 x 3, each with a batch norm.
+    """Residual block of two 3 x 3 convolutions with batch norms: relu(x + f(x)).
 
-    Where width or size change, x goes through a convolution of 1 x 1 (He et al. 2016, eq. 2).
+    If width or size change, x goes through a 1 x 1 convolution (He et al. 2016, eq. 2).
     """
 
-    def __init__(self, before: int, width: int, *, stride: int) -> None:
+    def __init__(self, in_width: int, width: int, *, stride: int) -> None:
         super().__init__()
         self.inner = nn.Sequential(
-            *_convolve(before, width, kernel=3, stride=stride),
+            *_convolution(in_width, width, kernel=3, stride=stride),
             nn.ReLU(inplace=True),
-            *_convolve(width, width, kernel=3),
+            *_convolution(width, width, kernel=3),
         )
-        is_same = before == width and stride == 1
+        is_same = in_width == width and stride == 1
         self.shortcut = (
             nn.Identity()
             if is_same
-            else nn.Sequential(*_convolve(before, width, kernel=1, stride=stride))
+            else nn.Sequential(*_convolution(in_width, width, kernel=1, stride=stride))
         )
 
     def forward(self, grid: Tensor) -> Tensor:
@@ -120,14 +120,14 @@ class ResidualBlock(Module):
         return total.relu()
 
 
-def _convolve(before: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
-    # The norm after it has a bias of its own.
-    convolution = Conv2d(before, width, kernel, stride=stride, padding=kernel // 2, bias=False)
+def _convolution(in_width: int, width: int, *, kernel: int, stride: int = 1) -> list[nn.Module]:
+    # No bias: the batch norm has one.
+    convolution = Conv2d(in_width, width, kernel, stride=stride, padding=kernel // 2, bias=False)
     return [convolution, nn.BatchNorm2d(width)]
 
 
 def _plain_stem(channels: int, width: int, *, kernel: int, stride: int) -> nn.Sequential:
-    convolution = _convolve(channels, width, kernel=kernel, stride=stride)
+    convolution = _convolution(channels, width, kernel=kernel, stride=stride)
     return nn.Sequential(*convolution, nn.ReLU(inplace=True))
 
 
@@ -150,4 +150,4 @@ STEMS: dict[str, Callable[[int, int], nn.Sequential]] = {
     "patch": _patch_stem,
 }
 SCALES = {"small": 1, "medium": 2, "large": 4, "patch": 4}
-"""How many pixels of a side each stem makes one."""
+"""Downsampling factor of each stem."""

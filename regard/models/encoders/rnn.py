@@ -1,4 +1,4 @@
-"""The recurrent encoder: vanilla, GRU or LSTM cells, in one direction or both."""
+"""Recurrent encoder: vanilla, GRU or LSTM cells, unidirectional or bidirectional."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,22 +15,22 @@ from regard.models.recurrent import SEQUENCES, RecurrentConfig, num_tensors, run
 
 @dataclass(frozen=True, kw_only=True)
 class RnnEncoderConfig(RecurrentConfig):
-    """A recurrent encoder."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["rnn"] = "rnn"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     is_bidirectional: bool = False
-    """Read the source in both directions; states are then twice as wide."""
+    """Whether the encoder is bidirectional; the states are then twice as wide."""
     is_reversed: bool = False
-    """Feed the source words last to first, as Sutskever et al. 2014 do."""
+    """Whether the source is reversed, as in Sutskever et al. 2014."""
     context: Literal["last", "mean", "max"] = "last"
-    """The fixed context c = q(h_1 … h_S): the last state, or the mean or maximum of all."""
+    """Fixed context c = q(h_1 … h_S): the last state, the mean or the maximum."""
 
 
 class RnnEncoder(TokenEncoder):
-    """Reads the source with a recurrent network (Cho et al. 2014; Sutskever et al. 2014).
+    """Recurrent encoder (Cho et al. 2014; Sutskever et al. 2014).
 
-    In both directions the annotations are [h→; h←] as in Bahdanau et al. 2015, eq. 7.
+    If bidirectional, the annotations are [h→; h←] as in Bahdanau et al. 2015, eq. 7.
     """
 
     def __init__(self, config: RnnEncoderConfig, spec: TextSpec) -> None:
@@ -49,13 +49,13 @@ class RnnEncoder(TokenEncoder):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source, token ids (B, S), and return its `Memory`."""
+        """Encode token ids (B, S) into a `Memory`."""
         lengths = mask.sum(1).cpu()
-        order, read = None, values
+        order, inputs = None, values
         if self.config.is_reversed:
-            order = reading_order(lengths, values.shape[1]).to(values.device, non_blocking=True)
-            read = values.gather(1, order)  # (B, S)
-        embedded = self.dropout(self.embedding(read))
+            order = reversed_order(lengths, values.shape[1]).to(values.device, non_blocking=True)
+            inputs = values.gather(1, order)  # (B, S)
+        embedded = self.dropout(self.embedding(inputs))
         states, parts = run_packed(self.recurrence, embedded, lengths)
         final = self._layers(parts)
         if order is not None:
@@ -69,7 +69,7 @@ class RnnEncoder(TokenEncoder):
         joined = [
             part.view(self.config.num_layers, -1, *part.shape[1:]).transpose(1, 2).flatten(2)
             for part in parts
-        ]  # (N, B, D) each, both directions side by side
+        ]  # (N, B, D) each, both directions concatenated
         return tuple(zip(*joined, strict=True))
 
     def _summarise(self, states: Tensor, mask: Tensor, final: LayerStates) -> Tensor:
@@ -80,11 +80,11 @@ class RnnEncoder(TokenEncoder):
         return final[-1][0]
 
 
-def reading_order(lengths: Tensor, length: int) -> Tensor:
-    """Return the positions of each sentence last to first, (B, S); its end token stays last.
+def reversed_order(lengths: Tensor, length: int) -> Tensor:
+    """Return the positions of each sentence in reversed order, (B, S); the end token stays last.
 
-    The order is its own inverse, so that gathering twice restores the sentence.
+    The permutation is its own inverse.
     """
-    places = torch.arange(length, device=lengths.device)
+    positions = torch.arange(length, device=lengths.device)
     last_word = lengths[:, None] - 2
-    return torch.where(places <= last_word, last_word - places, places)  # (B, S)
+    return torch.where(positions <= last_word, last_word - positions, positions)  # (B, S)

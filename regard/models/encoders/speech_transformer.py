@@ -1,4 +1,4 @@
-"""The speech transformer: convolutions make sound shorter, blocks look at what is left."""
+"""Speech transformer: convolutional subsampling followed by transformer blocks."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,25 +14,25 @@ from regard.models.transformer import PositionedStack, TransformerConfig, build_
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechEncoderConfig(TransformerConfig):
-    """Two convolutions that leave a quarter of the frames, and a stack of blocks over these."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["speech"] = "speech"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     channels: Positive = 32
     """Channels of the convolutions."""
     is_norm_first: bool = True
-    """Norm before each layer instead of after the residual sum."""
+    """Whether the norm is before each layer (pre-norm) instead of after the residual sum."""
 
 
 class SpeechEncoder(PositionedStack, Encoder):
-    """Reads sound with convolutions and self-attention (Dong et al. 2018, section 3.1).
+    """Encoder of audio with convolutions and self-attention (Dong et al. 2018, section 3.1).
 
     Args:
-        config: The settings.
-        spec: The sizes of the frames.
+        config: The hyperparameters.
+        spec: Input specification of the audio.
     """
 
-    num_joined = 4  # each of two convolutions leaves half of what it reads
+    num_joined = 4  # two convolutions with stride 2
 
     def __init__(self, config: SpeechEncoderConfig, spec: AudioSpec) -> None:
         super().__init__()
@@ -46,11 +46,11 @@ class SpeechEncoder(PositionedStack, Encoder):
         self.build_layers(config, build_positions(config, is_causal=False))
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read log-mel frames (B, F, M) and return their `Memory`, a quarter as long."""
+        """Encode log-mel frames (B, F, M) into a `Memory` with a quarter of the positions."""
         mask = mask.to(values.device, non_blocking=True)
         grid = values[:, None].to(self.input_map.weight.dtype)  # (B, C, F, M)
         for convolution in self.convolutions:
-            # Padding is silenced each time, so that a recording hears nothing of its neighbours.
+            # Padding is zeroed before each convolution, so results do not depend on the batch.
             grid = convolution(grid * mask[:, None, :, None]).relu()
             mask = mask[:, ::2]
         embedded = self.input_map(grid.transpose(1, 2).flatten(2))  # (B, S, D)

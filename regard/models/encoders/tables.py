@@ -1,4 +1,4 @@
-"""Tables of the encoders that read a source themselves: all but the bottleneck."""
+"""Tables of encoders, except the bottleneck encoder, which contains another encoder."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -30,9 +30,9 @@ TokenEncoderConfig = (
     | AlbertEncoderConfig
     | EmbeddingEncoderConfig
 )
-"""Encoders with a state for every token."""
+"""Encoders with one state per token."""
 AudioEncoderConfig = PyramidalLstmEncoderConfig | SpeechEncoderConfig
-"""Encoders of sound, with a state for every few frames."""
+"""Encoders of audio, with one state per several frames."""
 WideEncoderConfig = (
     TokenEncoderConfig
     | SentencesEncoderConfig
@@ -41,7 +41,7 @@ WideEncoderConfig = (
     | VideoEncoderConfig
     | AudioEncoderConfig
 )
-"""Every encoder but the bottleneck, which makes what another one returns narrow."""
+"""All encoders but the bottleneck encoder."""
 
 TEXT_ENCODERS: dict[type[Any], Callable[..., TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
@@ -58,7 +58,7 @@ AUDIO_ENCODERS: dict[type[Any], Callable[..., Encoder]] = {
 }
 
 
-FITTING: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
+ENCODERS_BY_SPEC: dict[type[Any], Mapping[type[Any], Callable[..., Encoder]]] = {
     TextSpec: TEXT_ENCODERS,
     ImageSpec: IMAGE_ENCODERS,
     TextImageSpec: {TextImageEncoderConfig: TextImageEncoder},

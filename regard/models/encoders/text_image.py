@@ -1,4 +1,4 @@
-"""The joined encoder: a text and an image become one memory, the image's cells before the words."""
+"""Encoder of a text with an image: one memory of image cells, then words."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -18,7 +18,7 @@ from regard.models.encoders.transformer import TransformerEncoder, TransformerEn
 from regard.models.interfaces import Memory, TokenEncoder, masked_mean
 from regard.models.transformer import build_fusion
 
-WORDS: dict[type, type[TokenEncoder]] = {
+TEXT_ENCODERS: dict[type, type[TokenEncoder]] = {
     RnnEncoderConfig: RnnEncoder,
     ConvolutionEncoderConfig: ConvolutionEncoder,
     TransformerEncoderConfig: TransformerEncoder,
@@ -27,53 +27,53 @@ WORDS: dict[type, type[TokenEncoder]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class TextImageEncoderConfig(Config):
-    """An encoder for the text and one for the image."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["joined"] = "joined"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     text: RnnEncoderConfig | ConvolutionEncoderConfig | TransformerEncoderConfig = field(
         default_factory=TransformerEncoderConfig
     )
-    """What reads the text."""
+    """Encoder of the text."""
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
-    """What sees the image."""
+    """Encoder of the image."""
     num_layers: NonNegative = 0
-    """Transformer blocks in which words and cells look at each other; 0 = they do not."""
+    """Number of transformer blocks over words and cells; 0 = none."""
     num_heads: Positive = 4
-    """Heads of each attention in these blocks."""
+    """Number of attention heads in these blocks."""
     dropout: DropoutRate = 0.1
-    """Dropout in these blocks."""
+    """Dropout probability in these blocks."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         pooling = getattr(self.text, "pooling", 1)
         if pooling != 1:
             raise ConfigError(
-                f"`text.pooling` must be 1 where an image stands beside the text, but is {pooling}."
+                f"`text.pooling` must be 1 for a text with an image, but is {pooling}."
             )
 
 
 class TextImageEncoder(TokenEncoder):
-    """Reads a text and an image; a decoder may look at words and at cells alike.
+    """Encoder of a text with an image, whose memory contains cells and words.
 
-    Where there are blocks after that, what is summed up is their states, else half the text and
-    half the image.
+    The summary is the mean of the states of the blocks or, without blocks, the mean of the
+    summaries of text and image.
 
     Args:
-        config: The settings.
-        spec: The sizes of text and image.
+        config: The hyperparameters.
+        spec: Input specification of text and image.
     """
 
     def __init__(self, config: TextImageEncoderConfig, spec: TextImageSpec) -> None:
         super().__init__()
-        self.text = WORDS[type(config.text)](config.text, spec.text)
+        self.text = TEXT_ENCODERS[type(config.text)](config.text, spec.text)
         self.image = IMAGE_ENCODERS[type(config.image)](config.image, spec.image)
         self.memory_dim = self.text.memory_dim
-        # Cells must be as wide as words, and of the same size, to be looked at beside them.
+        # Project cells to the width and scale of words, for attention over both.
         self.bridge = nn.Sequential(
             Linear(self.image.memory_dim, self.memory_dim), nn.LayerNorm(self.memory_dim)
         )
-        # A transformer has encoded where a word or a cell is already; a residual network has not.
+        # Blocks without position encoding: positions are encoded by the encoders, if at all.
         self.blocks, self.norm = build_fusion(
             self.memory_dim,
             num_layers=config.num_layers,
@@ -83,28 +83,28 @@ class TextImageEncoder(TokenEncoder):
 
     @property
     def embedding(self) -> Embedding:  # type: ignore[override]
-        """What token ids are looked up in."""
+        """Token embedding."""
         return self.text.embedding
 
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Memory:  # type: ignore[override]
-        """Read token ids (B, S) with images (B, C, Y, X); the mask (B, S) is the text's.
+        """Encode token ids (B, S) with images (B, C, Y, X); the mask (B, S) is that of the text.
 
-        Cells come first, so that padding stays at the end. There is no final state: a recurrent
-        decoder starts from the summary of both.
+        Cells come first, so padding stays at the end. There is no final state; a recurrent decoder
+        starts from the summary.
         """
         ids, images = values
-        words, seen = self.text(ids, mask), self.image(images, mask)
-        cells = self.bridge(seen.states).to(words.states.dtype)  # (B, P, D)
+        words, image = self.text(ids, mask), self.image(images, mask)
+        cells = self.bridge(image.states).to(words.states.dtype)  # (B, P, D)
         joined = Memory(
             states=torch.cat([cells, words.states], dim=1),
-            mask=torch.cat([seen.mask, words.mask.to(cells.device)], dim=1),
-            summary=(words.summary + self.bridge(seen.summary).to(words.summary.dtype)) / 2,
+            mask=torch.cat([image.mask, words.mask.to(cells.device)], dim=1),
+            summary=(words.summary + self.bridge(image.summary).to(words.summary.dtype)) / 2,
             values=None if words.values is None else torch.cat([cells, words.values], dim=1),
-            layout=seen.layout,
+            layout=image.layout,
         )
         return self._fuse(joined) if self.blocks else joined
 
     def _fuse(self, memory: Memory) -> Memory:
-        """Let words and cells attend to each other; values are then the states themselves."""
+        """Apply the transformer blocks to words and cells."""
         states = self.norm(self.blocks(memory.states, mask=memory.mask[:, None]))  # (B, S, D)
         return replace(memory, states=states, summary=masked_mean(states, memory.mask), values=None)

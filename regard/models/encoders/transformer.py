@@ -1,4 +1,4 @@
-"""The transformer encoder: positions look at each other, block after block."""
+"""Transformer encoder."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,18 +18,18 @@ from regard.models.transformer import PositionedStack, TransformerConfig, build_
 
 @dataclass(frozen=True, kw_only=True)
 class TransformerEncoderConfig(TransformerConfig):
-    """A stack of blocks that look in both directions."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["transformer"] = "transformer"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     window: NonNegative = 0
-    """Positions to each side that a position sees in each block; 0 = all there are."""
+    """Number of positions to each side that a position attends to; 0 = all."""
     pooling: Positive = 1
-    """Neighbouring positions that share one state of the memory, their mean."""
+    """Number of neighbouring positions that are averaged into one state of the memory."""
 
 
 class TransformerEncoder(PositionedStack, TokenEncoder):
-    """Reads the source with self-attention (Vaswani et al. 2017)."""
+    """Transformer encoder (Vaswani et al. 2017)."""
 
     def __init__(self, config: TransformerEncoderConfig, spec: TextSpec) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class TransformerEncoder(PositionedStack, TokenEncoder):
         self.num_joined = config.pooling
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read the whole source, token ids (B, S), and return its `Memory`."""
+        """Encode token ids (B, S) into a `Memory`."""
         mask = mask.to(values.device, non_blocking=True)
         states = self.embed(self.embedding(values) * self.scale)
         states = self.norm(self.blocks(states, mask=mask[:, None]))
@@ -55,9 +55,9 @@ class TransformerEncoder(PositionedStack, TokenEncoder):
 
 
 def pool_neighbours(states: Tensor, mask: Tensor, num: int) -> tuple[Tensor, Tensor]:
-    """Average the real ones of each `num` neighbours: states (B, S, D) and mask (B, S), shorter."""
+    """Average groups of `num` neighbouring real positions of states (B, S, D) and mask (B, S)."""
     batch, length, dim = states.shape
-    rest = -length % num
-    kept = pad(mask, (0, rest)).view(-1, num)
-    pooled = masked_mean(pad(states, (0, 0, 0, rest)).view(-1, num, dim), kept)
-    return pooled.view(batch, -1, dim), kept.any(-1).view(batch, -1)
+    extra = -length % num
+    group_mask = pad(mask, (0, extra)).view(-1, num)
+    pooled = masked_mean(pad(states, (0, 0, 0, extra)).view(-1, num, dim), group_mask)
+    return pooled.view(batch, -1, dim), group_mask.any(-1).view(batch, -1)

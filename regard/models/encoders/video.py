@@ -1,4 +1,4 @@
-"""The video encoder: every frame is seen as an image, and what is seen looks over time."""
+"""Video encoder: an image encoder per frame, and a transformer or GRU over time."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -19,59 +19,58 @@ from regard.models.transformer import build_fusion
 
 @dataclass(frozen=True, kw_only=True)
 class VideoEncoderConfig(Config):
-    """An encoder for each frame, and what goes over time."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["video"] = "video"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
-    """What sees a frame."""
+    """Image encoder of the frames."""
     num_seen: Positive = 1
-    """Frames that are seen at once, each with those before it; with 2, motion is seen as well."""
+    """Number of consecutive frames stacked as channels of the image encoder's input."""
     over_time: Literal["transformer", "gru"] = "transformer"
-    """What goes over time: blocks in which all cells of all frames look at each other, or
-    recurrent layers, in both directions, that follow each cell through the frames."""
+    """Model over time: transformer blocks over all cells of all frames, or a bidirectional GRU per
+    cell."""
     num_layers: Positive = 2
     """Number of these blocks or layers."""
     num_heads: Positive = 4
-    """Heads of each attention in the blocks; recurrent layers have none."""
+    """Number of attention heads of the blocks; not used by the GRU."""
     dropout: DropoutRate = 0.1
-    """Dropout in the blocks, or between the layers."""
+    """Dropout probability in the blocks, or between the GRU layers."""
 
 
 class VideoEncoder(Encoder):
-    """Reads a video frame by frame; its memory holds all cells of all frames.
+    """Encoder of videos, whose memory contains all cells of all frames.
 
-    Arnab et al. 2021: as their model 1 with blocks over space and time, except that a residual
-    network may see the frames. Frames are told apart by sines and cosines of their number, cells
-    by those of their row and column.
+    Like model 1 of Arnab et al. 2021, with blocks over space and time, except that the frames may
+    be encoded by a residual network. Positions are sinusoidal embeddings of frame, row and column.
 
     Args:
-        config: The settings.
-        spec: The sizes of the videos.
+        config: The hyperparameters.
+        spec: Input specification of the videos.
     """
 
     def __init__(self, config: VideoEncoderConfig, spec: VideoSpec) -> None:
         super().__init__()
         self.num_seen = config.num_seen
-        seen = replace(spec.frame, channels=config.num_seen * spec.frame.channels)
-        self.image = IMAGE_ENCODERS[type(config.image)](config.image, seen)
+        stacked = replace(spec.frame, channels=config.num_seen * spec.frame.channels)
+        self.image = IMAGE_ENCODERS[type(config.image)](config.image, stacked)
         self.memory_dim = self.image.memory_dim
         self.over_time = OVER_TIME[config.over_time](config, self.memory_dim)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read videos (B, F, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        """Encode videos (B, F, C, Y, X) into a `Memory`. There is no padding."""
         num_videos, num_frames = values.shape[:2]
-        seen = self.image(_with_past(values, self.num_seen).flatten(0, 1), mask)
-        assert seen.layout is not None
-        cells = seen.states.view(num_videos, num_frames, *seen.states.shape[1:])  # (B, F, P, D)
-        cells = add_cell_positions(cells, num_columns=seen.layout[1])
+        memory = self.image(_stack_frames(values, self.num_seen).flatten(0, 1), mask)
+        assert memory.layout is not None
+        cells = memory.states.view(num_videos, num_frames, *memory.states.shape[1:])  # (B, F, P, D)
+        cells = add_cell_positions(cells, num_columns=memory.layout[1])
         states = self.over_time(cells).flatten(1, 2)  # (B, S, D)
-        layout = (num_frames, *seen.layout)
+        layout = (num_frames, *memory.layout)
         return Memory(states, all_real(states), states.mean(1), layout=layout)
 
 
 class BlocksOverTime(Module):
-    """Blocks in which every cell of every frame sees all others."""
+    """Transformer blocks over all cells of all frames."""
 
     def __init__(self, config: VideoEncoderConfig, dim: int) -> None:
         super().__init__()
@@ -92,7 +91,7 @@ class BlocksOverTime(Module):
 
 
 class RecurrenceOverTime(Module):
-    """Gated recurrent layers that follow each cell through the frames, in both directions."""
+    """Bidirectional GRU over the frames, applied to each cell."""
 
     def __init__(self, config: VideoEncoderConfig, dim: int) -> None:
         super().__init__()
@@ -114,8 +113,8 @@ class RecurrenceOverTime(Module):
         """Transform (B, F, P, D)."""
         by_cell = cells.transpose(1, 2)  # (B, P, F, D)
         states, _ = self.recurrence(by_cell.flatten(0, 1))
-        told: Tensor = states.view_as(by_cell).transpose(1, 2)  # (B, F, P, D)
-        return told
+        by_frame: Tensor = states.view_as(by_cell).transpose(1, 2)  # (B, F, P, D)
+        return by_frame
 
 
 OVER_TIME: dict[str, type[BlocksOverTime] | type[RecurrenceOverTime]] = {
@@ -124,8 +123,8 @@ OVER_TIME: dict[str, type[BlocksOverTime] | type[RecurrenceOverTime]] = {
 }
 
 
-def _with_past(frames: Tensor, num_seen: int) -> Tensor:
-    """Lay the frames before each frame of (B, F, C, Y, X) behind it; before the first is itself."""
+def _stack_frames(frames: Tensor, num_seen: int) -> Tensor:
+    """Stack the preceding frames of each frame of (B, F, C, Y, X) as channels."""
     first = frames[:, :1].expand(-1, num_seen - 1, -1, -1, -1)
     padded = torch.cat([first, frames], dim=1)
     num_frames = frames.shape[1]
@@ -134,7 +133,7 @@ def _with_past(frames: Tensor, num_seen: int) -> Tensor:
 
 
 def add_cell_positions(cells: Tensor, *, num_columns: int) -> Tensor:
-    """Add the position embeddings of frame, row and column to (B, F, P, D)."""
+    """Add position embeddings of frame, row and column to (B, F, P, D)."""
     _, num_frames, num_cells, dim = cells.shape
     grid = GridPositions(dim=dim, num_heads=1, num_columns=num_columns)
     frames = sinusoids(torch.arange(num_frames, device=cells.device), dim)  # (F, D)

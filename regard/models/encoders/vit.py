@@ -1,4 +1,4 @@
-"""The vision transformer: an image is cut into patches, which are read like words."""
+"""Vision transformer (ViT) encoder of images."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,26 +17,26 @@ from regard.models.transformer import PositionedStack, VisionBlockConfig
 
 @dataclass(frozen=True, kw_only=True)
 class VitEncoderConfig(VisionBlockConfig):
-    """A stack of blocks over the patches of an image."""
+    """Hyperparameters of the encoder."""
 
     kind: Literal["vit"] = "vit"
-    """What kind of encoder this is."""
+    """Kind of encoder."""
     patch: Positive = 4
-    """Width and height of a patch in pixels; it must divide the image's."""
+    """Width and height of a patch in pixels; must divide the size of the image."""
     positions: Literal["learned", "sincos2d"] = "learned"
-    """How places are told: by learned vectors, or by sines and cosines of row and column."""
+    """Position embeddings: learned, or 2D sinusoidal."""
     summary: Literal["class", "mean"] = "class"
-    """What stands for the whole image: the state of a class token, or the mean of the patches."""
+    """Summary of the image: the state of a class token, or the mean of the patches."""
 
 
 class VitEncoder(PositionedStack, Encoder):
-    """Reads an image as a sequence of patches (Dosovitskiy et al. 2021, eq. 1-4).
+    """Vision transformer (Dosovitskiy et al. 2021, eq. 1-4).
 
-    The class token stands before the patches inside; the memory holds the patches alone.
+    The class token comes before the patches. The memory contains the patches only.
 
     Args:
-        config: The settings.
-        spec: The sizes of the images.
+        config: The hyperparameters.
+        spec: Input specification of the images.
     """
 
     def __init__(self, config: VitEncoderConfig, spec: ImageSpec) -> None:
@@ -44,7 +44,7 @@ class VitEncoder(PositionedStack, Encoder):
         self.memory_dim = config.dim
         self.layout = count_patches(spec.shape, config.patch, name="patch")
         self.patch_map = Conv2d(spec.channels, config.dim, config.patch, stride=config.patch)
-        # A vector has no fan to start by, and no decay.
+        # A vector is not initialised by fan and has no weight decay.
         self.class_token = (
             nn.Parameter(0.02 * torch.randn(config.dim)) if config.summary == "class" else None
         )
@@ -53,7 +53,7 @@ class VitEncoder(PositionedStack, Encoder):
         self.build_layers(config, positions)
 
     def forward(self, values: Tensor, mask: Tensor) -> Memory:
-        """Read images (B, C, Y, X) and return their `Memory`; they have no padding to mask."""
+        """Encode images (B, C, Y, X) into a `Memory`. There is no padding."""
         grid = self.patch_map(values.to(self.patch_map.weight.dtype))  # (B, D, Y, X)
         states = grid.flatten(2).transpose(1, 2)  # (B, P, D)
         if self.class_token is not None:
@@ -66,12 +66,12 @@ class VitEncoder(PositionedStack, Encoder):
 
 
 def count_patches(shape: tuple[int, int, int], patch: int, *, name: str) -> tuple[int, int]:
-    """Return the rows and columns of patches in an image.
+    """Return the number of rows and columns of patches in an image.
 
     Args:
         shape: Channels, rows and columns of the image.
         patch: Width and height of a patch.
-        name: Of the setting, for the message if it does not divide the image.
+        name: Name of the setting, for the error message.
     """
     _, num_rows, num_columns = shape
     if num_rows % patch or num_columns % patch:

@@ -1,1 +1,1 @@
-"""Parts on top of a memory or a decoder: pooling, copying, CTC, regions."""
+"""Heads of encoders and decoders: pooling, copying, CTC, regions."""

@@ -1,4 +1,4 @@
-"""Copying: a decoder that may also point at a source token and write that one."""
+"""Copy mechanism: a pointer-generator around any decoder."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from regard.attention.attend import Attention, at_least_float32, mix, weigh
+from regard.attention.attend import Attention, at_least_float32, masked_softmax, weighted_sum
 from regard.attention.scores import ScaledDotScore
 from regard.core.config import Config, NonNegativeFloat, Positive
 from regard.core.module import Embedding, Linear
@@ -16,50 +16,50 @@ from regard.models.interfaces import Decoder, Memory, Output, State, by_sentence
 
 @dataclass(frozen=True, kw_only=True)
 class NoCopyingConfig(Config):
-    """Every token comes from the vocabulary."""
+    """No copy mechanism."""
 
     kind: Literal["none"] = "none"
-    """Whether and how source tokens are copied."""
+    """Kind of copy mechanism."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PointerConfig(Config):
-    """A token comes from the vocabulary or from a place in the source."""
+    """Hyperparameters of the pointer-generator."""
 
     kind: Literal["pointer"] = "pointer"
-    """Whether and how source tokens are copied."""
+    """Kind of copy mechanism."""
     dim: Positive = 256
-    """Width in which the decoder's states and the source are compared."""
+    """Width of queries and keys."""
     coverage: NonNegativeFloat = 0.0
-    """Weight of the loss on looking at one place again; 0 = what was looked at is not kept."""
+    """Weight of the coverage loss, which penalises repeated attention to a position; 0 = none."""
 
 
 CopyingConfig = NoCopyingConfig | PointerConfig
 
 
-class Copies(NamedTuple):
-    """What a copy attention says; the weights come second, as with every attention."""
+class CopyOutput(NamedTuple):
+    """Output of copy attention. The weights come second, as in every attention."""
 
     generated: Tensor
-    """(B·W, T, 1), the log-probability that the token comes from the vocabulary."""
+    """(B·W, T, 1), log-probability of generating from the vocabulary."""
     copied: Tensor
-    """(B·W, T, S), the probability that it is copied from each place of the source."""
+    """(B·W, T, S), probability of copying from each source position."""
     coverage: Tensor
-    """(B·W, S), how much each position has been attended to by now."""
-    again: Tensor
-    """(B·W, T), how much of the weights fell where they had been before."""
+    """(B·W, S), sum of the attention weights so far."""
+    overlap: Tensor
+    """(B·W, T), overlap of weights and coverage, Σ min(weights, coverage)."""
 
 
 class CopyAttention(Attention):
-    """Where a decoder would copy from, and how surely: (1 - p_gen) · weights.
+    """Attention that computes copy probabilities (1 - p_gen) · weights.
 
-    See et al. 2017, eq. 8: p_gen = sigmoid(w · [state; context]), the context being what is looked
-    at. Source and states meet in one width with the scaled dot product.
+    See et al. 2017, eq. 8: p_gen = sigmoid(w · [state; context]). The score is a scaled dot product
+    of projected queries and keys.
 
     Args:
-        query_dim: Width of the decoder's states.
-        memory_dim: Width of the source's states.
-        dim: Width in which they are compared.
+        query_dim: Width of the decoder states.
+        memory_dim: Width of the source states.
+        dim: Width of queries and keys.
     """
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
@@ -70,7 +70,7 @@ class CopyAttention(Attention):
         self.gate = Linear(query_dim + memory_dim, 1)
 
     def prepare(self, memory: Memory) -> dict[str, Tensor]:
-        """Do once per sentence what does not depend on the decoder."""
+        """Compute what does not depend on the decoder, once per sentence."""
         return {
             "keys": self.key_map(memory.states),
             "values": memory.states,
@@ -82,98 +82,98 @@ class CopyAttention(Attention):
         zeros = at_least_float32(torch.zeros_like(prepared["mask"], dtype=prepared["values"].dtype))
         return repeat_rows(zeros, beams)
 
-    def forward(self, states: Tensor, prepared: dict[str, Tensor], coverage: Tensor) -> Copies:
-        """Say for every state where it would copy from.
+    def forward(self, states: Tensor, prepared: dict[str, Tensor], coverage: Tensor) -> CopyOutput:
+        """Compute the copy probabilities of each decoder state.
 
         Args:
-            states: (B·W, T, D), of the decoder.
-            prepared: What `prepare` returned.
-            coverage: (B·W, S), how much each position was attended to before.
+            states: (B·W, T, D), decoder states.
+            prepared: Output of `prepare`.
+            coverage: (B·W, S), sum of the attention weights of earlier steps.
         """
         rows, length, _ = states.shape
         batch, num_source = prepared["mask"].shape
         scores = self.score(by_sentence(self.query_map(states), batch), prepared["keys"])
         scores = scores.reshape(rows, length, num_source)  # (B·W, T, S)
         mask = repeat_rows(prepared["mask"], rows // batch)[:, None]  # (B·W, 1, S)
-        first = weigh(scores, mask)
+        first = masked_softmax(scores, mask)
         after = coverage[:, None] + first.cumsum(1)
         before = torch.cat([coverage[:, None], after[:, :-1]], dim=1)
-        weights = self.weigh_again(first, scores, mask, states=states, before=before)
-        contexts = mix(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
+        weights = self.reweight(first, scores, mask, states=states, before=before)
+        contexts = weighted_sum(by_sentence(weights, batch), prepared["values"])  # (B, W·T, D)
         contexts = contexts.reshape(rows, length, -1)  # (B·W, T, D)
         gate = at_least_float32(self.gate(torch.cat([states, contexts], dim=-1)))  # (B·W, T, 1)
-        # Where there is nothing to copy, the vocabulary has it all.
+        # If no position can be copied, p_gen is 1.
         generated = logsigmoid(gate).masked_fill(~mask.any(-1, keepdim=True), 0.0)
-        again = torch.minimum(weights, before).sum(-1)  # (B·W, T)
-        return Copies(generated, weights * (-gate).sigmoid(), after[:, -1], again)
+        overlap = torch.minimum(weights, before).sum(-1)  # (B·W, T)
+        return CopyOutput(generated, weights * (-gate).sigmoid(), after[:, -1], overlap)
 
-    def weigh_again(
+    def reweight(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
     ) -> Tensor:
-        """Return the weights that are copied with: here, those of the first look."""
+        """Return the final weights: by default, the first ones unchanged."""
         return first
 
 
 class CoverageAttention(CopyAttention):
-    """Looks twice: the second time, it knows where the looks before fell.
+    """Copy attention in two passes, the second with coverage.
 
-    A place's score changes by slope(state) times its coverage, the sum of all first looks of the
-    steps before.
+    In the second pass, slope(state) · coverage is added to the scores. The coverage is the sum of
+    the first-pass weights of earlier steps.
     """
 
     def __init__(self, query_dim: int, memory_dim: int, *, dim: int) -> None:
         super().__init__(query_dim, memory_dim, dim=dim)
         self.slope = Linear(query_dim, 1)
 
-    def weigh_again(
+    def reweight(
         self, first: Tensor, scores: Tensor, mask: Tensor, *, states: Tensor, before: Tensor
     ) -> Tensor:
-        """Return the weights of the second look.
+        """Return the weights of the second pass.
 
         Args:
-            first: (B·W, T, S), the weights of the first.
-            scores: (B·W, T, S), of the first.
+            first: (B·W, T, S), weights of the first pass.
+            scores: (B·W, T, S), scores of the first pass.
             mask: (B·W, 1, S), True = may be copied.
-            states: (B·W, T, D), of the decoder.
-            before: (B·W, T, S), the coverage.
+            states: (B·W, T, D), decoder states.
+            before: (B·W, T, S), coverage before each step.
         """
-        return weigh(scores, mask, at_least_float32(self.slope(states)) * before)
+        return masked_softmax(scores, mask, at_least_float32(self.slope(states)) * before)
 
 
 class PointerDecoder(Decoder):
-    """Any decoder, with a pointer beside its vocabulary (See et al. 2017, "Get to the point").
+    """Pointer-generator around any decoder (See et al. 2017, "Get to the point").
 
-    p(w) = p_gen · p_vocabulary(w) + (1 - p_gen) · Σ weights where the source has w (eq. 9), with
-    one vocabulary for both sides: a name is copied piece by piece, and no word is unknown. What
-    it returns as logits are log-probabilities already: a softmax leaves them as they are.
+    p(w) = p_gen · p_vocabulary(w) + (1 - p_gen) · Σ weights of the source positions of w (eq. 9),
+    with a joint vocabulary of subwords. The returned logits are log-probabilities, so a softmax
+    does not change them.
 
-    It differs from the paper. The decoder keeps the attention it has, if any, and copies with one
-    of its own, so that a transformer can copy as well. Coverage sums the first of two looks, and
-    copying takes the second: nothing depends on the step before, and a whole target runs at once. A
-    source's end token is never copied: where to stop is for the vocabulary to say.
+    Differences from the paper: the copy attention is separate from the attention of the decoder,
+    so any decoder can copy, including a transformer. Coverage sums the weights of the first of two
+    passes, so a step does not depend on the previous one, and full targets are processed in
+    parallel. The end token of a source is never copied.
 
     Args:
-        inner: What writes; its last layer moves here, and it returns states from then on.
-        config: How to copy.
-        memory_dim: Width of the source's states.
+        inner: The decoder. Its output layer moves to this module, so that it returns states.
+        config: The hyperparameters.
+        memory_dim: Width of the source states.
     """
 
     def __init__(self, inner: Decoder, config: PointerConfig, *, memory_dim: int) -> None:
         super().__init__()
         self.output = inner.output
         self.inner = inner
-        inner.output = nn.Identity()  # type: ignore[assignment]  # its states go out as they are
+        inner.output = nn.Identity()  # type: ignore[assignment]  # returns its states
         attention = CoverageAttention if config.coverage else CopyAttention
         self.copying = attention(self.output.in_features, memory_dim, dim=config.dim)
         self.coverage = config.coverage
 
     @property
-    def embedding(self) -> Embedding:  # type: ignore[override]  # the inner one's, not a second
-        """What token ids are looked up in."""
+    def embedding(self) -> Embedding:  # type: ignore[override]  # that of the inner decoder
+        """Token embedding."""
         return self.inner.embedding
 
     def start(self, memory: Memory, *, beams: int = 1, max_length: int | None = None) -> State:
-        """Return the state before the first token, with `beams` hypotheses a sentence."""
+        """Return the state before the first token, with `beams` hypotheses per sentence."""
         inner = self.inner.start(memory, beams=beams, max_length=max_length)
         prepared = self.copying.prepare(memory)
         return State(
@@ -185,41 +185,45 @@ class PointerDecoder(Decoder):
         )
 
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Read tokens (B·W, T) and return log-probabilities (B·W, T, V) and the next state."""
+        """Process tokens (B·W, T); return log-probabilities (B·W, T, V) and the next state."""
         log_probs, state, _ = self._run(tokens, state)
         return log_probs, state
 
     def forward(self, targets: Tensor, memory: Memory) -> Output:
-        """Read a whole target, token ids (B, T) from the start token on: one long step.
+        """Process full targets, token ids (B, T) from the start token on, in parallel.
 
-        The coverage loss is Σ min(weights, coverage) (eq. 13) for each token, (B, T): which of
-        them are padding, the caller knows.
+        The coverage loss Σ min(weights, coverage) (eq. 13) is returned per token, (B, T), because
+        only the caller can exclude padding.
         """
-        log_probs, _, again = self._run(targets, self.start(memory))
-        return Output(log_probs, {"coverage": self.coverage * again} if self.coverage else {})
+        log_probs, _, overlap = self._run(targets, self.start(memory))
+        return Output(log_probs, {"coverage": self.coverage * overlap} if self.coverage else {})
 
     def _run(self, tokens: Tensor, state: State) -> tuple[Tensor, State, Tensor]:
         inner = State(state.per_source["inner"], state.per_hypothesis["inner"])
         states, inner = self.inner.step(tokens, inner)  # (B·W, T, D)
-        copies = self.copying(states, state.per_source["source"], state.per_hypothesis["coverage"])
-        log_probs = self._mix(states, copies, state.per_source["tokens"])
-        per_hypothesis = {"inner": inner.per_hypothesis, "coverage": copies.coverage}
-        return log_probs, State(state.per_source, per_hypothesis), copies.again
+        copy_output = self.copying(
+            states, state.per_source["source"], state.per_hypothesis["coverage"]
+        )
+        log_probs = self._mix(states, copy_output, state.per_source["tokens"])
+        per_hypothesis = {"inner": inner.per_hypothesis, "coverage": copy_output.coverage}
+        return log_probs, State(state.per_source, per_hypothesis), copy_output.overlap
 
-    def _mix(self, states: Tensor, copies: Copies, tokens: Tensor) -> Tensor:
-        """Return the log-probability of every token, (B·W, T, V), in float32 at least."""
-        generated = at_least_float32(self.output(states)).log_softmax(-1) + copies.generated
+    def _mix(self, states: Tensor, copy_output: CopyOutput, tokens: Tensor) -> Tensor:
+        """Return the log-probabilities of all tokens, (B·W, T, V), in float32 or float64."""
+        generated = at_least_float32(self.output(states)).log_softmax(-1) + copy_output.generated
         rows, length, _ = generated.shape
         indices = repeat_rows(tokens, rows // len(tokens))[:, None].expand(-1, length, -1)
-        copied = torch.zeros_like(generated).scatter_add(-1, indices, copies.copied)  # (B·W, T, V)
-        # Never log 0, not even on the road not taken: its gradient would not be a number.
+        copied = torch.zeros_like(generated).scatter_add(
+            -1, indices, copy_output.copied
+        )  # (B·W, T, V)
+        # Avoid log 0 even in the branch that is not selected: its gradient would be NaN.
         floor = torch.finfo(copied.dtype).tiny
         both = torch.logaddexp(generated, copied.clamp(min=floor).log())
         return torch.where(copied > 0, both, generated)
 
 
 def _may_copy(memory: Memory) -> Tensor:
-    """Allow what is real and no end token: every source, and each of its parts, closes with one."""
+    """Return the mask of real positions without the end token, which ends every source and part."""
     tokens = memory.tokens
     assert tokens is not None
     last = memory.mask.sum(1, keepdim=True).clamp(min=1) - 1  # (B, 1)

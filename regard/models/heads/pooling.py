@@ -1,4 +1,4 @@
-"""Poolings: many states become one vector, by one signature."""
+"""Pooling of encoder states into one vector."""
 
 from abc import ABC, abstractmethod
 from typing import Literal
@@ -15,7 +15,7 @@ PoolingKind = Literal["first", "summary", "mean", "max", "attention", "aligned"]
 
 
 class Pooling(Module, ABC):
-    """Makes one vector of a `Memory`.
+    """Base class of poolings: `Memory` → one vector.
 
     Args:
         dim: Width of the states.
@@ -33,7 +33,7 @@ class Pooling(Module, ABC):
 
 
 class FirstPooling(Pooling):
-    """The state of the first token, which stands for the whole text (Devlin et al. 2019)."""
+    """State of the first token (Devlin et al. 2019)."""
 
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
@@ -41,7 +41,7 @@ class FirstPooling(Pooling):
 
 
 class SummaryPooling(Pooling):
-    """What the encoder itself takes for its fixed context; a recurrent one's last state."""
+    """Summary of the encoder, such as the last state of a recurrent encoder."""
 
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
@@ -49,7 +49,7 @@ class SummaryPooling(Pooling):
 
 
 class MeanPooling(Pooling):
-    """The mean of the real positions."""
+    """Mean over the real positions."""
 
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
@@ -57,7 +57,7 @@ class MeanPooling(Pooling):
 
 
 class MaxPooling(Pooling):
-    """The largest value of the real positions, for each column (Kim 2014)."""
+    """Maximum over the real positions, per column (Kim 2014)."""
 
     def forward(self, memory: Memory) -> Tensor:
         """Return (B, D)."""
@@ -65,10 +65,7 @@ class MaxPooling(Pooling):
 
 
 class WeightedPooling(Pooling):
-    """A mean weighted by attention: a learned query asks which words matter.
-
-    Yang et al. 2016, eq. 5-7.
-    """
+    """Attention pooling with a learned query (Yang et al. 2016, eq. 5-7)."""
 
     def __init__(self, dim: int, separator: int = 3) -> None:
         super().__init__(dim, separator)
@@ -85,10 +82,10 @@ class WeightedPooling(Pooling):
 
 
 class AlignedPooling(Pooling):
-    """Each word looks for its like in the other text, and is compared with what it finds.
+    """Comparison of two texts: each word is compared with its soft alignment in the other text.
 
-    Parikh et al. 2016, eq. 1-5, with the comparison of Chen et al. 2017, eq. 14-15. A text that
-    stands alone finds nothing, which is all zeros.
+    Parikh et al. 2016, eq. 1-5, with the comparison of Chen et al. 2017, eq. 14-15. For a single
+    text the alignment is zero.
     """
 
     def __init__(self, dim: int, separator: int = 3) -> None:
@@ -101,17 +98,17 @@ class AlignedPooling(Pooling):
         """Return (B, D)."""
         states, is_second = memory.states, self.is_second(memory)
         others = is_second[:, :, None] != is_second[:, None]  # (B, S, S)
-        found, _ = self.attention(states, states, states, mask=others & memory.mask[:, None])
-        parts = [states, found, states - found, states * found]
+        aligned, _ = self.attention(states, states, states, mask=others & memory.mask[:, None])
+        parts = [states, aligned, states - aligned, states * aligned]
         compared = self.compare(torch.cat(parts, dim=-1)).relu()  # (B, S, D)
         pooled = []
         for side in (memory.mask & ~is_second, memory.mask & is_second):
-            # Nothing is below zero here, so zeros stand for no word at all.
+            # After the ReLU no value is negative, so zeros do not change the maximum.
             pooled += [average_pool(compared, side), (compared * side[..., None]).amax(1)]
         return self.join(torch.cat(pooled, dim=-1)).tanh()  # (B, D)
 
     def is_second(self, memory: Memory) -> Tensor:
-        """Tell which positions (B, S) belong to the second of two texts."""
+        """Return the mask (B, S) of the positions of the second text."""
         assert memory.tokens is not None
         ends = (memory.tokens == self.separator).long()
         return ends.cumsum(1) - ends > 0  # (B, S)
@@ -125,4 +122,4 @@ POOLINGS: dict[str, type[Pooling]] = {
     "attention": WeightedPooling,
     "aligned": AlignedPooling,
 }
-"""The poolings by their names."""
+"""Poolings by name."""

@@ -1,4 +1,4 @@
-"""Where in an image: a label for each cell of its grid, or the box of what a phrase names."""
+"""Models of image regions: labels of grid cells (segmentation), box of a phrase (grounding)."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -17,30 +17,30 @@ from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.tables import TokenEncoderConfig
 from regard.models.encoders.vit import VitEncoderConfig
-from regard.models.init import InitConfig, initialise
+from regard.models.init import InitConfig, initialize
 
 NEAR_ZERO = 1e-4
-"""Shares are kept so far from 0 and 1 that their logits stay finite."""
+"""Minimum distance of fractions from 0 and 1, so that their logits are finite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PatchLabellerConfig(Config):
-    """An encoder of images with a decision on each cell."""
+    """Hyperparameters of a patch labeller."""
 
     encoder: ImageEncoderConfig = field(default_factory=VitEncoderConfig)
-    """What reads the image; its grid is the grid of the labels."""
+    """Encoder of the image; there is one label per cell of its grid."""
     dropout: DropoutRate = 0.1
-    """Dropout on the states."""
+    """Dropout probability of the states."""
     init: InitConfig = field(default_factory=InitConfig)
-    """How the weights start."""
+    """Weight initialisation."""
 
 
 class PatchLabeller(Module):
-    """Says how likely each label is for each cell of an image.
+    """Classifier of each grid cell of an image.
 
     Args:
-        config: The settings.
-        source: The sizes of the images.
+        config: The hyperparameters.
+        source: Input specification of the images.
         num_labels: Number of labels.
     """
 
@@ -49,10 +49,10 @@ class PatchLabeller(Module):
         self.encoder = build_encoder(config.encoder, source)
         self.dropout = Dropout(config.dropout)
         self.output = Linear(self.encoder.memory_dim, num_labels)
-        initialise(self, config.init)
+        initialize(self, config.init)
 
     def forward(self, values: Tensor, mask: Tensor) -> Tensor:
-        """Return a logit for each label of each cell, (B, Y, X, V), the labels being V.
+        """Return the logits of the labels of each cell, (B, Y, X, V).
 
         Args:
             values: (B, C, Y, X) images.
@@ -66,56 +66,57 @@ class PatchLabeller(Module):
 
 @dataclass(frozen=True, kw_only=True)
 class GrounderConfig(Config):
-    """Two encoders, and a look from the phrase at the image."""
+    """Hyperparameters of a grounder."""
 
     image: ImageEncoderConfig = field(default_factory=ResnetEncoderConfig)
-    """What reads the image."""
+    """Encoder of the image."""
     text: TokenEncoderConfig = field(default_factory=RnnEncoderConfig)
-    """What reads the phrase."""
+    """Encoder of the phrase."""
     dim: Positive = 64
-    """Width of the hidden layers: of the score that looks, and of what makes a box of it."""
+    """Width of the hidden layers of the attention score and of the box head."""
     dropout: DropoutRate = 0.1
-    """Dropout on what was seen."""
+    """Dropout probability of context and phrase vector."""
     init: InitConfig = field(default_factory=InitConfig)
-    """How the weights start."""
+    """Weight initialisation."""
 
 
 class Grounding(NamedTuple):
-    """Where a phrase's thing is."""
+    """Output of a grounder."""
 
     boxes: Tensor
-    """(B, 4), left, upper, right and lower edge, as shares of the image."""
+    """(B, 4), left, upper, right and lower edge, as fractions of the image."""
     weights: Tensor
-    """(B, S), how much each cell was looked at."""
+    """(B, S), attention weights of the cells."""
     layout: tuple[int, ...]
     """Rows and columns of the cells."""
 
 
 class Grounder(Module):
-    """Finds the box of what a phrase names.
+    """Model that predicts the bounding box of the object that a phrase names.
 
-    The phrase's summary looks for the cells that fit it (Bahdanau et al. 2015); what it sees, and
-    the middle and the spread of where it looks, become the middle and the size of a box, as in
-    Carion et al. 2020. A cell also knows its place, so that one can look for the left of two.
+    The summary of the phrase attends to the cells (Bahdanau et al. 2015). Centre and size of the
+    box, as in Carion et al. 2020, are predicted from the context and from mean and standard
+    deviation of the attended positions. Keys contain the position of the cell, so attention can
+    depend on it.
 
     Args:
-        config: The settings.
-        source: The sizes of phrases and images.
+        config: The hyperparameters.
+        source: Input specification of phrases and images.
     """
 
     def __init__(self, config: GrounderConfig, source: TextImageSpec) -> None:
         super().__init__()
         self.image = build_encoder(config.image, source.image)
         self.text = build_encoder(config.text, source.text)
-        seen, asked = self.image.memory_dim, self.text.memory_dim
-        self.attention = AttentionPooling(AdditiveScore(asked, seen + 2, dim=config.dim))
+        image_dim, text_dim = self.image.memory_dim, self.text.memory_dim
+        self.attention = AttentionPooling(AdditiveScore(text_dim, image_dim + 2, dim=config.dim))
         self.dropout = Dropout(config.dropout)
-        self.hidden = Linear(seen + asked + 4, config.dim)
+        self.hidden = Linear(image_dim + text_dim + 4, config.dim)
         self.output = Linear(config.dim, 4)
-        initialise(self, config.init)
+        initialize(self, config.init)
 
     def forward(self, values: tuple[Tensor, Tensor], mask: Tensor) -> Grounding:
-        """Find a box for each phrase.
+        """Predict a box for each phrase.
 
         Args:
             values: Token ids (B, S) of the phrases, and images (B, C, Y, X).
@@ -125,25 +126,25 @@ class Grounder(Module):
         phrase = self.text(tokens, mask).summary  # (B, D)
         memory = self.image(images, mask)
         assert memory.layout is not None
-        places = cell_places(memory.layout, like=memory.states)  # (S, 2)
-        by_image = places.expand(len(phrase), -1, -1)
+        centres = cell_centres(memory.layout, like=memory.states)  # (S, 2)
+        by_image = centres.expand(len(phrase), -1, -1)
         keys = torch.cat([memory.states, by_image], dim=-1)  # (B, S, D + 2)
         context, weights = self.attention(
             phrase[:, None], keys, torch.cat([memory.states, by_image, by_image**2], dim=-1)
         )
-        states, middle, square = torch.split(context[:, 0], [memory.states.shape[-1], 2, 2], dim=-1)
-        spread = (square - middle**2).clamp(min=NEAR_ZERO**2).sqrt()  # (B, 2)
-        found = torch.cat([self.dropout(states), self.dropout(phrase), middle, spread], dim=-1)
-        moved, sizes = self.output(self.hidden(found).relu()).chunk(2, dim=-1)  # (B, 2)
-        # What is learned is how far the box lies from where was looked.
-        middle = (middle.clamp(NEAR_ZERO, 1 - NEAR_ZERO).logit() + moved).sigmoid()
+        states, mean, square = torch.split(context[:, 0], [memory.states.shape[-1], 2, 2], dim=-1)
+        std = (square - mean**2).clamp(min=NEAR_ZERO**2).sqrt()  # (B, 2)
+        features = torch.cat([self.dropout(states), self.dropout(phrase), mean, std], dim=-1)
+        offset, sizes = self.output(self.hidden(features).relu()).chunk(2, dim=-1)  # (B, 2)
+        # The output is the offset of the box centre from the mean attended position.
+        centre = (mean.clamp(NEAR_ZERO, 1 - NEAR_ZERO).logit() + offset).sigmoid()
         half = sizes.sigmoid() / 2
-        boxes = torch.cat([middle - half, middle + half], dim=-1)  # (B, 4)
+        boxes = torch.cat([centre - half, centre + half], dim=-1)  # (B, 4)
         return Grounding(boxes.float(), weights[:, 0].float(), memory.layout)
 
 
-def cell_places(layout: tuple[int, ...], *, like: Tensor) -> Tensor:
-    """Return the middle of each cell as shares of the image, across and down: (S, 2)."""
+def cell_centres(layout: tuple[int, ...], *, like: Tensor) -> Tensor:
+    """Return the centre (x, y) of each cell as fractions of the image, (S, 2)."""
     down, across = (
         (torch.arange(num, dtype=like.dtype, device=like.device) + 0.5) / num for num in layout
     )
@@ -151,17 +152,17 @@ def cell_places(layout: tuple[int, ...], *, like: Tensor) -> Tensor:
     return torch.stack([columns, rows], dim=-1).flatten(0, 1)  # (S, 2)
 
 
-def cell_shares(boxes: Tensor, layout: tuple[int, ...]) -> Tensor:
-    """Return which share of each cell lies in a box: (B, 4) → (B, S)."""
+def cell_overlaps(boxes: Tensor, layout: tuple[int, ...]) -> Tensor:
+    """Return the fraction of each cell inside a box: (B, 4) → (B, S)."""
     num_rows, num_columns = layout
     left, upper, right, lower = boxes.unbind(-1)
-    across = _line_shares(left, right, num_columns)  # (B, X)
-    down = _line_shares(upper, lower, num_rows)  # (B, Y)
+    across = _interval_overlaps(left, right, num_columns)  # (B, X)
+    down = _interval_overlaps(upper, lower, num_rows)  # (B, Y)
     return (down[:, :, None] * across[:, None]).flatten(1)  # (B, S)
 
 
-def _line_shares(low: Tensor, high: Tensor, num: int) -> Tensor:
-    """Return which share of each of `num` equal parts lies between two points: (B,) → (B, X)."""
+def _interval_overlaps(low: Tensor, high: Tensor, num: int) -> Tensor:
+    """Return the fraction of each of `num` equal intervals within a range: (B,) → (B, X)."""
     starts = torch.arange(num, dtype=low.dtype, device=low.device)
     ends = torch.minimum(high[:, None] * num, starts + 1)
     return (ends - torch.maximum(low[:, None] * num, starts)).clamp(0, 1)  # (B, X)

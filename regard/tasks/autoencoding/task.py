@@ -17,7 +17,7 @@ from regard.data.text.vocabulary import train_tokenizer
 from regard.metrics.bootstrap import ratio
 from regard.metrics.result import Result
 from regard.metrics.text.bleu import bleu
-from regard.models.encoders.bottleneck import BottleneckEncoder, remember
+from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
 from regard.search.settings import SearchConfig
 from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
@@ -150,10 +150,10 @@ class AutoencodingTask(Predictor):
         target, mask = batch.target.to(self.device), batch.target_mask[:, 1:]
 
         def compute_log_probs(latents: Tensor) -> Tensor:
-            logits = self.model.decoder(target[:, :-1], remember(latents)).logits
+            logits = self.model.decoder(target[:, :-1], memory_from_latents(latents)).logits
             return log_probs_of(logits, target[:, 1:]).cpu().where(mask, 0.0).sum(1)
 
-        wide = self.bottleneck_encoder.widen(self.inputs(batch), batch.source_mask)
+        wide = self.bottleneck_encoder.inner_memory(self.inputs(batch), batch.source_mask)
         return wide.summary, compute_log_probs
 
     def _measure_restoring(
@@ -207,7 +207,7 @@ class AutoencodingTask(Predictor):
         texts: list[str] = []
         for part in torch.split(latents, CHUNK) if len(latents) else ():
             found = self.generate(
-                remember(part.to(self.device, torch.float32)),
+                memory_from_latents(part.to(self.device, torch.float32)),
                 search or self.search,
                 max_lengths=self._max_lengths(len(part)),
                 numbers=range(len(texts), len(texts) + len(part)),

@@ -92,7 +92,7 @@ def _describe_texts(task: "Predictor", field: TextField, batch: Batch) -> list[_
     """Return the tokens of texts, or the texts that the encoder made one position each of."""
     tokenizer = field.tokenizer
     sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
-    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    groups = task.model.encoder.memory_positions(batch.source, batch.source_mask)
     if groups is None:
         labels = [tokenizer.tokens(ids.tolist()) for ids in sources]
     else:
@@ -110,7 +110,7 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
     """Return the times of memory positions, the frames, and the CTC alignment of the targets."""
     memory = _encode(task, batch)
     hop = field.config.hop_ms / 1000
-    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    groups = task.model.encoder.memory_positions(batch.source, batch.source_mask)
     num_joined = 1 if groups is None else int((groups[0] == 0).sum())
     found = []
     for row, aligned in enumerate(align_ctc(task, batch, memory)):
@@ -166,7 +166,7 @@ def align_ctc(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | 
         log_probs = emissions.log_probs[row, : int(emissions.lengths[row])]
         weights = torch.zeros(num_target, len(log_probs))
         # A target that is too long for its recording has no alignment.
-        is_possible = ctc.num_needed(labels) <= len(log_probs)
+        is_possible = ctc.min_positions(labels) <= len(log_probs)
         for position, number in enumerate(ctc.align(log_probs, labels) if is_possible else []):
             if number >= 0:
                 weights[number, position] = 1.0

@@ -7,7 +7,7 @@ import torch
 
 from regard.data.batch import Batch
 from regard.data.example import Example
-from regard.search.forced import force, walk_along
+from regard.search.forced import stepwise_log_probs, target_log_probs
 from regard.tasks.batches import map_batches
 from regard.tasks.generation.ctc import build_scorer
 from regard.tasks.prediction import Prediction
@@ -28,10 +28,12 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
             if task.recipe.model.ctc_weight == 1:
                 roles, memory = task.target.tokenizer, task.encode_batch(batch)
                 scorer = build_scorer(task.model, memory, roles, weight=1.0)
-                log_probs = walk_along(scorer, target).cpu()
+                log_probs = stepwise_log_probs(scorer, target).cpu()
             else:
                 inputs = task.inputs(batch)
-                log_probs = force(task.model, inputs, batch.source_mask, targets=target).cpu()
+                log_probs = target_log_probs(
+                    task.model, inputs, batch.source_mask, targets=target
+                ).cpu()
         scored = []
         for position, row in enumerate(batch.rows):
             length = int(batch.target_mask[position].sum()) - 1

@@ -108,7 +108,7 @@ class Recipe(BaseRecipe):
                 f"`model.decoder.kind` '{model.decoder.kind}' needs `train.teacher_forcing` 1, "
                 f"since a target must run at once, but it is {self.train.teacher_forcing:g}."
             )
-        if model.covers and self.train.teacher_forcing < 1:
+        if model.has_coverage and self.train.teacher_forcing < 1:
             raise ConfigError(
                 "`model.copying.coverage` above 0 needs `train.teacher_forcing` 1, since a target "
                 f"must run at once, but it is {self.train.teacher_forcing:g}."
@@ -116,7 +116,7 @@ class Recipe(BaseRecipe):
         need_joint = {
             "`model.ties` 'all'": (model.ties == "all", "`model.ties` to 'output'"),
             "`model.decoder.source_weight` above 0": (model.predicts_source, "the weight to 0"),
-            "`model.copying`": (model.copies, "`model.copying.kind` to 'none'"),
+            "`model.copying`": (model.has_copying, "`model.copying.kind` to 'none'"),
         }
         for name, (is_asked, instead) in need_joint.items():
             if is_asked and not self.data.is_joint:

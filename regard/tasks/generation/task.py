@@ -349,7 +349,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 config=config,
                 num_best=num_best,
                 prefixes=[prefix] * len(max_lengths),
-                numbers=numbers,
+                sample_keys=numbers,
             )
             return ctc.own_log_probs(scorer, found, start=roles.sos)
 

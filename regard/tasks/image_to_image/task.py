@@ -20,8 +20,8 @@ from regard.data.image.noise import add_fixed_noise, add_noise
 from regard.data.image.pairs import ImagePairs
 from regard.data.image.variants import bring_to
 from regard.data.labels import LabelledBatch
-from regard.models.encoders.bottleneck import BottleneckEncoder, remember
-from regard.models.image_to_image import Drawn, ImageToImage
+from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
+from regard.models.image_to_image import ImageOutput, ImageToImage
 from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.batches import map_batches, predict_filled
 from regard.tasks.evaluation import Evaluation, check_examples
@@ -176,11 +176,11 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         pixels = self.pixels(batch, examples, has_noise=True)
 
         def compute_log_probs(latents: Tensor) -> Tensor:
-            memory = remember(latents, layout=self.model.layout)
+            memory = memory_from_latents(latents, layout=self.model.layout)
             images = self.model.generate(memory, self.base_of(pixels)).cpu()
             return self._log_densities(images, batch.labels)  # (B,)
 
-        wide = encoder.widen(self.standardise(pixels), batch.source_mask)
+        wide = encoder.inner_memory(self.standardise(pixels), batch.source_mask)
         return wide.states, compute_log_probs
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
@@ -244,7 +244,9 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         for chunk in torch.split(latents, CHUNK) if len(latents) else ():
             states = chunk.to(self.device, torch.float32).view(len(chunk), self.model.num_cells, -1)
             with torch.inference_mode():
-                generated = self.model.generate(remember(states, layout=self.model.layout))
+                generated = self.model.generate(
+                    memory_from_latents(states, layout=self.model.layout)
+                )
             images.append(to_bytes(generated).cpu())
         return torch.cat(images)
 
@@ -273,7 +275,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         """Return sources from 0 to 1 in the form of the target, (B, C, Y, X)."""
         return bring_to(pixels, self.target.spec.shape)
 
-    def _forward(self, pixels: Tensor, mask: Tensor) -> Drawn:
+    def _forward(self, pixels: Tensor, mask: Tensor) -> ImageOutput:
         return self.model(self.standardise(pixels), mask, self.base_of(pixels))
 
     def generate(self, examples: Sequence[Example], *, has_noise: bool = False) -> GeneratedImages:

@@ -154,7 +154,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         batch = batch.to(self.device)
         with self.autocast():
             states = self.model.encode(batch.values, batch.mask).states
-            logits = self.model.tell(states, batch.hidden)
+            logits = self.model.predict(states, batch.hidden)
             loss = label_loss(logits, batch.labels)
             if self.model.training and self._teacher is not None:
                 loss = self._teacher.add_loss(loss, batch, states=states, logits=logits)
@@ -163,7 +163,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     def _add_terms(self, loss: Loss, batch: MaskedBatch, states: Tensor) -> Loss:
         total = loss.total
         if self.model.boundary is not None:
-            logits = self.model.tell_from_boundaries(states, batch.hidden)
+            logits = self.model.predict_from_boundaries(states, batch.hidden)
             total = total + self.recipe.model.boundary * label_loss(logits, batch.labels).total
         if self.model.next_sentence is not None and batch.belongs is not None:
             logits = self.model.next_sentence(states).float()
@@ -255,7 +255,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             ]
             with torch.inference_mode():
                 states = self.model.encode(values.to(self.device), mask).states
-                logits = self.model.tell(states, torch.tensor(flat, device=self.device))
+                logits = self.model.predict(states, torch.tensor(flat, device=self.device))
                 log_probs = logits.float().log_softmax(-1).cpu()
             yield from log_probs.split_with_sizes([len(positions) for _, positions in chunk])
 
@@ -298,7 +298,7 @@ def _predict_masked(task: MaskedLmTask, batch: MaskedBatch) -> tuple[Tensor, Tex
     on_device = batch.to(task.device)
     with torch.inference_mode():
         states = task.model.encode(on_device.values, batch.mask).states
-        log_probs = task.model.tell(states, on_device.hidden).log_softmax(-1)
+        log_probs = task.model.predict(states, on_device.hidden).log_softmax(-1)
         is_right = torch.zeros(len(batch.rows))
         if task.model.next_sentence is not None and batch.belongs is not None:
             is_right = task.model.next_sentence(states).argmax(-1).cpu() == batch.belongs

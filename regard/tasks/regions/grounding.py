@@ -24,7 +24,7 @@ from regard.metrics.vision.regions import (
     parse_box,
     pointing_accuracy,
 )
-from regard.models.heads.regions import Grounder, Grounding, cell_shares
+from regard.models.heads.regions import Grounder, Grounding, cell_overlaps
 from regard.tasks import reading
 from regard.tasks.base import Fields
 from regard.tasks.batches import predict_filled
@@ -50,7 +50,7 @@ class Found(NamedTuple):
 
     def prediction(self, box: Tensor, text: str) -> Prediction:
         """Return a box as a prediction, with the log of the share of attention on it."""
-        share = float((cell_shares(box[None], self.layout)[0] * self.weights).sum())
+        share = float((cell_overlaps(box[None], self.layout)[0] * self.weights).sum())
         return Prediction.of_tokens(text, (text,), (math.log(max(share, LEAST)),))
 
 

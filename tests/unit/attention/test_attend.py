@@ -3,15 +3,15 @@ import math
 import pytest
 import torch
 
-from regard.attention.attend import attend, mix, weigh
-from regard.attention.masks import causal
+from regard.attention.attend import attend, masked_softmax, weighted_sum
+from regard.attention.masks import causal_mask
 
 
-def test_weights_are_the_exponentials_shared_out():
+def test_weights_are_the_softmax_of_the_scores():
     scores = torch.tensor([[0.1, -2.0, 3.0]])
     powers = [math.exp(score) for score in (0.1, -2.0, 3.0)]
     expected = [power / sum(powers) for power in powers]
-    assert weigh(scores)[0].tolist() == pytest.approx(expected, rel=1e-5)
+    assert masked_softmax(scores)[0].tolist() == pytest.approx(expected, rel=1e-5)
 
 
 def test_lecture_numbers():
@@ -19,7 +19,7 @@ def test_lecture_numbers():
     score = (query @ key).item()
     assert score == pytest.approx(1.05)
     assert score / math.sqrt(3) == pytest.approx(0.606, abs=1e-3)
-    weights = weigh(torch.tensor([[score / math.sqrt(3), 0.2, -0.8]]))
+    weights = masked_softmax(torch.tensor([[score / math.sqrt(3), 0.2, -0.8]]))
     assert weights[0].tolist() == pytest.approx([0.523, 0.348, 0.128], abs=1e-3)
 
 
@@ -28,81 +28,93 @@ def test_weights_sum_to_one(dtype):
     torch.manual_seed(0)
     mask = torch.rand(2, 4, 5) < 0.5
     mask[..., 0] = True
-    sums = weigh((torch.randn(2, 4, 5) * 5).to(dtype), mask).sum(-1)
+    sums = masked_softmax((torch.randn(2, 4, 5) * 5).to(dtype), mask).sum(-1)
     assert torch.allclose(sums, torch.ones_like(sums))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_weights_are_never_narrower_than_float32(dtype):
-    assert weigh(torch.zeros(1, 2, dtype=dtype)).dtype == torch.float32
+def test_weights_of_half_precision_scores_are_float32(dtype):
+    assert masked_softmax(torch.zeros(1, 2, dtype=dtype)).dtype == torch.float32
 
 
 def test_double_precision_is_kept():
-    assert weigh(torch.zeros(1, 2, dtype=torch.float64)).dtype == torch.float64
+    assert masked_softmax(torch.zeros(1, 2, dtype=torch.float64)).dtype == torch.float64
 
 
-def test_masked_keys_weigh_nothing_and_change_nothing():
+def test_masked_keys_have_zero_weight_and_no_effect():
     scores = torch.tensor([[1.0, 2.0, 9.0]])
-    weights = weigh(scores, torch.tensor([True, True, False]))
-    assert torch.equal(weights, torch.cat([weigh(scores[:, :2]), torch.zeros(1, 1)], dim=1))
+    weights = masked_softmax(scores, torch.tensor([True, True, False]))
+    assert torch.equal(
+        weights, torch.cat([masked_softmax(scores[:, :2]), torch.zeros(1, 1)], dim=1)
+    )
 
 
 def test_masked_infinite_score_is_harmless():
-    weights = weigh(torch.tensor([[1.0, math.inf]]), torch.tensor([True, False]))
+    weights = masked_softmax(torch.tensor([[1.0, math.inf]]), torch.tensor([True, False]))
     assert weights.tolist() == [[1.0, 0.0]]
 
 
-def test_row_with_nothing_to_attend_to_is_zero():
+def test_fully_masked_row_is_zero():
     mask = torch.tensor([[False, False], [True, True]])
-    assert weigh(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), mask).tolist() == [[0, 0], [0.5, 0.5]]
+    assert masked_softmax(torch.tensor([[3.0, -1.0], [0.0, 0.0]]), mask).tolist() == [
+        [0, 0],
+        [0.5, 0.5],
+    ]
 
 
-def test_row_with_nothing_to_attend_to_sends_zeros_back():
+def test_fully_masked_row_has_zero_gradients():
     scores = torch.randn(2, 3, requires_grad=True)
     values = torch.randn(3, 4, requires_grad=True)
     mask = torch.tensor([[False] * 3, [True] * 3])
-    mix(weigh(scores, mask), values).square().sum().backward()
+    weighted_sum(masked_softmax(scores, mask), values).square().sum().backward()
     assert scores.grad[0].tolist() == [0.0, 0.0, 0.0]
     assert scores.grad[1].abs().sum() > 0 and values.grad.isfinite().all()
 
 
-def test_bias_is_added_before_the_weights_are_shared_out():
+def test_bias_is_added_to_the_scores():
     scores, bias = torch.randn(2, 3, 4), torch.randn(3, 4)
-    assert torch.equal(weigh(scores, bias=bias), weigh(scores + bias))
+    assert torch.equal(masked_softmax(scores, bias=bias), masked_softmax(scores + bias))
 
 
-def test_bias_does_not_open_masked_keys():
-    weights = weigh(torch.zeros(1, 2), torch.tensor([True, False]), torch.tensor([0.0, 1e4]))
+def test_bias_does_not_unmask_keys():
+    weights = masked_softmax(
+        torch.zeros(1, 2), torch.tensor([True, False]), torch.tensor([0.0, 1e4])
+    )
     assert weights.tolist() == [[1.0, 0.0]]
 
 
-def test_mix_is_the_weighted_sum():
+def test_context_is_the_weighted_sum():
     weights, values = torch.rand(2, 3, 4), torch.randn(2, 4, 5)
     expected = sum(weights[:, :, key, None] * values[:, None, key] for key in range(4))
-    assert torch.allclose(mix(weights, values), expected, atol=1e-6)
+    assert torch.allclose(weighted_sum(weights, values), expected, atol=1e-6)
 
 
-def test_context_has_the_type_of_the_values():
-    assert mix(torch.ones(1, 2), torch.ones(2, 3, dtype=torch.bfloat16)).dtype == torch.bfloat16
+def test_context_has_the_dtype_of_the_values():
+    assert (
+        weighted_sum(torch.ones(1, 2), torch.ones(2, 3, dtype=torch.bfloat16)).dtype
+        == torch.bfloat16
+    )
 
 
-def test_masking_after_the_softmax_is_another_thing():
+def test_masking_after_the_softmax_gives_different_weights():
     torch.manual_seed(0)
-    scores, mask = torch.randn(5, 5), causal(5, 5)
+    scores, mask = torch.randn(5, 5), causal_mask(5, 5)
     late = scores.softmax(-1) * mask
     assert (late.sum(-1)[:-1] < 0.99).all()
-    assert not torch.allclose(late, weigh(scores, mask), atol=1e-2)
+    assert not torch.allclose(late, masked_softmax(scores, mask), atol=1e-2)
 
 
-def test_masking_after_the_softmax_and_sharing_out_again_is_the_same():
+def test_masking_after_the_softmax_and_normalising_is_equal():
     torch.manual_seed(0)
-    scores, mask = torch.randn(5, 5), causal(5, 5)
+    scores, mask = torch.randn(5, 5), causal_mask(5, 5)
     late = scores.softmax(-1) * mask
-    assert torch.allclose(late / late.sum(-1, keepdim=True), weigh(scores, mask), atol=1e-6)
+    assert torch.allclose(
+        late / late.sum(-1, keepdim=True), masked_softmax(scores, mask), atol=1e-6
+    )
 
 
-# What is asked of both roads: number of queries, of keys and of key heads, and what goes with it.
-ROADS = {
+# Cases for both computations: number of queries, keys and key heads, and further arguments.
+CASES = {
     "plain": (4, 5, 4, ()),
     "mask": (4, 5, 4, ("mask",)),
     "bias": (4, 5, 4, ("bias",)),
@@ -133,7 +145,7 @@ def draw(num_queries, num_keys, num_key_heads, wanted):
     return (queries, keys, values), asked
 
 
-@pytest.fixture(params=ROADS.values(), ids=ROADS)
+@pytest.fixture(params=CASES.values(), ids=CASES)
 def drawn(request):
     return draw(*request.param)
 
@@ -142,7 +154,7 @@ def gradients(inputs, context):
     return torch.autograd.grad(context.square().sum(), inputs)
 
 
-def test_fused_road_equals_explicit_road(drawn):
+def test_fused_kernel_equals_explicit_computation(drawn):
     inputs, asked = drawn
     fused, nothing = attend(*inputs, **asked)
     explicit, weights = attend(*inputs, **asked, needs_weights=True)
@@ -151,7 +163,7 @@ def test_fused_road_equals_explicit_road(drawn):
     assert torch.allclose(fused, explicit, atol=1e-6)
 
 
-def test_both_roads_send_the_same_back(drawn):
+def test_gradients_of_both_computations_are_equal(drawn):
     inputs, asked = drawn
     fused = gradients(inputs, attend(*inputs, **asked)[0])
     explicit = gradients(inputs, attend(*inputs, **asked, needs_weights=True)[0])
@@ -179,7 +191,7 @@ def test_weights_are_those_of_the_formula(drawn):
 
 @pytest.mark.parametrize("needs_weights", [False, True], ids=["fused", "explicit"])
 @pytest.mark.parametrize("with_bias", [False, True], ids=["mask", "mask-and-bias"])
-def test_nothing_to_attend_to_is_zero_forward_and_backward(needs_weights, with_bias):
+def test_fully_masked_queries_are_zero_forward_and_backward(needs_weights, with_bias):
     inputs, asked = draw(3, 5, 4, ("mask", "bias") if with_bias else ("mask",))
     asked["mask"][0, :, 1] = False
     context, _ = attend(*inputs, **asked, needs_weights=needs_weights)
@@ -207,7 +219,7 @@ def test_returned_weights_are_those_before_dropout():
 
 
 @pytest.mark.parametrize(("dtype", "dropout"), [(torch.bfloat16, 0.0), (torch.float32, 0.5)])
-def test_training_on_a_cpu_takes_the_quicker_road(dtype, dropout, monkeypatch):
+def test_training_on_a_cpu_uses_the_faster_computation(dtype, dropout, monkeypatch):
     def never(*_, **__):
         raise AssertionError("the fused kernel is slow here")
 

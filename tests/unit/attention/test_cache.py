@@ -17,11 +17,11 @@ def draw(length):
 
 def read(cache, *lengths):
     """Append so many positions step by step; return the last cache and all that was appended."""
-    pieces = [draw(length) for length in lengths]
-    for piece in pieces:
+    chunks = [draw(length) for length in lengths]
+    for chunk in chunks:
         cache = cache.fork()
-        cache.append(*piece)
-    return cache, [torch.cat(parts, dim=2) for parts in zip(*pieces, strict=True)]
+        cache.append(*chunk)
+    return cache, [torch.cat(parts, dim=2) for parts in zip(*chunks, strict=True)]
 
 
 def shows(cache, keys, values):
@@ -29,7 +29,7 @@ def shows(cache, keys, values):
 
 
 @pytest.mark.parametrize("max_length", [None, 1, 6, 20])
-def test_cache_shows_all_that_was_appended(max_length):
+def test_cache_returns_all_appended_positions(max_length):
     cache, expected = read(KeyValueCache(max_length), 2, 1, 1, 2)
     assert shows(cache, *expected)
     assert (cache.length, cache.fork().position) == (6, 6)
@@ -45,7 +45,7 @@ def test_steps_within_the_limit_write_into_one_buffer():
 
 
 @torch.no_grad()
-def test_buffer_without_a_limit_grows_now_and_then():
+def test_buffer_without_a_limit_grows_geometrically():
     cache, addresses = KeyValueCache(), set()
     for _ in range(64):
         cache, _ = read(cache, 1)
@@ -53,14 +53,14 @@ def test_buffer_without_a_limit_grows_now_and_then():
     assert len(addresses) < 10
 
 
-def test_whole_sequence_is_kept_without_a_copy():
+def test_single_pass_is_cached_without_a_copy():
     cache, (keys, values) = KeyValueCache(), draw(7)
     shown = cache.append(keys, values)
     assert shown[0].data_ptr() == keys.data_ptr() and shown[1].data_ptr() == values.data_ptr()
 
 
 @pytest.mark.parametrize("max_length", [None, 9])
-def test_two_continuations_do_not_see_each_other(max_length):
+def test_two_continuations_are_independent(max_length):
     begun, (keys, values) = read(KeyValueCache(max_length), 2, 1)
     ours, (our_keys, our_values) = read(begun, 1, 1)
     theirs, (their_keys, their_values) = read(begun, 2)
@@ -70,7 +70,7 @@ def test_two_continuations_do_not_see_each_other(max_length):
 
 
 @pytest.mark.parametrize("max_length", [None, 9])
-def test_reordered_cache_has_the_rows_and_leaves_the_old_one(max_length):
+def test_reordered_cache_has_the_rows_and_the_old_cache_is_unchanged(max_length):
     begun, (keys, values) = read(KeyValueCache(max_length), 2, 1)
     rows = torch.tensor([2, 2, 0])
     moved, (new_keys, new_values) = read(begun[rows], 1)
@@ -81,7 +81,7 @@ def test_reordered_cache_has_the_rows_and_leaves_the_old_one(max_length):
 
 
 @torch.no_grad()
-def test_reordered_cache_has_room_for_the_next_step():
+def test_reordered_cache_has_capacity_for_the_next_step():
     begun, _ = read(KeyValueCache(max_length=9), 2)
     moved = begun[torch.tensor([1, 0, 2])]
     address = moved.visible[0].data_ptr()
@@ -99,13 +99,13 @@ def test_appending_again_replaces_the_step():
 
 @pytest.mark.parametrize("max_length", [None, 8])
 @torch.no_grad()
-def test_forgotten_positions_are_counted_but_not_shown(max_length):
-    cache, pieces = KeyValueCache(max_length), []
+def test_dropped_positions_are_counted_but_not_returned(max_length):
+    cache, chunks = KeyValueCache(max_length), []
     for _ in range(30):
         cache, (keys, _) = read(cache, 1)
-        cache.forget(4)
-        pieces.append(keys)
-    assert torch.equal(cache.visible[0], torch.cat(pieces[-4:], dim=2))
+        cache.keep_last(4)
+        chunks.append(keys)
+    assert torch.equal(cache.visible[0], torch.cat(chunks[-4:], dim=2))
     assert (cache.length, cache.fork().position) == (4, 30)
     assert cache._buffer.keys.shape[2] <= 10
 
@@ -122,7 +122,7 @@ def test_gradients_reach_every_step():
         assert torch.allclose(keys.grad, 2.0 * (3 - number) * keys)
 
 
-def test_empty_cache_may_be_reordered():
+def test_empty_cache_can_be_reordered():
     assert KeyValueCache(max_length=3)[torch.tensor([0, 0])].length == 0
 
 
@@ -138,7 +138,7 @@ def test_gradients_reach_values_whose_keys_need_none():
     assert all(values.grad.abs().sum() > 0 for values, _ in steps)
 
 
-def test_queries_alone_may_need_gradients():
+def test_gradients_of_queries_alone_are_supported():
     queries = torch.randn(ROWS, HEADS, 1, DIM, requires_grad=True)
     cache, losses = KeyValueCache(max_length=9), []
     for _ in range(3):
@@ -149,7 +149,7 @@ def test_queries_alone_may_need_gradients():
     assert queries.grad.abs().sum() > 0
 
 
-def test_a_cache_of_inference_mode_may_be_continued_without_it():
+def test_cache_of_inference_mode_can_be_continued_outside():
     with torch.inference_mode():
         cache, (before, _) = read(KeyValueCache(max_length=9), 2)
     with torch.no_grad():

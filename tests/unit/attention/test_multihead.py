@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from regard.attention.cache import KeyValueCache
-from regard.attention.masks import causal
+from regard.attention.masks import causal_mask
 from regard.attention.multihead import CrossAttention, SelfAttention, self_attention
 from regard.attention.positions import POSITIONS, sinusoids
 from regard.core.errors import ConfigError
@@ -59,7 +59,7 @@ def test_self_attention_equals_torch(needs_weights, is_causal, is_padded):
         states,
         states,
         key_padding_mask=~mask,
-        attn_mask=~causal(5, 5) if is_causal else None,
+        attn_mask=~causal_mask(5, 5) if is_causal else None,
         average_attn_weights=False,
     )
     assert torch.allclose(answer, expected, atol=1e-5)
@@ -83,7 +83,7 @@ def test_cross_attention_equals_torch(needs_weights, memory_dim):
         assert torch.allclose(weights, expected_weights, atol=1e-5)
 
 
-def test_weights_are_not_made_when_nobody_looks():
+def test_weights_are_not_computed_unless_recorded():
     states = torch.randn(1, 3, DIM)
     assert attend(CrossAttention(dim=DIM, num_heads=2), states, states)[1] is None
 
@@ -113,7 +113,7 @@ def test_shared_key_heads_equal_repeated_full_heads(needs_weights, num_key_heads
         assert torch.allclose(weights, expected_weights, atol=1e-6)
 
 
-def test_multi_query_attention_keeps_one_head_of_keys_and_values():
+def test_multi_query_attention_has_one_key_and_value_head():
     attention = CrossAttention(dim=DIM, num_heads=4, num_key_heads=1)
     keys, values = attention.project(torch.randn(2, 5, DIM))
     assert keys.shape == values.shape == (2, 1, 5, 2)
@@ -121,18 +121,18 @@ def test_multi_query_attention_keeps_one_head_of_keys_and_values():
 
 @pytest.mark.parametrize("num_key_heads", [1, 2, 4])
 @pytest.mark.parametrize("name", POSITIONS)
-def test_extending_step_by_step_equals_all_at_once(name, num_key_heads):
+def test_incremental_decoding_equals_parallel_processing(name, num_key_heads):
     positions = POSITIONS[name](dim=DIM, num_heads=4, max_length=8, is_causal=True)
     attention = SelfAttention(
         dim=DIM, num_heads=4, num_key_heads=num_key_heads, positions=positions
     )
     states = torch.randn(2, 6, DIM)
     expected, _ = attention(states, is_causal=True)
-    cache, pieces = KeyValueCache(), []
+    cache, outputs = KeyValueCache(), []
     for piece in states.split([3, 1, 2], dim=1):
         cache = cache.fork()
-        pieces.append(attention(piece, is_causal=True, cache=cache)[0])
-    assert torch.allclose(torch.cat(pieces, dim=1), expected, atol=1e-6)
+        outputs.append(attention(piece, is_causal=True, cache=cache)[0])
+    assert torch.allclose(torch.cat(outputs, dim=1), expected, atol=1e-6)
 
 
 def test_weights_are_dropped_in_training_only():
@@ -157,7 +157,7 @@ def test_key_heads_that_do_not_divide_the_heads_are_refused():
         CrossAttention(dim=8, num_heads=4, num_key_heads=3)
 
 
-def test_bare_self_attention_is_softmax_of_products():
+def test_parameter_free_self_attention_is_the_softmax_of_products():
     inputs = torch.randn(2, 5, 3)
     contexts, weights = self_attention(inputs)
     for row in range(2):
@@ -167,13 +167,13 @@ def test_bare_self_attention_is_softmax_of_products():
         assert torch.allclose(contexts[row], expected @ inputs[row], atol=1e-6)
 
 
-def test_bare_causal_self_attention_sees_itself_and_the_past():
+def test_causal_self_attention_covers_earlier_positions_only():
     _, weights = self_attention(torch.randn(1, 5, 3), is_causal=True)
     for i, row in enumerate(weights[0].tolist()):
         assert [weight > 0 for weight in row] == [j <= i for j in range(5)]
 
 
-def test_first_word_of_a_causal_text_is_its_own_context():
+def test_first_causal_context_is_the_first_input():
     inputs = torch.randn(2, 5, 3)
     contexts, _ = self_attention(inputs, is_causal=True)
     assert torch.allclose(contexts[:, 0], inputs[:, 0])
@@ -186,7 +186,7 @@ def test_permuted_inputs_give_permuted_outputs():
     assert torch.allclose(permuted, contexts[:, order], atol=1e-6)
 
 
-def test_added_positions_tell_the_order():
+def test_added_positions_encode_the_order():
     inputs, order = torch.randn(1, 5, 6), torch.tensor([3, 0, 4, 1, 2])
     positions = sinusoids(torch.arange(5), 6)
     contexts, _ = self_attention(inputs + positions)
@@ -199,7 +199,7 @@ BLIND = ("none", "sinusoidal", "sinusoidal_halves", "learned")
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_positions_inside_the_attention_tell_the_order(name):
+def test_positions_inside_attention_encode_the_order(name):
     positions = POSITIONS[name](dim=DIM, num_heads=4, max_length=8)
     attention = SelfAttention(dim=DIM, num_heads=4, positions=positions)
     states, order = torch.randn(1, 5, DIM), torch.tensor([3, 0, 4, 1, 2])
@@ -209,7 +209,7 @@ def test_positions_inside_the_attention_tell_the_order(name):
 
 
 @pytest.mark.parametrize("kind", ["rotary", "alibi", "t5", "shaw"])
-def test_relative_positions_do_not_hang_on_where_a_text_begins(kind):
+def test_relative_positions_do_not_depend_on_the_offset(kind):
     torch.manual_seed(0)
     positions = POSITIONS[kind](dim=8, num_heads=2, max_length=9, is_causal=True)
     attention = SelfAttention(dim=8, num_heads=2, positions=positions).eval()
@@ -221,7 +221,7 @@ def test_relative_positions_do_not_hang_on_where_a_text_begins(kind):
     assert torch.allclose(moved, usual, atol=1e-4)
 
 
-def test_memory_may_be_projected_before():
+def test_projected_memory_gives_the_same_output():
     attention = CrossAttention(dim=8, num_heads=4, num_key_heads=2, memory_dim=6)
     states, memory = torch.randn(3, 5, 8), torch.randn(3, 4, 6)
     projected, _ = attention(states, attention.project(memory))

@@ -33,7 +33,7 @@ def test_max_pooling_is_the_largest_of_the_real_positions(texts):
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_pooling_takes_any_score(name):
+def test_pooling_accepts_any_score(name):
     pooling = AttentionPooling(SCORES[name](4, 4, max_source=6))
     queries, keys, values = torch.randn(2, 3, 4), torch.randn(2, 6, 4), torch.randn(2, 6, 5)
     pooled, weights = pooling(queries, keys, values)
@@ -41,7 +41,7 @@ def test_pooling_takes_any_score(name):
     assert torch.allclose(pooled, torch.einsum("bqk,bkd->bqd", weights, values), atol=1e-6)
 
 
-def test_pooling_leaves_masked_keys_out():
+def test_pooling_ignores_masked_keys():
     pooling = AttentionPooling(ScaledDotScore(4, 4))
     queries, keys, values = torch.randn(3, 4), torch.randn(6, 4), torch.randn(6, 5)
     mask = torch.tensor([True, True, False, True, False, False])
@@ -69,14 +69,14 @@ def test_kernel_regression_is_that_of_nadaraya_and_watson(sharpness):
         assert predicted[i].item() == pytest.approx(mean, abs=1e-5)
 
 
-def test_equal_queries_and_keys_weigh_themselves_most_and_each_other_alike():
+def test_weights_are_symmetric_and_maximal_on_the_diagonal():
     x = torch.linspace(0, 4, 5)
     _, weights = KernelRegression(is_learned=False)(x, x, x)
     assert weights.argmax(-1).tolist() == [0, 1, 2, 3, 4]
     assert weights[2, 1].item() == pytest.approx(weights[2, 3].item(), abs=1e-6)
 
 
-def test_points_seen_again_are_found_exactly_by_a_sharp_kernel():
+def test_narrow_kernel_reproduces_the_training_points():
     regression = KernelRegression(is_learned=True)
     torch.nn.init.constant_(regression.pooling.score.sharpness, 50.0)
     x, y = torch.linspace(0, 4, 5), torch.randn(5)
@@ -92,14 +92,14 @@ def test_infinitely_wide_kernel_is_average_pooling():
     assert torch.allclose(predicted, y.mean().expand(4), atol=1e-6)
 
 
-def test_point_in_training_does_not_see_itself():
+def test_training_point_can_be_masked():
     x = torch.linspace(0, 4, 5)
     _, weights = KernelRegression(is_learned=True)(x, x, x, mask=~torch.eye(5).bool())
     assert (weights.diagonal() == 0).all()
 
 
 @pytest.mark.parametrize("is_learned", [False, True], ids=["fixed", "learned"])
-def test_sharpness_learns_only_if_told_to(is_learned):
+def test_sharpness_is_trained_only_if_learned(is_learned):
     regression = KernelRegression(is_learned=is_learned)
     assert regression.pooling.score.sharpness.requires_grad == is_learned
 

@@ -27,18 +27,18 @@ def seed():
 def test_sinusoids_are_the_closed_form(dim):
     table = sinusoids(torch.arange(10), dim)
     assert table.shape == (10, dim)
-    for place in range(10):
+    for position in range(10):
         for i in range(dim // 2):
-            angle = place / 10_000 ** (2 * i / dim)
-            assert table[place, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-5)
-            assert table[place, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-5)
+            angle = position / 10_000 ** (2 * i / dim)
+            assert table[position, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-5)
+            assert table[position, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-5)
 
 
-def test_first_place_of_the_sinusoids_is_zero_and_one():
+def test_sinusoids_of_position_zero_are_zero_and_one():
     assert sinusoids(torch.arange(1), 6).tolist() == [[0, 1, 0, 1, 0, 1]]
 
 
-def test_sinusoids_of_an_odd_width_leave_the_last_cosine_out():
+def test_sinusoids_of_an_odd_width_omit_the_last_cosine():
     assert torch.equal(sinusoids(torch.arange(4), 5), sinusoids(torch.arange(4), 6)[:, :5])
 
 
@@ -48,7 +48,7 @@ def test_halved_sinusoids_are_sines_and_then_cosines():
     assert torch.equal(table, whole[:, [0, 2, 4, 1, 3, 5]])
 
 
-def test_sinusoidal_positions_have_nothing_to_learn_and_no_limit():
+def test_sinusoidal_positions_have_no_parameters_and_no_limit():
     positions = SinusoidalPositions(dim=6, num_heads=2, max_length=3)
     positions.check_length(10_000)
     assert not list(positions.parameters())
@@ -63,9 +63,9 @@ def test_grid_positions_are_those_of_the_row_and_of_the_column(dim):
     assert (table[0] == 0).all()
     for row in range(4):
         for column in range(3):
-            told = table[1 + 3 * row + column]
-            assert torch.equal(told[:half], sinusoids(torch.tensor([row]), half)[0])
-            assert torch.equal(told[half:], sinusoids(torch.tensor([column]), dim - half)[0])
+            embedded = table[1 + 3 * row + column]
+            assert torch.equal(embedded[:half], sinusoids(torch.tensor([row]), half)[0])
+            assert torch.equal(embedded[half:], sinusoids(torch.tensor([column]), dim - half)[0])
 
 
 def test_learned_positions_are_rows_of_a_table():
@@ -91,13 +91,13 @@ def test_other_positions_have_no_limit(name):
     assert positions.check_length(10_000) is None
 
 
-def turn_as_complex_numbers(vectors, places):
-    """Multiply (x_i + i x_{i + E/2}) by e^{i place θ}, θ = 10000^(-2i/E)."""
+def rotate_as_complex_numbers(vectors, positions):
+    """Multiply (x_i + i x_{i + E/2}) by e^{i position θ}, θ = 10000^(-2i/E)."""
     half = vectors.shape[-1] // 2
     rates = torch.tensor([10_000 ** (-2 * i / (2 * half)) for i in range(half)])
     numbers = torch.complex(vectors[..., :half], vectors[..., half:])
-    turned = numbers * torch.polar(torch.ones(()), places[:, None] * rates)
-    return torch.cat([turned.real, turned.imag], dim=-1)
+    rotated = numbers * torch.polar(torch.ones(()), positions[:, None] * rates)
+    return torch.cat([rotated.real, rotated.imag], dim=-1)
 
 
 def rotary(dim=6):
@@ -105,39 +105,39 @@ def rotary(dim=6):
 
 
 def test_rotation_is_a_complex_multiplication():
-    vectors, places = torch.randn(2, 3, 5, 6), torch.arange(4, 9)
-    expected = turn_as_complex_numbers(vectors, places)
-    assert torch.allclose(rotary().rotate(vectors, places), expected, atol=1e-5)
+    vectors, positions = torch.randn(2, 3, 5, 6), torch.arange(4, 9)
+    expected = rotate_as_complex_numbers(vectors, positions)
+    assert torch.allclose(rotary().rotate(vectors, positions), expected, atol=1e-5)
 
 
-def test_rotation_keeps_every_length():
+def test_rotation_preserves_the_norm():
     vectors = torch.randn(2, 3, 5, 6)
-    turned = rotary().rotate(vectors, torch.arange(100, 105))
-    assert torch.allclose(turned.norm(dim=-1), vectors.norm(dim=-1), atol=1e-5)
+    rotated = rotary().rotate(vectors, torch.arange(100, 105))
+    assert torch.allclose(rotated.norm(dim=-1), vectors.norm(dim=-1), atol=1e-5)
 
 
-def test_rotated_product_depends_on_the_distance_alone():
+def test_rotated_dot_product_depends_on_the_distance_only():
     query, key = torch.randn(1, 1, 1, 6), torch.randn(1, 1, 1, 6)
 
-    def product(query_place, key_place):
-        turned = rotary().rotate(query, torch.tensor([query_place]))
-        return (turned * rotary().rotate(key, torch.tensor([key_place]))).sum().item()
+    def product(query_position, key_position):
+        rotated = rotary().rotate(query, torch.tensor([query_position]))
+        return (rotated * rotary().rotate(key, torch.tensor([key_position]))).sum().item()
 
     assert product(7, 3) == pytest.approx(product(4, 0), abs=1e-5)
     assert product(57, 53) == pytest.approx(product(4, 0), abs=1e-5)
     assert product(3, 7) != pytest.approx(product(7, 3), abs=1e-2)
 
 
-def test_place_zero_is_not_rotated():
+def test_position_zero_is_not_rotated():
     vectors = torch.randn(1, 1, 1, 6)
     assert torch.equal(rotary().rotate(vectors, torch.zeros(1)), vectors)
 
 
-def test_odd_column_is_left_where_it_is():
+def test_last_column_of_an_odd_width_is_not_rotated():
     vectors = torch.randn(1, 1, 4, 5)
-    turned = rotary(5).rotate(vectors, torch.arange(4))
-    assert torch.equal(turned[..., 4], vectors[..., 4])
-    assert torch.allclose(turned[..., :4], rotary(4).rotate(vectors[..., :4], torch.arange(4)))
+    rotated = rotary(5).rotate(vectors, torch.arange(4))
+    assert torch.equal(rotated[..., 4], vectors[..., 4])
+    assert torch.allclose(rotated[..., :4], rotary(4).rotate(vectors[..., :4], torch.arange(4)))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ BOTH_SIDES = {
     0: 0, 1: 1, 7: 7, 8: 8, 11: 8, 12: 9, 15: 9, 16: 10, 22: 10, 23: 11, 31: 11, 32: 12, 45: 12,
     46: 13, 63: 13, 64: 14, 90: 14, 91: 15, 127: 15, 128: 15, 1000: 15,
 }  # fmt: skip
-LOOKING_BACK = {
+CAUSAL_BUCKETS = {
     0: 0, 1: 1, 15: 15, 16: 16, 18: 16, 19: 17, 32: 21, 112: 30, 113: 31, 127: 31, 128: 31,
     1000: 31,
 }  # fmt: skip
@@ -191,16 +191,16 @@ def test_buckets_after_the_query_are_the_second_half():
     assert buckets(distances, is_causal=False) == expected
 
 
-def test_all_buckets_lie_before_the_query_of_a_decoder():
-    distances = [-distance for distance in LOOKING_BACK]
-    assert buckets(distances, is_causal=True) == list(LOOKING_BACK.values())
+def test_causal_buckets_cover_earlier_positions_only():
+    distances = [-distance for distance in CAUSAL_BUCKETS]
+    assert buckets(distances, is_causal=True) == list(CAUSAL_BUCKETS.values())
 
 
-def test_what_comes_after_shares_the_first_bucket_of_a_decoder():
+def test_later_positions_share_the_first_causal_bucket():
     assert buckets([1, 5, 200], is_causal=True) == [0, 0, 0]
 
 
-@pytest.mark.parametrize("is_causal", [False, True], ids=["both-sides", "looking-back"])
+@pytest.mark.parametrize("is_causal", [False, True], ids=["both-sides", "causal"])
 def test_buckets_equal_those_of_hugging_face(is_causal):
     t5 = pytest.importorskip(
         "transformers.models.t5.modeling_t5", reason="transformers is not installed"
@@ -210,7 +210,7 @@ def test_buckets_equal_those_of_hugging_face(is_causal):
     assert buckets(distances.tolist(), is_causal=is_causal) == theirs.tolist()
 
 
-def test_t5_bias_is_one_number_a_head_and_bucket():
+def test_t5_bias_is_one_scalar_per_head_and_bucket():
     positions = BucketPositions(dim=8, num_heads=2)
     bias = positions.bias(torch.randn(3, 2, 2, 4), torch.arange(2, 4), torch.arange(4))
     assert bias.shape == (1, 2, 2, 4)
@@ -253,12 +253,12 @@ PARTS = {
 
 
 @pytest.mark.parametrize("name", POSITIONS)
-def test_every_row_tells_the_order_in_its_own_way_only(name):
+def test_every_encoding_uses_one_method_only(name):
     positions = POSITIONS[name](dim=8, num_heads=2, max_length=5)
-    vectors, places = torch.randn(1, 2, 5, 4), torch.arange(5)
+    vectors, indices = torch.randn(1, 2, 5, 4), torch.arange(5)
     spoken = {
-        "embed": positions.embed(places) is not None,
-        "rotate": not torch.equal(positions.rotate(vectors, places), vectors),
-        "bias": positions.bias(vectors, places, places) is not None,
+        "embed": positions.embed(indices) is not None,
+        "rotate": not torch.equal(positions.rotate(vectors, indices), vectors),
+        "bias": positions.bias(vectors, indices, indices) is not None,
     }
     assert {part for part, is_spoken in spoken.items() if is_spoken} == set(PARTS[name])

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attention.attend import weigh
+from regard.attention.attend import masked_softmax
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
@@ -36,7 +36,7 @@ def hooks(model):
     return sum(len(module._forward_hooks) for module in model.modules())
 
 
-def test_maps_have_layers_heads_and_joined_steps(inputs):
+def test_maps_have_layers_heads_and_concatenated_steps(inputs):
     model = TwoLayers()
     with record(model) as maps:
         model(*inputs)
@@ -49,12 +49,12 @@ def test_maps_are_the_weights(inputs):
     with record(model) as maps:
         model(*inputs)
     queries, states, mask = inputs
-    lower = weigh(queries @ states.transpose(1, 2), mask[:, None])
-    upper = weigh(lower @ states @ states.transpose(1, 2), mask[:, None])
+    lower = masked_softmax(queries @ states.transpose(1, 2), mask[:, None])
+    upper = masked_softmax(lower @ states @ states.transpose(1, 2), mask[:, None])
     assert torch.allclose(maps.stack()[:, :, 0], torch.stack([lower, upper], 1), atol=1e-6)
 
 
-def test_maps_carry_no_gradient(inputs):
+def test_maps_are_detached(inputs):
     queries, states, mask = inputs
     model = TwoLayers()
     with record(model) as maps:
@@ -62,14 +62,14 @@ def test_maps_carry_no_gradient(inputs):
     assert not maps.stack().requires_grad
 
 
-def test_heads_of_a_call_are_kept_apart(inputs):
+def test_heads_of_a_call_are_separate(inputs):
     with record(TwoLayers()) as maps:
         for layer in range(2):
             maps.add(layer, torch.rand(2, 7, 3, 5))
     assert maps.stack().shape == (2, 2, 7, 3, 5)
 
 
-def test_layers_with_fewer_heads_repeat_them_evenly():
+def test_layers_with_fewer_heads_repeat_them():
     few, many = torch.rand(2, 2, 3, 5), torch.rand(2, 3, 3, 5)
     with record(TwoLayers()) as maps:
         maps.add(0, few)
@@ -81,7 +81,7 @@ def test_layers_with_fewer_heads_repeat_them_evenly():
     assert torch.allclose(stacked.mean(2), torch.stack([few.mean(1), many.mean(1)], 1), atol=1e-6)
 
 
-def test_nothing_is_kept_after_the_block(inputs):
+def test_nothing_is_recorded_after_the_block(inputs):
     model = TwoLayers()
     with record(model) as maps:
         model(*inputs)
@@ -97,7 +97,7 @@ def test_hooks_are_removed_after_an_error():
     assert hooks(model) == 0
 
 
-def test_recordings_within_each_other_both_see_everything(inputs):
+def test_nested_recordings_both_record_everything(inputs):
     model = TwoLayers()
     with record(model) as outer:
         with record(model) as inner:
@@ -115,7 +115,7 @@ def test_recording_changes_no_module(inputs):
     assert {name: set(vars(module)) for name, module in model.named_modules()} == before
 
 
-def test_block_in_which_nothing_ran_is_an_error():
+def test_recording_without_attention_is_an_error():
     with record(TwoLayers()) as maps:
         pass
     with pytest.raises(

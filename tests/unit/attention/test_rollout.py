@@ -4,7 +4,7 @@ import torch
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
-from regard.attention.rollout import class_row, last_layer, rollout
+from regard.attention.rollout import class_token_weights, last_layer, rollout
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def test_rollout_is_the_sum_over_all_paths(maps):
     assert torch.allclose(rollout(maps)[0], total)
 
 
-def test_layers_that_only_pass_on_change_nothing(maps):
-    eye = torch.eye(5, dtype=torch.float64).expand(2, 1, 4, 5, 5)
-    padded = torch.cat([eye, maps, eye], dim=1)
+def test_identity_layers_do_not_change_the_rollout(maps):
+    identity = torch.eye(5, dtype=torch.float64).expand(2, 1, 4, 5, 5)
+    padded = torch.cat([identity, maps, identity], dim=1)
     assert torch.allclose(rollout(padded), rollout(maps))
 
 
@@ -47,7 +47,7 @@ def test_without_residual_one_layer_is_the_mean_of_its_heads(maps):
     assert torch.allclose(rollout(maps[:, :1], residual=0.0), maps[:, 0].mean(1))
 
 
-def test_positions_that_attend_to_nothing_stay_themselves(maps):
+def test_fully_masked_positions_keep_their_own_weight(maps):
     maps[:, :, :, 4] = 0.0
     assert rollout(maps)[:, 4].tolist() == [[0.0, 0.0, 0.0, 0.0, 1.0]] * 2
 
@@ -56,16 +56,16 @@ def test_last_layer_is_the_mean_of_its_heads(maps):
     assert torch.equal(last_layer(maps), sum(maps[:, 2, head] for head in range(4)) / 4)
 
 
-def test_class_row_shares_out_what_the_first_position_takes_from_others():
+def test_class_token_weights_are_normalised_without_itself():
     joint = torch.tensor([[[0.5, 0.1, 0.4], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]])
-    assert class_row(joint).tolist() == [[pytest.approx(0.2), pytest.approx(0.8)]]
+    assert class_token_weights(joint).tolist() == [[pytest.approx(0.2), pytest.approx(0.8)]]
 
 
-def test_class_that_takes_from_itself_alone_has_no_row():
-    assert class_row(torch.eye(3)[None]).tolist() == [[0.0, 0.0]]
+def test_class_token_that_attends_to_itself_only_has_zero_weights():
+    assert class_token_weights(torch.eye(3)[None]).tolist() == [[0.0, 0.0]]
 
 
-def test_recorded_maps_can_be_rolled_out():
+def test_rollout_accepts_recorded_maps():
     torch.manual_seed(0)
     attention = SelfAttention(dim=4, num_heads=2, positions=POSITIONS["none"](dim=4, num_heads=2))
     with record(attention, is_self=True) as maps:
@@ -74,6 +74,6 @@ def test_recorded_maps_can_be_rolled_out():
     assert rollout(maps.stack_self()).shape == (1, 3, 3)  # (B, S, S)
 
 
-def test_misfit_axes_are_refused():
+def test_wrong_number_of_axes_is_an_error():
     with pytest.raises(ValueError, match="`maps` must have the axes"):
         rollout(torch.zeros(2, 5, 5))

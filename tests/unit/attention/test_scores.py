@@ -6,7 +6,7 @@ import torch
 from regard.attention.scores import SCORES, DotScore
 from regard.core.errors import ConfigError
 
-# What each score is, for one query and one key at place j, straight from the papers.
+# Formula of each score for one query and one key at position j, from the papers.
 FORMULAS = {
     "dot": lambda s, q, k, j: q @ k,
     "scaled_dot": lambda s, q, k, j: q @ k / math.sqrt(len(k)),
@@ -35,7 +35,7 @@ def build_score(name, query_dim=3):
     return SCORES[name](query_dim, key_dim, dim=5, max_source=6).double()
 
 
-def test_every_row_has_a_formula_here():
+def test_every_score_has_a_formula():
     assert set(FORMULAS) == set(SCORES)
 
 
@@ -65,7 +65,7 @@ class Whole(torch.nn.Module):
         return self.score(queries, self.score.prepare(keys))
 
 
-def test_gradients_are_right(name):
+def test_gradients_equal_finite_differences(name):
     score = build_score(name)
     queries = torch.randn(1, 2, score.query_dim, dtype=torch.float64, requires_grad=True)
     keys = torch.randn(1, 3, score.key_dim, dtype=torch.float64, requires_grad=True)
@@ -79,7 +79,7 @@ def test_gradients_are_right(name):
     assert torch.autograd.gradcheck(run, (queries, keys, *whole.parameters()))
 
 
-def test_leading_axes_are_free(name):
+def test_leading_axes_are_supported(name):
     score = build_score(name)
     queries = torch.randn(2, 5, 3, score.query_dim, dtype=torch.float64)
     keys = torch.randn(2, 5, 4, score.key_dim, dtype=torch.float64)
@@ -92,20 +92,19 @@ def test_leading_axes_are_free(name):
 def test_dot_of_unequal_widths_points_to_general(dotted):
     with pytest.raises(
         ConfigError,
-        match=r"^This `score` needs queries and keys of one width, but they are 3 and 4 wide\. "
-        r"Use 'general', which learns a map between them\.$",
+        match="`score`.*3 and 4 wide.*'general'",
     ):
         SCORES[dotted](3, 4)
 
 
-def test_location_needs_to_know_the_longest_source():
+def test_location_score_needs_max_source():
     with pytest.raises(
         ConfigError, match=r"^`score` 'location' needs `max_source`, .+, but it is 0\.$"
     ):
         SCORES["location"](3, 4)
 
 
-def test_location_refuses_a_longer_source():
+def test_location_score_rejects_a_longer_source():
     score = SCORES["location"](3, 4, max_source=5)
     with pytest.raises(
         ConfigError,
@@ -115,26 +114,26 @@ def test_location_refuses_a_longer_source():
         score(torch.zeros(1, 1, 3), torch.zeros(1, 6, 4))
 
 
-def test_location_never_looks_at_the_keys():
+def test_location_score_does_not_depend_on_the_keys():
     score = SCORES["location"](3, 4, max_source=5)
     queries = torch.randn(1, 2, 3)
     scores = [score(queries, torch.randn(1, 5, 4)) for _ in range(2)]
     assert torch.equal(*scores)
 
 
-def test_hidden_layer_is_as_wide_as_the_keys_unless_told():
+def test_hidden_width_defaults_to_the_key_width():
     assert SCORES["additive"](3, 4).weight.in_features == 4
     assert SCORES["additive"](3, 4, dim=7).weight.in_features == 7
 
 
-def test_cosine_does_not_care_how_long_vectors_are():
+def test_cosine_score_does_not_depend_on_norms():
     score = SCORES["cosine"](3, 3)
     queries, keys = torch.randn(2, 3), torch.randn(4, 3)
     scores = score(queries, score.prepare(keys))
     assert torch.allclose(score(5 * queries, score.prepare(0.1 * keys)), scores, atol=1e-6)
 
 
-def test_gaussian_is_highest_where_query_and_key_are_equal():
+def test_gaussian_score_is_maximal_for_equal_query_and_key():
     score = SCORES["gaussian"](3, 3)
     keys = torch.randn(4, 3)
     assert score(keys, score.prepare(keys)).argmax(-1).tolist() == [0, 1, 2, 3]

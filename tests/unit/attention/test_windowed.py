@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.attention import windowed
-from regard.attention.masks import window
+from regard.attention.masks import window_mask
 from regard.attention.multihead import SelfAttention
 from regard.attention.positions import POSITIONS
 from regard.attention.recording import record
@@ -20,10 +20,10 @@ def short_blocks(monkeypatch):
 def build(half_width, *, positions="rotary", num_key_heads=0, dropout=0.0):
     """A windowed attention, and one that sees everything, with the same weights."""
     torch.manual_seed(1)
-    told = POSITIONS[positions](dim=DIM, num_heads=HEADS, max_length=64)
+    encoding = POSITIONS[positions](dim=DIM, num_heads=HEADS, max_length=64)
     sizes = {"dim": DIM, "num_heads": HEADS, "num_key_heads": num_key_heads, "dropout": dropout}
-    near = WindowedAttention(positions=told, window=half_width, **sizes)
-    full = SelfAttention(positions=told, **sizes)
+    near = WindowedAttention(positions=encoding, window=half_width, **sizes)
+    full = SelfAttention(positions=encoding, **sizes)
     full.load_state_dict(near.state_dict())
     return near, full
 
@@ -40,8 +40,8 @@ def ask(attention, states, mask):
 
 
 def ask_masked(attention, states, mask, half_width):
-    """The other road: all scores, and a mask over them."""
-    near = window(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
+    """Reference: all scores with a mask."""
+    near = window_mask(torch.arange(states.shape[1]), states.shape[1], half_width=half_width)
     return attention(states, mask=near & mask[:, None])[0]
 
 
@@ -76,7 +76,7 @@ def test_gradients_of_blocks_equal_those_of_masked_full_attention(positions):
         assert torch.allclose(ours, theirs, atol=1e-5)
 
 
-def test_a_text_is_read_alike_alone_and_beside_a_longer_one():
+def test_result_does_not_depend_on_padding():
     near, _ = build(2)
     states, mask = texts(24)
     alone = ask(near, states[1:, :16], mask[1:, :16])
@@ -95,7 +95,7 @@ def test_padding_far_from_any_real_position_gives_no_nan(is_trained):
     assert states.grad.isfinite().all()
 
 
-def test_what_is_beyond_the_window_changes_nothing():
+def test_positions_outside_the_window_have_no_effect():
     near, _ = build(3)
     states, mask = texts(20, batch=1)
     other = states.clone()
@@ -105,7 +105,7 @@ def test_what_is_beyond_the_window_changes_nothing():
     assert not torch.allclose(before[:, 9], after[:, 9], atol=1e-3)
 
 
-def test_recorded_map_is_whole_and_gives_the_same_answer():
+def test_recorded_map_is_complete_and_gives_the_same_output():
     near, _ = build(3)
     states, mask = texts(20)
     expected = ask(near, states, mask)
@@ -114,12 +114,12 @@ def test_recorded_map_is_whole_and_gives_the_same_answer():
     weights = maps.stack()[:, 0]
     assert weights.shape == (2, HEADS, 20, 20)
     assert torch.allclose(weights.sum(-1), torch.ones(2, HEADS, 20), atol=1e-6)
-    far = ~window(torch.arange(20), 20, half_width=3)
+    far = ~window_mask(torch.arange(20), 20, half_width=3)
     assert weights[..., far].abs().max() == 0
     assert torch.allclose(answer, expected, atol=1e-6)
 
 
-def test_scores_grow_with_the_length_and_not_with_its_square(monkeypatch):
+def test_memory_is_linear_in_the_length(monkeypatch):
     counts = []
 
     def attend(queries, keys, values, **rest):

@@ -41,7 +41,7 @@ from regard.training.settings import TrainConfig
 @dataclass(frozen=True, kw_only=True)
 class RoundConfig(Config):
     kind: Literal["round"] = "round"
-    """What kind of shape this is."""
+    """Kind of shape."""
     radius: NonNegativeFloat = 1.0
     """From the middle to the rim."""
 
@@ -49,7 +49,7 @@ class RoundConfig(Config):
 @dataclass(frozen=True, kw_only=True)
 class SquareConfig(Config):
     kind: Literal["square"] = "square"
-    """What kind of shape this is."""
+    """Kind of shape."""
     side: int = 2
     """Length of a side."""
 
@@ -57,13 +57,13 @@ class SquareConfig(Config):
 @dataclass(frozen=True, kw_only=True)
 class PageConfig(Config):
     title: str
-    """What stands at the top."""
+    """Title of the page."""
     shape: RoundConfig | SquareConfig = field(default_factory=RoundConfig)
-    """What is drawn."""
+    """Shape on the page."""
     paper: SquareConfig = field(default_factory=SquareConfig)
-    """What it is drawn on."""
+    """Background."""
     copies: int = 1
-    """How many."""
+    """Number of copies."""
     is_framed: bool = False
     """Draw a line around it."""
     margins: tuple[float, float] = (0.5, 0.5)
@@ -73,7 +73,7 @@ class PageConfig(Config):
     colour: Literal["red", "green"] = "red"
     """The ink."""
     note: str | None = None
-    """What stands below."""
+    """Footnote."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class InkConfig(Config):
     share: UnitInterval = 0.5
     """Share of it that is used."""
     weight: Annotated[float, AtLeast(0)] = 0.0
-    """What it weighs."""
+    """Weight."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class DarkInkConfig(InkConfig):
     share: Annotated[float, Within(0.1, 0.9)] = 0.5
     """Share of it that is used."""
     layers: Positive = 1
-    """How often it is put on."""
+    """Number of coats."""
 
     def __post_init__(self):
         super().__post_init__()
@@ -104,21 +104,21 @@ class DarkInkConfig(InkConfig):
 @dataclass(frozen=True, kw_only=True)
 class PenConfig(Config):
     ink: InkConfig = field(default_factory=InkConfig)
-    """What it writes with."""
+    """Pen."""
 
 
 def page(**changes):
     return from_dict(PageConfig, {"title": "A page", **changes})
 
 
-def test_values_become_a_settings_object():
+def test_plain_values_are_converted_to_settings():
     made = page(shape={"kind": "square", "side": 3}, margins=[1, 2.5], labels=["a", "b"])
     assert made == PageConfig(
         title="A page", shape=SquareConfig(side=3), margins=(1.0, 2.5), labels=("a", "b")
     )
 
 
-def test_whole_number_is_taken_for_a_float():
+def test_integer_is_converted_to_float():
     assert isinstance(page(shape={"kind": "round", "radius": 3}).shape.radius, float)
 
 
@@ -130,7 +130,7 @@ def test_unknown_setting_names_the_nearest_and_all_known():
     )
 
 
-def test_unknown_setting_near_to_nothing_gets_no_guess():
+def test_unknown_setting_without_a_similar_name_gets_no_suggestion():
     with pytest.raises(ConfigError, match=r"^`zzz` is not a setting\. Known here: 'title', "):
         page(zzz=1)
 
@@ -173,7 +173,7 @@ def test_missing_setting_is_named():
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_wrong_value_is_named_with_its_place_and_rule(changes, message):
+def test_error_names_path_and_rule(changes, message):
     with pytest.raises(ConfigError) as error:
         page(**changes)
     assert str(error.value) == message
@@ -193,7 +193,7 @@ def test_value_outside_its_range_is_an_error(value):
         within("share", value, low=0.0, high=1.0)
 
 
-def test_not_a_number_is_within_no_limit():
+def test_nan_is_outside_every_limit():
     with pytest.raises(ConfigError, match="but is nan"):
         at_least("radius", math.nan, 0.0)
     with pytest.raises(ConfigError, match="but is nan"):
@@ -229,7 +229,7 @@ def test_annotated_limits_are_inclusive():
     assert DarkInkConfig(drops=1, share=0.9).share == 0.9
 
 
-def test_annotated_limit_is_named_with_its_place():
+def test_error_of_an_annotated_limit_names_the_path():
     with pytest.raises(ConfigError) as error:
         from_dict(PenConfig, {"ink": {"drops": 0}})
     assert str(error.value) == "`ink.drops` must be at least 1, but is 0."
@@ -242,11 +242,11 @@ def test_annotated_setting_is_converted_and_explained_like_its_type():
     assert explain(InkConfig()).startswith("# Drops of ink.\ndrops = 1\n")
 
 
-def test_absent_values_are_left_out_of_plain_values():
+def test_none_is_omitted_from_plain_values():
     assert "note" not in to_dict(page())
 
 
-def test_plain_values_hold_lists_and_tables_only():
+def test_plain_values_contain_lists_and_tables_only():
     assert to_dict(page(labels=["a"]))["labels"] == ["a"]
     assert to_dict(page())["shape"] == {"kind": "round", "radius": 1.0}
 
@@ -267,7 +267,7 @@ def test_missing_toml_file_is_named(tmp_path):
     [b"title = ", b"title = '\xff'", b"copies = " + b"9" * 5000],
     ids=["cut", "latin", "long"],
 )
-def test_faulty_toml_file_is_named(tmp_path, content):
+def test_invalid_toml_file_is_named(tmp_path, content):
     path = tmp_path / "page.toml"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"page\.toml is not valid TOML: .+\.$"):
@@ -288,32 +288,32 @@ def test_faulty_toml_file_is_named(tmp_path, content):
         ("copies=", ""),
     ],
 )
-def test_word_is_read_as_toml_or_else_as_text(word, value):
+def test_override_is_parsed_as_toml_or_as_text(word, value):
     assert override({}, [word]) == {"copies": value}
 
 
-def test_word_makes_the_sections_it_needs():
+def test_override_creates_missing_sections():
     assert override({"a": {"b": 1}}, ["a.c.d=2"]) == {"a": {"b": 1, "c": {"d": 2}}}
 
 
-def test_override_leaves_the_original_alone():
+def test_override_does_not_modify_the_original():
     values = {"shape": {"kind": "round"}}
     override(values, ["shape.radius=2"])
     assert values == {"shape": {"kind": "round"}}
 
 
-def test_override_passes_on_values_it_does_not_understand():
+def test_override_keeps_unknown_values():
     day = datetime.date(2024, 2, 29)
     assert override({"title": day}, ["copies=2"]) == {"title": day, "copies": 2}
 
 
 @pytest.mark.parametrize("word", ["copies", "=3", " =3"])
-def test_word_without_key_or_value_is_an_error(word):
+def test_override_without_key_or_value_is_an_error(word):
     with pytest.raises(ConfigError, match=rf"^'{word}' must have the form section\.key=value\.$"):
         override({}, [word])
 
 
-def test_word_inside_a_single_value_is_an_error():
+def test_override_inside_a_single_value_is_an_error():
     with pytest.raises(
         ConfigError, match=r"^`title\.size` is not a setting: `title` holds a single value\.$"
     ):
@@ -330,26 +330,26 @@ def test_same_kind_keeps_its_settings():
     assert override(values, ["shape.kind=round"]) == values
 
 
-def test_order_of_the_words_does_not_matter():
+def test_order_of_the_overrides_does_not_matter():
     values = {"shape": {"kind": "round", "radius": 2.0}}
     words = ["shape.side=5", "shape.kind=square"]
     changed = {"shape": {"kind": "square", "side": 5}}
     assert override(values, words) == override(values, words[::-1]) == changed
 
 
-def test_field_docs_come_from_every_class_of_the_family():
+def test_field_docs_include_base_classes():
     notes = field_docs(ChoDecoderConfig)
-    assert notes["cell"] == "The recurrent cell."
-    assert notes["kind"] == "What kind of decoder this is."
+    assert notes["cell"] == "Recurrent cell."
+    assert notes["kind"] == "Kind of decoder."
 
 
-def test_explain_says_meaning_and_choices():
+def test_explain_includes_documentation_and_choices():
     assert '# The ink. One of: red, green.\ncolour = "red"\n' in explain(page())
-    assert "# What is drawn. One of: round, square.\n[shape]\n" in explain(page())
+    assert "# Shape on the page. One of: round, square.\n[shape]\n" in explain(page())
 
 
-def test_explain_shows_an_absent_setting_as_a_comment():
-    assert "# What stands below.\n# note =\n" in explain(page())
+def test_explain_shows_none_as_a_comment():
+    assert "# Footnote.\n# note =\n" in explain(page())
 
 
 def test_explain_puts_the_kind_first():

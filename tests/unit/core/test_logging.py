@@ -5,44 +5,44 @@ import pytest
 from regard.core.logging import is_first_process, log_to, logger
 
 
-class Listener(logging.Handler):
+class RecordingHandler(logging.Handler):
     def __init__(self):
         super().__init__()
-        self.heard = []
+        self.messages = []
 
     def emit(self, record):
-        self.heard.append(record.getMessage())
+        self.messages.append(record.getMessage())
 
 
 @pytest.fixture
-def listener():
+def handler():
     handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
-    yield Listener()
+    yield RecordingHandler()
     logger.handlers[:], logger.propagate = handlers, propagate
     logger.setLevel(level)
 
 
-def test_first_process_speaks(monkeypatch, listener):
+def test_first_process_logs(monkeypatch, handler):
     monkeypatch.delenv("RANK", raising=False)
-    log_to(listener)
+    log_to(handler)
     logger.info("hello")
-    assert listener.heard == ["hello"]
+    assert handler.messages == ["hello"]
 
 
-def test_other_processes_only_report_errors(monkeypatch, listener):
+def test_other_processes_only_report_errors(monkeypatch, handler):
     monkeypatch.setenv("RANK", "1")
-    log_to(listener)
+    log_to(handler)
     logger.warning("hello")
     logger.error("help")
-    assert listener.heard == ["help"]
+    assert handler.messages == ["help"]
 
 
-def test_new_handler_replaces_the_old(listener):
-    other = Listener()
+def test_new_handler_replaces_the_old(handler):
+    other = RecordingHandler()
     log_to(other)
-    log_to(listener)
+    log_to(handler)
     logger.error("help")
-    assert other.heard == []
+    assert other.messages == []
 
 
 @pytest.mark.parametrize(("rank", "is_first"), [("0", True), ("1", False), ("10", False)])

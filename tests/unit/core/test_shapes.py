@@ -16,6 +16,6 @@ def test_wrong_number_of_axes_is_explained():
     )
 
 
-def test_every_letter_stands_alone_and_has_a_meaning():
+def test_every_letter_is_one_character_with_a_meaning():
     assert all(len(letter) == 1 and letter.isupper() for letter in LETTERS)
     assert len(set(LETTERS.values())) == len(LETTERS)

@@ -1,12 +1,12 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.core.tables import near, one_of, pick, resolve
+from regard.core.tables import did_you_mean, one_of, pick, resolve
 
 TABLE = {"dot": 1, "additive": 2}
 
 
-def test_pick_returns_the_row():
+def test_pick_returns_the_entry():
     assert pick(TABLE, "additive", "score") == 2
 
 
@@ -18,7 +18,7 @@ def test_unknown_name_lists_the_names_and_the_nearest():
     )
 
 
-def test_name_near_to_nothing_gets_no_guess():
+def test_unknown_name_without_a_similar_name_gets_no_suggestion():
     with pytest.raises(ConfigError, match=r"but is 'cosine'\.$"):
         pick(TABLE, "cosine", "score")
 
@@ -27,9 +27,9 @@ def test_names_are_quoted_in_their_order():
     assert one_of(TABLE) == "one of 'dot', 'additive'"
 
 
-def test_nearest_of_no_names_is_nothing():
-    assert near("dot", []) == ""
+def test_suggestion_among_no_names_is_empty():
+    assert did_you_mean("dot", []) == ""
 
 
-def test_dotted_name_is_imported():
+def test_import_path_is_resolved():
     assert resolve("regard.core.tables:pick") is pick

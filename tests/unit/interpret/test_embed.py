@@ -140,7 +140,7 @@ def test_vectors_of_images_come_in_order():
     np.testing.assert_allclose(vectors[3], embed(task, [sources[3]])[0], atol=1e-5)
     with pytest.raises(ConfigError, match="'first' is for runs that read text"):
         embed(task, sources, pooling="first")
-    with pytest.raises(ConfigError, match="Single layers can be looked at in encoders of text"):
+    with pytest.raises(ConfigError, match="Single layers can be inspected in encoders of text"):
         embed(task, sources, layer=1)
 
 

@@ -1,4 +1,4 @@
-"""Bottlenecks by two roads: torch's distributions, autograd's Jacobian, a saved state."""
+"""Bottlenecks against torch's distributions and autograd's Jacobian, and saved states."""
 
 import pytest
 import torch
@@ -11,8 +11,8 @@ from regard.models.bottlenecks import (
     RoundedBottleneckConfig,
     VariationalBottleneckConfig,
     build_bottleneck,
-    divergence_from_prior,
-    draw_code,
+    kl_from_standard_normal,
+    sample_latent,
 )
 
 DIM = 6
@@ -33,7 +33,7 @@ def build(config):
 
 
 @pytest.mark.parametrize("settings", BOTTLENECKS, ids=lambda settings: settings.kind)
-def test_each_acts_on_the_last_axis_alone(settings, states):
+def test_every_bottleneck_acts_on_the_last_axis_only(settings, states):
     bottleneck = build(settings(dim=3)).eval()
     together, terms = bottleneck(states)
     assert together.shape == (4, 5, 3)
@@ -59,24 +59,24 @@ def test_sparse_penalty_is_the_sum_of_absolute_values(states):
     assert torch.allclose(terms["sparse"], 0.5 * code.norm(p=1, dim=-1))
 
 
-def test_plain_codes_cost_nothing_unless_asked(states):
+def test_plain_latents_have_no_loss_by_default(states):
     assert build(PlainBottleneckConfig(dim=3))(states)[1] == {}
 
 
-def test_divergence_equals_that_of_torch():
+def test_kl_divergence_equals_that_of_torch():
     mean, log_variance = torch.randn(2, 50).unbind()
     theirs = kl_divergence(Normal(mean, (log_variance / 2).exp()), Normal(0.0, 1.0))
-    assert torch.allclose(divergence_from_prior(mean, log_variance), theirs, atol=1e-6)
+    assert torch.allclose(kl_from_standard_normal(mean, log_variance), theirs, atol=1e-6)
 
 
-def test_drawn_codes_have_the_mean_and_variance_asked_for():
+def test_samples_have_the_given_mean_and_variance():
     mean, log_variance = torch.tensor([3.0, -1.0]), torch.tensor([0.0, -2.0])
-    codes = draw_code(mean.expand(9_000, 2), log_variance.expand(9_000, 2))
+    codes = sample_latent(mean.expand(9_000, 2), log_variance.expand(9_000, 2))
     assert torch.allclose(codes.mean(0), mean, atol=0.05)
     assert torch.allclose(codes.var(0).log(), log_variance, atol=0.05)
 
 
-def test_variational_code_is_its_mean_once_trained(states):
+def test_variational_latent_is_the_mean_in_evaluation(states):
     bottleneck = build(VariationalBottleneckConfig(dim=3, weight=0.5, annealing_steps=9))
     drawn, _ = bottleneck.train()(states)
     code, terms = bottleneck.eval()(states)
@@ -84,10 +84,10 @@ def test_variational_code_is_its_mean_once_trained(states):
     assert torch.equal(code, mean)
     assert not torch.allclose(drawn, code)
     # Neither annealed nor free: what is measured is the bound itself.
-    assert torch.allclose(terms["kl"], 0.5 * divergence_from_prior(mean, log_variance).sum(-1))
+    assert torch.allclose(terms["kl"], 0.5 * kl_from_standard_normal(mean, log_variance).sum(-1))
 
 
-def test_free_bits_cost_the_same_and_teach_nothing(states):
+def test_kl_below_free_bits_is_constant_without_gradient(states):
     free = build(VariationalBottleneckConfig(dim=3, free_bits=100.0)).train()
     cost = free(states)[1]["kl"]
     assert torch.equal(cost, torch.full((4, 5), 300.0))
@@ -95,22 +95,22 @@ def test_free_bits_cost_the_same_and_teach_nothing(states):
     assert all(not parameter.grad.any() for parameter in free.parameters())
 
 
-def test_free_bits_count_for_each_number_by_itself(states):
+def test_free_bits_apply_per_dimension(states):
     bottleneck = build(VariationalBottleneckConfig(dim=3, free_bits=0.2)).train()
-    own = divergence_from_prior(*bottleneck.posterior(states))
+    own = kl_from_standard_normal(*bottleneck.posterior(states))
     assert (own < 0.2).any() and (own > 0.2).any()
     expected = torch.maximum(own, torch.tensor(0.2)).sum(-1)
     assert torch.allclose(bottleneck(states)[1]["kl"], expected)
 
 
-def test_weight_grows_step_by_step_and_then_stays(states):
+def test_annealed_weight_grows_and_then_stays(states):
     bottleneck = build(VariationalBottleneckConfig(dim=3, weight=2.0, annealing_steps=4)).train()
-    whole = 2.0 * divergence_from_prior(*bottleneck.posterior(states)).sum(-1)
+    whole = 2.0 * kl_from_standard_normal(*bottleneck.posterior(states)).sum(-1)
     for share in (0.25, 0.5, 0.75, 1.0, 1.0):
         assert torch.allclose(bottleneck(states)[1]["kl"], share * whole)
 
 
-def test_annealing_goes_on_from_a_saved_state(states):
+def test_annealing_continues_from_a_saved_state(states):
     config = VariationalBottleneckConfig(dim=3, annealing_steps=10)
     first, other = build(config).train(), build(config).train()
     for _ in range(3):
@@ -127,7 +127,7 @@ def test_annealing_goes_on_from_a_saved_state(states):
 
 
 @pytest.mark.parametrize("levels", [2, 4, 5, 16])
-def test_rounded_codes_are_whole_numbers_in_range(levels):
+def test_rounded_latents_are_integers_in_range(levels):
     bottleneck = build(RoundedBottleneckConfig(dim=3, levels=levels))
     code, terms = bottleneck(30 * torch.randn(500, DIM))
     assert terms == {}
@@ -136,7 +136,7 @@ def test_rounded_codes_are_whole_numbers_in_range(levels):
     assert set(code.unique().tolist()) == set(range(bottleneck.lowest, bottleneck.highest + 1))
 
 
-def test_gradients_pass_rounding_straight_through(states):
+def test_gradients_are_straight_through(states):
     bottleneck = build(RoundedBottleneckConfig(dim=3, levels=5))
     states.requires_grad_()
     factors = torch.randn(4, 5, 3)
@@ -160,6 +160,6 @@ def test_gradients_pass_rounding_straight_through(states):
         (RoundedBottleneckConfig, {"dim": 0}, "`dim` must be at least 1"),
     ],
 )
-def test_settings_out_of_range_are_refused(settings, values, message):
+def test_settings_out_of_range_are_an_error(settings, values, message):
     with pytest.raises(ConfigError, match=message):
         settings(**values)

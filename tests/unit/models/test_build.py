@@ -16,7 +16,7 @@ from regard.models.encoders import ENCODERS
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.models.encoders.image import IMAGE_ENCODERS
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.models.encoders.tables import AUDIO_ENCODERS, FITTING, TEXT_ENCODERS
+from regard.models.encoders.tables import AUDIO_ENCODERS, ENCODERS_BY_SPEC, TEXT_ENCODERS
 from regard.models.heads.copying import PointerConfig
 from regard.models.heads.ctc import CtcHeadConfig
 from regard.models.init import InitConfig
@@ -27,7 +27,7 @@ SPECS = {
     type(spec): spec
     for spec in (TEXT, IMAGE, TextImageSpec(TEXT, IMAGE), AudioSpec(5), VideoSpec(2, IMAGE))
 }
-READERS = [settings for fitting in FITTING.values() for settings in fitting]
+READERS = [settings for fitting in ENCODERS_BY_SPEC.values() for settings in fitting]
 """All but the encoder around another."""
 
 
@@ -48,7 +48,7 @@ def build_tied(ties, decoder=None, *, encoder=None, source=TEXT):
 
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
 def test_settings_choose_the_encoder(settings):
-    given = next(what for what, fitting in FITTING.items() if settings in fitting)
+    given = next(what for what, fitting in ENCODERS_BY_SPEC.items() if settings in fitting)
     model = build_tied("none", encoder=square(settings), source=SPECS[given])
     assert type(model.encoder) is ENCODERS[settings]
 
@@ -65,7 +65,7 @@ def test_vocabularies_set_the_sizes():
     assert model.decoder.output.out_features == 9
 
 
-def test_weights_start_by_the_settings():
+def test_weights_are_initialised_by_the_settings():
     config = ModelConfig(
         encoder=RnnEncoderConfig(**SIZES), init=InitConfig(rule="uniform", scale=0.001)
     )
@@ -73,7 +73,7 @@ def test_weights_start_by_the_settings():
     assert model.decoder.output.weight.abs().max() <= 0.001
 
 
-def test_untied_matrices_are_apart():
+def test_untied_matrices_are_separate():
     model = build_tied("none")
     assert model.decoder.output.weight is not model.decoder.embedding.weight
 
@@ -99,7 +99,7 @@ def test_tied_matrix_is_one_parameter():
 
 
 @pytest.mark.parametrize("settings", [SutskeverDecoderConfig, LuongDecoderConfig])
-def test_output_of_another_width_cannot_be_tied(settings):
+def test_tying_an_output_of_another_width_is_an_error(settings):
     with pytest.raises(
         ConfigError,
         match=r"^`ties` needs a decoder whose last layer is as wide as its embeddings \(4\), but "
@@ -117,17 +117,15 @@ def test_output_of_another_width_cannot_be_tied(settings):
     ],
     ids=["vocabulary", "width", "transformer"],
 )
-def test_embeddings_of_other_shapes_cannot_be_tied(decoder, vocab_size, shapes):
+def test_tying_embeddings_of_other_shapes_is_an_error(decoder, vocab_size, shapes):
     with pytest.raises(
         ConfigError,
-        match=rf"^`ties` 'all' needs one joint vocabulary and one embedding width, but the "
-        rf"embeddings are {shapes}\. Set `data.is_joint` to true and both `embedding_dim` alike "
-        r"\(a transformer's is its `dim`\), or `ties` to 'output'\.$",
+        match=rf"`ties` 'all'.*{shapes}.*`data.is_joint`.*`embedding_dim`.*'output'",
     ):
         build_tied("all", decoder, source=TextSpec(vocab_size))
 
 
-def test_dot_score_over_a_wider_memory_is_an_error_for_people():
+def test_dot_score_over_a_wider_memory_is_an_error():
     config = ModelConfig(
         encoder=RnnEncoderConfig(is_bidirectional=True, **SIZES),
         decoder=LuongDecoderConfig(score="dot", **SIZES),
@@ -139,24 +137,23 @@ def test_dot_score_over_a_wider_memory_is_an_error_for_people():
 @pytest.mark.parametrize(
     "settings", [*IMAGE_ENCODERS, *AUDIO_ENCODERS], ids=lambda settings: settings.kind
 )
-def test_images_and_sound_have_no_embeddings_to_share(settings):
+def test_tying_the_source_of_images_and_audio_is_an_error(settings):
     spec = SPECS[ImageSpec if settings in IMAGE_ENCODERS else AudioSpec]
     with pytest.raises(
         ConfigError,
-        match=r"^`ties` 'all' needs an encoder of text, but images and sound have no embeddings to "
-        r"share\. Set `ties` to 'output'\.$",
+        match="`ties` 'all' needs an encoder of text.*'output'",
     ):
         build_tied("all", encoder=square(settings), source=spec)
 
 
-@pytest.mark.parametrize("given", FITTING, ids=lambda spec: spec.__name__)
+@pytest.mark.parametrize("given", ENCODERS_BY_SPEC, ids=lambda spec: spec.__name__)
 @pytest.mark.parametrize("settings", READERS, ids=lambda settings: settings.kind)
-def test_encoder_must_read_what_the_source_is(settings, given):
-    reads = next(what for what, fitting in FITTING.items() if settings in fitting)
+def test_encoder_of_another_modality_is_an_error(settings, given):
+    reads = next(what for what, fitting in ENCODERS_BY_SPEC.items() if settings in fitting)
     if reads == given:
         build_tied("none", encoder=square(settings), source=SPECS[given])
         return
-    fitting = ", ".join(f"'{kind.kind}'" for kind in FITTING[given])
+    fitting = ", ".join(f"'{kind.kind}'" for kind in ENCODERS_BY_SPEC[given])
     with pytest.raises(
         ConfigError,
         match=rf"^`encoder.kind` '{settings.kind}' reads {reads.plural}, but the source is "
@@ -165,22 +162,21 @@ def test_encoder_must_read_what_the_source_is(settings, given):
         build_tied("none", encoder=square(settings), source=SPECS[given])
 
 
-def test_one_code_cannot_say_many_tokens():
+def test_ctc_with_one_latent_per_source_is_an_error():
     with pytest.raises(
         ConfigError,
-        match=r"^`ctc.kind` 'head' needs a state for each token that is said, but `encoder.of` is "
-        r"'summary', which leaves one\. Set `ctc.kind` to 'none', or `encoder.of` to 'states'\.$",
+        match="`ctc.kind` 'head'.*`encoder.of` is 'summary'.*'none'.*'states'",
     ):
         ModelConfig(encoder=BottleneckEncoderConfig(), ctc=CtcHeadConfig())
 
 
-def test_a_code_for_each_state_can_say_tokens():
+def test_ctc_with_one_latent_per_state_is_allowed():
     config = ModelConfig(encoder=BottleneckEncoderConfig(of="states"), ctc=CtcHeadConfig())
     assert build_model(config, source=TEXT, target_vocab_size=9).ctc is not None
 
 
 @pytest.mark.parametrize("settings", IMAGE_ENCODERS, ids=lambda settings: settings.kind)
-def test_an_image_has_no_tokens_to_copy(settings):
+def test_copying_from_an_image_is_an_error(settings):
     with pytest.raises(
         ConfigError,
         match=rf"^`copying.kind` 'pointer' needs an encoder with a state for every token, but "

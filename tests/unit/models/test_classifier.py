@@ -31,7 +31,7 @@ def memory():
     ("kind", "expected"),
     [("first", [1, 2]), ("summary", [7, 8]), ("mean", [3, 3]), ("max", [5, 4])],
 )
-def test_pooling_takes_what_its_name_says(memory, kind, expected):
+def test_pooling_equals_a_direct_computation(memory, kind, expected):
     assert POOLINGS[kind](2)(memory).tolist() == [expected]
 
 
@@ -43,7 +43,7 @@ def test_attention_pooling_is_a_mean_weighted_by_a_softmax_over_words(memory):
     torch.testing.assert_close(found[0], scores.softmax(0) @ real)
 
 
-def test_words_look_only_into_the_other_text():
+def test_words_are_aligned_with_the_other_text_only():
     torch.manual_seed(0)
     pooling = POOLINGS["aligned"](2)
     tokens = torch.tensor([[2, 7, END, 8, 9, END, 0]])
@@ -58,7 +58,7 @@ def test_words_look_only_into_the_other_text():
     torch.testing.assert_close(weights[:6].sum(-1), torch.ones(6))
 
 
-def test_alignment_is_the_comparison_of_the_paper():
+def test_aligned_pooling_equals_the_formula_of_the_paper():
     torch.manual_seed(0)
     pooling = POOLINGS["aligned"](2)
     first, second = torch.randn(2, 2), torch.randn(3, 2)
@@ -74,7 +74,7 @@ def test_alignment_is_the_comparison_of_the_paper():
     torch.testing.assert_close(found[0], pooling.join(torch.cat(pooled)).tanh())
 
 
-def test_a_text_that_stands_alone_can_be_classified():
+def test_single_text_can_be_classified():
     config = ClassifierConfig(encoder=ENCODER, pooling="aligned")
     logits = Classifier(config, TextSpec(9), 3)(
         torch.tensor([[2, 7, END]]), torch.ones(1, 3).bool()
@@ -96,7 +96,7 @@ def test_attention_pooling_can_be_recorded():
 
 @pytest.mark.parametrize("has_hidden", [False, True])
 @pytest.mark.parametrize("pooling", POOLINGS)
-def test_every_parameter_learns(pooling, has_hidden, tiny_token_encoders, sentences):
+def test_every_parameter_gets_a_gradient(pooling, has_hidden, tiny_token_encoders, sentences):
     for encoder in tiny_token_encoders.values():
         config = ClassifierConfig(encoder=encoder, pooling=pooling, has_hidden=has_hidden)
         torch.manual_seed(0)
@@ -116,12 +116,12 @@ def test_settings_round_trip():
     assert from_dict(ClassifierConfig, to_dict(config)) == config
 
 
-def test_unknown_pooling_is_refused():
+def test_unknown_pooling_is_an_error():
     with pytest.raises(ConfigError, match="`pooling` must be one of 'first'.*Did you mean 'mean'"):
         from_dict(ClassifierConfig, {"pooling": "meen"})
 
 
-def test_dropout_must_leave_something():
+def test_dropout_must_be_below_one():
     with pytest.raises(ConfigError, match="`dropout` must be between"):
         ClassifierConfig(dropout=1.0)
 
@@ -139,7 +139,7 @@ IMAGE_POOLINGS = ("summary", "mean", "max", "attention")
 
 
 @pytest.mark.parametrize("pooling", IMAGE_POOLINGS)
-def test_images_are_classified_and_every_parameter_learns(
+def test_images_are_classified_and_every_parameter_gets_a_gradient(
     pooling, tiny_image_encoders, image_shape, images
 ):
     for encoder in tiny_image_encoders.values():
@@ -157,7 +157,7 @@ def test_images_are_classified_and_every_parameter_learns(
 
 
 @pytest.mark.parametrize("pooling", ["first", "aligned"])
-def test_poolings_of_texts_do_not_fit_images(pooling, tiny_image_encoders):
+def test_poolings_of_texts_are_an_error_for_images(pooling, tiny_image_encoders):
     for encoder in tiny_image_encoders.values():
         with pytest.raises(
             ConfigError,

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.convolutional import HALF, ConvolutionConfig, GatedConvolution
+from regard.models.convolutional import SQRT_HALF, ConvolutionConfig, GatedConvolution
 
 
 @pytest.mark.parametrize("kernel", [1, 2, 3])
@@ -26,7 +26,7 @@ def test_gated_convolution_is_a_window_times_its_gate(kernel):
 def test_scaled_sum_keeps_the_variance():
     torch.manual_seed(0)
     first, second = torch.randn(2, 5000)
-    assert ((first + second) * HALF).var().item() == pytest.approx(1, abs=0.05)
+    assert ((first + second) * SQRT_HALF).var().item() == pytest.approx(1, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["embedding_dim", "dim", "num_layers", "kernel", "max_length"])

@@ -34,19 +34,19 @@ def say(model, sentences):
         return model(sentences.source, sentences.mask, sentences.targets).logits
 
 
-def look(model, sentences):
+def record_maps(model, sentences):
     with record(model) as maps:
         say(model, sentences)
     return maps
 
 
-def test_ensemble_of_one_is_that_model(members, sentences):
+def test_ensemble_of_one_equals_that_model(members, sentences):
     for member in members:
         expected = say(member, sentences).log_softmax(-1)
         assert torch.equal(say(Ensemble([member]), sentences), expected)
 
 
-def test_ensemble_of_copies_is_the_model(members, sentences):
+def test_ensemble_of_copies_equals_the_model(members, sentences):
     for member in members:
         copies = Ensemble([member, copy.deepcopy(member)])
         expected = say(member, sentences).log_softmax(-1)
@@ -65,7 +65,7 @@ def test_members_disagree(members, sentences):
         assert not torch.allclose(ours, say(member, sentences).log_softmax(-1), atol=1e-2)
 
 
-def test_softmax_leaves_what_is_said_as_it_is(members, sentences):
+def test_softmax_does_not_change_log_probabilities(members, sentences):
     ours = say(Ensemble(members), sentences)
     assert torch.allclose(ours.log_softmax(-1), ours, atol=1e-6)
 
@@ -76,7 +76,7 @@ def test_order_of_the_members_does_not_matter(members, sentences):
     assert torch.allclose(say(Ensemble([third, first, second]), sentences), ours, atol=1e-6)
 
 
-def test_half_precision_is_averaged_in_single(members, sentences):
+def test_half_precision_is_averaged_in_float32(members, sentences):
     ours = say(Ensemble([member.bfloat16() for member in members]), sentences)
     assert ours.dtype == torch.float32
     assert torch.allclose(ours.exp().sum(-1), torch.ones(3, 6), atol=1e-6)
@@ -94,7 +94,7 @@ def test_every_member_reorders_its_hypotheses(members, sentences):
     assert torch.allclose(swapped, expected[rows], atol=1e-6)
 
 
-def test_memory_tells_batch_and_mask(members, sentences):
+def test_memory_has_batch_and_mask(members, sentences):
     memory = Ensemble(members).encode(sentences.source, sentences.mask)
     assert memory.states.shape[:2] == sentences.source.shape
     assert torch.equal(memory.mask, sentences.mask)
@@ -109,34 +109,34 @@ def test_weights_are_those_of_all_members(members):
 
 def test_maps_are_those_of_all_members(members, sentences):
     recurrent, transformer, _ = members
-    ours = look(Ensemble(members), sentences).stack()
+    ours = record_maps(Ensemble(members), sentences).stack()
     assert ours.shape == (3, 3, 2, 6, 7)  # (B, N, H, T, S)
-    alone = look(recurrent, sentences).stack()
+    alone = record_maps(recurrent, sentences).stack()
     assert torch.allclose(ours[:, :1], alone.expand(-1, -1, 2, -1, -1), atol=1e-6)
-    assert torch.allclose(ours[:, 1:], look(transformer, sentences).stack(), atol=1e-6)
+    assert torch.allclose(ours[:, 1:], record_maps(transformer, sentences).stack(), atol=1e-6)
 
 
-def test_mean_map_counts_every_layer_alike_however_many_heads(members, many_heads, sentences):
+def test_mean_map_weights_layers_equally(members, many_heads, sentences):
     both = (members[1], many_heads)
-    ours = look(Ensemble(both), sentences).stack()
+    ours = record_maps(Ensemble(both), sentences).stack()
     assert ours.shape[1:3] == (3, 6)
-    layers = [look(member, sentences).stack().mean(2) for member in both]
+    layers = [record_maps(member, sentences).stack().mean(2) for member in both]
     assert torch.allclose(ours.mean((1, 2)), torch.cat(layers, dim=1).mean(1), atol=1e-6)
 
 
-def test_members_without_attention_leave_no_map(members, sentences):
+def test_members_without_attention_have_no_maps(members, sentences):
     without = members[2]
-    assert look(Ensemble([without, copy.deepcopy(without)]), sentences).num_layers == 0
+    assert record_maps(Ensemble([without, copy.deepcopy(without)]), sentences).num_layers == 0
 
 
-def test_no_models_are_refused():
+def test_no_models_is_an_error():
     with pytest.raises(
         ConfigError, match=r"^`models` must be one or more with one target vocabulary, but there"
     ):
         Ensemble([])
 
 
-def test_models_with_other_vocabularies_are_refused(tiny_configs, members):
+def test_models_with_different_vocabularies_are_an_error(tiny_configs, members):
     config = tiny_configs[KINDS[0]]
     other = build_model(config, source=TextSpec(11), target_vocab_size=12)
     with pytest.raises(ConfigError, match=r"are 2, with vocabularies of \[11, 12\] tokens\.$"):

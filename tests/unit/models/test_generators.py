@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.models.encoders.bottleneck import remember
+from regard.models.encoders.bottleneck import memory_from_latents
 from regard.models.generators import (
     GENERATORS,
     AttentionGenerator,
@@ -27,7 +27,7 @@ MEMORIES = {"code": None, "grid": (3, 2), "finer grid": (6, 5), "video": (2, 3, 
 def memory_of(layout, num=3):
     size = torch.Size(layout or (1,)).numel()
     states = torch.randn(num, size, DIM, generator=torch.Generator().manual_seed(1))
-    return remember(states, layout=layout)
+    return memory_from_latents(states, layout=layout)
 
 
 def build(kind, layout, shape=(3, 10, 8)):
@@ -42,18 +42,18 @@ def build(kind, layout, shape=(3, 10, 8)):
     return model.eval()
 
 
-def test_every_generator_is_tried():
+def test_every_generator_is_tested():
     assert {type(config) for config in TINY.values()} == set(GENERATORS)
 
 
 @pytest.mark.parametrize("kind", TINY)
 @pytest.mark.parametrize("layout", MEMORIES.values(), ids=MEMORIES)
-def test_image_has_its_size_and_every_weight_a_gradient(kind, layout):
+def test_image_has_the_size_and_every_parameter_a_gradient(kind, layout):
     model = build(kind, layout)
     image = model(memory_of(layout))
     assert image.shape == (3, 3, 10, 8)
     image.square().sum().backward()
-    # Who looks at one code has nothing to choose, and so nothing to learn about choosing.
+    # With one latent the attention weights are constant, so queries and keys get no gradient.
     idle = () if layout else ("cross_attention.query", "cross_attention.key", "cross_residual")
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None
@@ -66,7 +66,7 @@ def test_batched_equals_alone(kind, layout):
     model, memory = build(kind, layout), memory_of(layout)
     together = model(memory)
     for row in range(3):
-        alone = model(remember(memory.states[row : row + 1], layout=layout))
+        alone = model(memory_from_latents(memory.states[row : row + 1], layout=layout))
         torch.testing.assert_close(alone[0], together[row])
 
 
@@ -76,22 +76,22 @@ def test_sides_need_not_be_powers_of_two(size):
     assert model(memory_of(None)).shape == (3, 1, *size)
 
 
-def test_convolutions_draw_on_the_last_frame_of_a_video():
+def test_convolutions_use_the_last_frame_of_a_video():
     model, memory = build("convolution", (2, 3, 2)), memory_of((2, 3, 2))
     changed = memory.states.clone()
     changed[:, :6] += 1.0
-    torch.testing.assert_close(model(remember(changed, layout=(2, 3, 2))), model(memory))
+    torch.testing.assert_close(model(memory_from_latents(changed, layout=(2, 3, 2))), model(memory))
     changed[:, 6:] += 1.0
-    assert not torch.allclose(model(remember(changed, layout=(2, 3, 2))), model(memory))
+    assert not torch.allclose(model(memory_from_latents(changed, layout=(2, 3, 2))), model(memory))
 
 
-def test_patches_look_at_all_frames_and_tell_them_apart():
+def test_patches_attend_to_all_frames_and_distinguish_them():
     model, memory = build("attention", (2, 3, 2)), memory_of((2, 3, 2))
     swapped = memory.states.roll(6, dims=1)
-    assert not torch.allclose(model(remember(swapped, layout=(2, 3, 2))), model(memory))
+    assert not torch.allclose(model(memory_from_latents(swapped, layout=(2, 3, 2))), model(memory))
 
 
-def test_patches_do_not_look_at_padding():
+def test_patches_do_not_attend_to_padding():
     model, memory = build("attention", None), memory_of(None)
     states = torch.cat([memory.states, torch.full((3, 2, DIM), 9.0)], dim=1)
     mask = torch.tensor([True, False, False]).expand(3, 3)
@@ -99,19 +99,19 @@ def test_patches_do_not_look_at_padding():
     torch.testing.assert_close(model(padded), model(memory))
 
 
-def test_a_patch_is_drawn_where_it_is():
+def test_patches_are_at_their_grid_positions():
     """Pixels are put together again in the order in which a convolution would cut them."""
     model = build("attention", None)
     with torch.no_grad():
         model.output.weight.zero_()
-        # Each value of a patch says which channel, row and column it is.
+        # Each value of a patch encodes its channel, row and column.
         model.output.bias.copy_(torch.arange(12))
     image = model(memory_of(None))[0]
     assert image[:, :2, :2].flatten().tolist() == list(range(12))
     torch.testing.assert_close(image[:, 2:4, 4:6], image[:, :2, :2])
 
 
-def test_fresh_convolutions_add_nothing():
+def test_initial_residual_blocks_are_the_identity():
     torch.manual_seed(0)
     model = ConvolutionGenerator(
         TINY["convolution"], memory_dim=DIM, layout=(3, 2), shape=(3, 10, 8)
@@ -127,7 +127,7 @@ def test_fresh_convolutions_add_nothing():
         ({"widths": (0,), "blocks": (1,)}, r"`widths\[0\]` must be at least 1, but is 0"),
     ],
 )
-def test_bad_stages_are_refused(settings, message):
+def test_invalid_stages_are_an_error(settings, message):
     with pytest.raises(ConfigError, match=message):
         ConvolutionGeneratorConfig(**settings)
 

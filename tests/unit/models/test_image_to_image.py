@@ -33,9 +33,7 @@ def build(encoder, generator, size, **settings):
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_every_encoder_of_images_draws_batched_as_alone(
-    generator, tiny_image_encoders, image_shape
-):
+def test_generated_images_do_not_depend_on_the_batch(generator, tiny_image_encoders, image_shape):
     values, base = torch.randn(3, *image_shape), torch.rand(3, *TARGET)
     for encoder in tiny_image_encoders.values():
         model = build(encoder, generator, ImageSpec(*image_shape))
@@ -48,7 +46,7 @@ def test_every_encoder_of_images_draws_batched_as_alone(
 
 
 @pytest.mark.parametrize("generator", GENERATORS)
-def test_videos_are_drawn_from(generator, tiny_image_encoders, image_shape):
+def test_images_are_generated_from_videos(generator, tiny_image_encoders, image_shape):
     encoder = VideoEncoderConfig(
         image=tiny_image_encoders["vit-mean"], num_layers=1, num_heads=2, dropout=0.0
     )
@@ -62,7 +60,7 @@ def test_videos_are_drawn_from(generator, tiny_image_encoders, image_shape):
 
 
 @pytest.mark.parametrize("of", ["summary", "states"])
-def test_codes_tell_all_that_is_drawn_and_what_they_cost(of, tiny_image_encoders, image_shape):
+def test_images_and_losses_depend_on_the_latents_only(of, tiny_image_encoders, image_shape):
     encoder = BottleneckEncoderConfig(
         encoder=tiny_image_encoders["resnet-small"],
         bottleneck=VariationalBottleneckConfig(dim=2),
@@ -78,7 +76,7 @@ def test_codes_tell_all_that_is_drawn_and_what_they_cost(of, tiny_image_encoders
     torch.testing.assert_close(model.generate(memory), found.images)
 
 
-def test_residual_adds_the_source_to_what_is_drawn(tiny_image_encoders, image_shape):
+def test_residual_adds_the_source_to_the_output(tiny_image_encoders, image_shape):
     encoder = tiny_image_encoders["resnet-small"]
     values, base = torch.randn(3, *image_shape), torch.rand(3, *TARGET)
     plain = build(encoder, "convolution", ImageSpec(*image_shape))
@@ -88,7 +86,7 @@ def test_residual_adds_the_source_to_what_is_drawn(tiny_image_encoders, image_sh
     )
 
 
-def test_building_leaves_the_batch_norms_untouched(tiny_image_encoders, image_shape):
+def test_building_does_not_update_batch_norms(tiny_image_encoders, image_shape):
     encoder = tiny_image_encoders["resnet-small"]
     model = ImageToImage(
         ImageToImageConfig(encoder=encoder), ImageSpec(*image_shape), ImageSpec(*TARGET)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.core.errors import ConfigError
-from regard.models.init import INITIALISERS, InitConfig, initialise
+from regard.models.init import INITIALIZERS, InitConfig, initialize
 
 # What torch itself does under each name, with its own gain for ReLU.
 TORCH = {
@@ -30,19 +30,19 @@ class Parts(nn.Module):
 def initialised(config):
     torch.manual_seed(0)
     model = Parts()
-    initialise(model, config)
+    initialize(model, config)
     return model
 
 
 def test_every_rule_but_default_is_compared_with_torch():
-    assert set(TORCH) == set(INITIALISERS) - {"default"}
+    assert set(TORCH) == set(INITIALIZERS) - {"default"}
 
 
 @pytest.mark.parametrize("rule", TORCH)
 def test_rule_equals_torch_with_the_same_seed(rule):
     ours, theirs = torch.empty(50, 80), torch.empty(50, 80)
     torch.manual_seed(3)
-    INITIALISERS[rule](ours, InitConfig())
+    INITIALIZERS[rule](ours, InitConfig())
     torch.manual_seed(3)
     TORCH[rule](theirs)
     assert torch.allclose(ours, theirs)
@@ -59,14 +59,14 @@ def test_rule_equals_torch_with_the_same_seed(rule):
         ("normal", 0.08),
     ],
 )
-def test_deviation_is_that_of_the_formula(rule, deviation):
+def test_standard_deviation_is_that_of_the_formula(rule, deviation):
     model = initialised(InitConfig(rule=rule))
     assert model.dense.weight.std().item() == pytest.approx(deviation, rel=0.05)
     assert model.dense.weight.mean().item() == pytest.approx(0, abs=deviation / 20)
 
 
 @pytest.mark.parametrize("rule", ["xavier_uniform", "xavier_normal", "orthogonal"])
-def test_gain_multiplies_the_deviation(rule):
+def test_gain_multiplies_the_standard_deviation(rule):
     plain = initialised(InitConfig(rule=rule)).dense.weight
     assert torch.allclose(initialised(InitConfig(rule=rule, gain=3.0)).dense.weight, 3 * plain)
 
@@ -91,7 +91,7 @@ def test_fan_of_a_recurrent_matrix_is_that_of_one_gate():
     assert 0.9 * bound < weight.abs().max().item() <= bound
 
 
-def test_default_keeps_what_torch_does():
+def test_default_keeps_the_initialisation_of_torch():
     torch.manual_seed(0)
     untouched = Parts()
     model = initialised(InitConfig(recurrent="default"))
@@ -99,7 +99,7 @@ def test_default_keeps_what_torch_does():
         assert torch.equal(ours, theirs)
 
 
-def test_biases_start_at_zero_with_any_other_rule():
+def test_biases_are_zero_with_any_other_rule():
     model = initialised(InitConfig(rule="normal"))
     assert all((p == 0).all() for name, p in model.named_parameters() if "bias" in name)
 
@@ -107,11 +107,11 @@ def test_biases_start_at_zero_with_any_other_rule():
 @pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm, nn.BatchNorm1d])
 def test_weight_of_a_norm_stays_one_under_any_rule(norm):
     layer = norm(4)
-    initialise(layer, InitConfig(rule="xavier_uniform"))
+    initialize(layer, InitConfig(rule="xavier_uniform"))
     assert layer.weight.tolist() == [1.0] * 4
 
 
-def test_embeddings_have_a_rule_of_their_own():
+def test_embeddings_have_their_own_rule():
     torch.manual_seed(0)
     untouched = Parts().embedding.weight
     assert torch.equal(initialised(InitConfig(rule="normal")).embedding.weight, untouched)
@@ -128,4 +128,4 @@ def test_settings_have_limits(name):
 @pytest.mark.parametrize("name", ["rule", "recurrent", "embedding"])
 def test_unknown_rule_is_named(name):
     with pytest.raises(ConfigError, match=rf"^`{name}` must be one of .+ Did you mean 'normal'\?$"):
-        initialise(Parts(), InitConfig(**{name: "normall"}))
+        initialize(Parts(), InitConfig(**{name: "normall"}))

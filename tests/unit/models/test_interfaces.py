@@ -11,7 +11,7 @@ from regard.models.interfaces import (
 )
 
 
-def test_every_tensor_of_any_arrangement_is_changed():
+def test_map_tensors_changes_every_nested_tensor():
     nested = {"a": (torch.tensor([1]), [torch.tensor([2])]), "b": torch.tensor([3]), "c": ()}
     doubled = map_tensors(nested, lambda tensor: tensor * 2)
     assert doubled == {
@@ -28,13 +28,13 @@ def test_reorder_selects_rows_of_hypotheses_only():
     assert state.per_hypothesis[0].tolist() == [[20], [20], [30], [10]]
 
 
-def test_reorder_leaves_the_old_state_alone():
+def test_reorder_does_not_modify_the_old_state():
     old = State({}, torch.tensor([1, 2]))
     reorder(old, torch.tensor([1, 0]))
     assert old.per_hypothesis.tolist() == [1, 2]
 
 
-def test_hypotheses_of_a_sentence_lie_side_by_side():
+def test_hypotheses_of_a_sentence_are_adjacent():
     assert repeat_rows((torch.tensor([[1], [2]]),), 3)[0].tolist() == [[1], [1], [1], [2], [2], [2]]
 
 
@@ -43,19 +43,19 @@ def test_hypotheses_are_grouped_by_their_sentence():
     assert by_sentence(rows, 2).tolist() == [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
 
 
-def test_mean_sees_the_real_positions_only():
+def test_mean_is_over_the_real_positions_only():
     states = torch.tensor([[[1.0, -5.0], [3.0, -7.0], [99.0, 99.0]]])
     mask = torch.tensor([[True, True, False]])
     assert masked_mean(states, mask).tolist() == [[2.0, -6.0]]
 
 
-def test_mean_of_nothing_is_zero():
+def test_mean_of_no_positions_is_zero():
     assert masked_mean(torch.ones(1, 2, 3), torch.zeros(1, 2, dtype=torch.bool)).tolist() == [
         [0.0, 0.0, 0.0]
     ]
 
 
-def test_decoder_reads_a_whole_target_as_one_long_step():
+def test_full_target_equals_one_step():
     class Echo(Decoder):
         def start(self, memory, *, beams=1, max_length=None):
             return State({}, torch.zeros(1))

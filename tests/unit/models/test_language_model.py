@@ -9,7 +9,7 @@ from regard.models.language_model import (
     RnnLanguageConfig,
     TransformerLanguageConfig,
     build_language_model,
-    next_log_probs,
+    token_log_probs,
 )
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
@@ -21,7 +21,7 @@ def build(**settings):
     return build_language_model(config, vocab_size=11).eval()
 
 
-def test_every_kind_of_settings_has_a_model():
+def test_every_config_has_a_model():
     assert set(LANGUAGE_MODELS) == set(LanguageModelConfig.__args__)
 
 
@@ -44,14 +44,14 @@ def test_text_longer_than_learned_positions_is_refused():
         model(torch.ones(1, 6).long())
 
 
-def test_window_bounds_what_is_remembered():
+def test_window_limits_the_size_of_the_caches():
     model, tokens = build(positions="rotary", window=3), torch.randint(11, (2, 9))
     _, state = model.step(tokens, model.start(2))
     cache = state.per_hypothesis[0].fork()
     assert (cache.length, cache.position) == (2, 9)
 
 
-def test_nothing_beyond_the_window_is_seen():
+def test_tokens_outside_the_window_have_no_effect():
     model = build(positions="alibi", window=3, num_layers=1)
     tokens = torch.randint(11, (1, 8))
     other = tokens.clone()
@@ -60,7 +60,7 @@ def test_nothing_beyond_the_window_is_seen():
     assert changed == [False] * 4 + [True] * 3 + [False]
 
 
-def test_attention_is_recorded_and_looks_back_only():
+def test_recorded_attention_is_causal():
     model, tokens = build(positions="rotary"), torch.randint(11, (2, 5))
     with torch.no_grad(), record(model, is_self=True) as maps:
         model(tokens)
@@ -73,4 +73,4 @@ def test_attention_is_recorded_and_looks_back_only():
 def test_log_probabilities_of_labels_are_those_of_a_softmax():
     logits, labels = torch.randn(2, 3, 7), torch.randint(7, (2, 3))
     expected = logits.log_softmax(-1).gather(-1, labels[..., None]).squeeze(-1)
-    assert torch.allclose(next_log_probs(logits, labels), expected, atol=1e-6)
+    assert torch.allclose(token_log_probs(logits, labels), expected, atol=1e-6)

@@ -11,7 +11,7 @@ from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.language_model import (
-    LanguageReader,
+    LanguageModelEncoder,
     RnnLanguageConfig,
     TransformerLanguageConfig,
     build_language_model,
@@ -28,14 +28,14 @@ def encoder(request, tiny_token_encoders):
     return build_encoder(tiny_token_encoders[request.param], TextSpec(VOCAB_SIZE)).eval()
 
 
-def test_every_kind_whose_layers_are_told_apart_is_tested(tiny_token_encoders):
+def test_every_supported_encoder_is_tested(tiny_token_encoders):
     tested = {
         type(build_encoder(tiny_token_encoders[kind], TextSpec(VOCAB_SIZE))) for kind in KINDS
     }
     assert tested == set(LAYERS)
 
 
-def test_last_layer_is_what_a_decoder_sees(encoder, sentences):
+def test_last_layer_equals_the_memory(encoder, sentences):
     layers = layer_states(encoder, sentences.source, sentences.mask)
     memory = encoder(sentences.source, sentences.mask)
     assert len(layers) == 3  # embeddings and two layers
@@ -43,7 +43,7 @@ def test_last_layer_is_what_a_decoder_sees(encoder, sentences):
     torch.testing.assert_close(layers[-1][real], memory.states[real])
 
 
-def test_layers_of_a_batch_equal_those_of_a_sentence_alone(encoder, sentences):
+def test_layers_do_not_depend_on_the_batch(encoder, sentences):
     together = layer_states(encoder, sentences.source, sentences.mask)
     for row, length in enumerate(sentences.lengths):
         alone = layer_states(encoder, *sentences.alone(row))
@@ -51,7 +51,7 @@ def test_layers_of_a_batch_equal_those_of_a_sentence_alone(encoder, sentences):
             torch.testing.assert_close(whole[row, :length], own[0])
 
 
-def test_looking_at_layers_leaves_chance_and_the_encoder_as_they_were(encoder, sentences):
+def test_layer_states_do_not_change_encoder_or_random_state(encoder, sentences):
     before = torch.get_rng_state()
     expected = encoder(sentences.source, sentences.mask).states
     layer_states(encoder, sentences.source, sentences.mask)
@@ -60,7 +60,7 @@ def test_looking_at_layers_leaves_chance_and_the_encoder_as_they_were(encoder, s
     assert not any(module._forward_hooks for module in encoder.modules())
 
 
-def test_layers_of_a_reversed_source_stand_in_its_own_order(sentences):
+def test_layers_of_a_reversed_source_are_in_source_order(sentences):
     config = RnnEncoderConfig(embedding_dim=4, dim=3, num_layers=2, is_reversed=True)
     encoder = build_encoder(config, TextSpec(VOCAB_SIZE)).eval()
     first, *_, last = layer_states(encoder, sentences.source, sentences.mask)
@@ -69,7 +69,7 @@ def test_layers_of_a_reversed_source_stand_in_its_own_order(sentences):
     torch.testing.assert_close(last[real], encoder(sentences.source, sentences.mask).states[real])
 
 
-def test_layers_come_before_neighbours_share_a_state(sentences):
+def test_layers_are_those_before_pooling(sentences):
     config = TransformerEncoderConfig(
         dim=4, num_layers=2, num_heads=2, feed_forward_dim=5, dropout=0.0
     )
@@ -81,7 +81,7 @@ def test_layers_come_before_neighbours_share_a_state(sentences):
     torch.testing.assert_close(found[-1], whole(sentences.source, sentences.mask).states)
 
 
-def test_layers_come_before_the_bottleneck(sentences):
+def test_layers_are_those_before_the_bottleneck(sentences):
     config = BottleneckEncoderConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=3, num_layers=2))
     narrow = build_encoder(config, TextSpec(VOCAB_SIZE)).eval()
     found = layer_states(narrow, sentences.source, sentences.mask)
@@ -89,16 +89,16 @@ def test_layers_come_before_the_bottleneck(sentences):
     torch.testing.assert_close(found, expected)
 
 
-def test_bottleneck_after_an_encoder_without_known_layers_is_refused(images, image_shape):
+def test_bottleneck_with_an_unsupported_encoder_is_an_error(images, image_shape):
     config = BottleneckEncoderConfig(encoder=ResnetEncoderConfig(widths=[4], blocks=[1]))
     encoder = build_encoder(config, ImageSpec(*image_shape)).eval()
     with pytest.raises(ConfigError, match="this run has the encoder ResnetEncoder"):
         layer_states(encoder, images.source, images.mask)
 
 
-def test_encoder_without_known_layers_is_refused(tiny_image_encoders, image_shape, images):
+def test_unsupported_encoder_is_an_error(tiny_image_encoders, image_shape, images):
     encoder = build_encoder(tiny_image_encoders["resnet-small"], ImageSpec(*image_shape)).eval()
-    with pytest.raises(ConfigError, match="Single layers can be looked at in encoders of text"):
+    with pytest.raises(ConfigError, match="Single layers.*ResnetEncoder"):
         layer_states(encoder, images.source, images.mask)
 
 
@@ -109,9 +109,9 @@ def test_encoder_without_known_layers_is_refused(tiny_image_encoders, image_shap
         TransformerLanguageConfig(dim=4, num_layers=2, num_heads=2, feed_forward_dim=5),
     ],
 )
-def test_language_model_reads_to_the_last_real_token(config, sentences):
+def test_summary_of_a_language_model_is_the_last_real_state(config, sentences):
     model = build_language_model(config, vocab_size=VOCAB_SIZE).eval()
-    reader = LanguageReader(model).eval()
+    reader = LanguageModelEncoder(model).eval()
     memory = reader(sentences.source, sentences.mask)
     assert memory.summary.shape == (3, reader.memory_dim)
     torch.testing.assert_close(model.output(memory.states), model(sentences.source).logits)

@@ -16,7 +16,7 @@ def seed():
 
 
 def norm_table(name):
-    """What a norm in training makes of the table, taken as one text of four positions."""
+    """Output of a norm in training for the table, as one text of four positions."""
     return NORMS[name](3, EPSILON)(TABLE[None])[0]
 
 
@@ -41,7 +41,7 @@ def test_root_mean_square_norm_only_scales_each_row():
     assert torch.allclose(norm_table("rms"), expected, atol=1e-4)
 
 
-def test_no_norm_changes_nothing():
+def test_norm_none_is_the_identity():
     assert torch.equal(norm_table("none"), TABLE)
 
 
@@ -50,7 +50,7 @@ def test_batch_norm_counts_the_positions_of_all_texts():
     assert torch.allclose(apart.flatten(0, 1), norm_table("batch"))
 
 
-def test_batch_norm_of_a_text_depends_on_the_texts_beside_it_in_training_only():
+def test_batch_norm_depends_on_other_texts_in_training_only():
     norm, other = NORMS["batch"](3, EPSILON), torch.randn(1, 4, 3)
     both = torch.cat([TABLE[None], other])
     assert not torch.allclose(norm(both)[0], norm(TABLE[None])[0], atol=1e-2)
@@ -58,7 +58,7 @@ def test_batch_norm_of_a_text_depends_on_the_texts_beside_it_in_training_only():
     assert torch.allclose(norm(both)[0], norm(TABLE[None])[0])
 
 
-def test_layer_norm_of_a_text_never_depends_on_the_texts_beside_it():
+def test_layer_norm_never_depends_on_other_texts():
     norm, other = NORMS["layer"](3, EPSILON), torch.randn(1, 4, 3)
     assert torch.allclose(norm(torch.cat([TABLE[None], other]))[0], norm(TABLE[None])[0])
 
@@ -95,7 +95,7 @@ def test_gated_feed_forward_multiplies_one_map_by_the_gate_of_another():
 
 
 @pytest.mark.parametrize("name", FEED_FORWARDS)
-def test_feed_forward_drops_in_training_only(name):
+def test_feed_forward_dropout_is_active_in_training_only(name):
     layer, states = FEED_FORWARDS[name](3, 5, 0.5), torch.randn(2, 4, 3)
     assert not torch.equal(layer(states), layer(states))
     layer.eval()
@@ -115,20 +115,20 @@ def inner():
     return nn.Linear(3, 3)
 
 
-def test_pre_norm_adds_what_the_layer_says_of_the_normed_states(inner):
+def test_pre_norm_adds_the_output_for_normalised_states(inner):
     before, states = residual(is_norm_first=True), torch.randn(2, 4, 3)
     expected = states + inner(before.norm(states))
     assert torch.allclose(before(states, inner), expected)
 
 
-def test_post_norm_norms_the_sum(inner):
+def test_post_norm_normalises_the_sum(inner):
     after, states = residual(is_norm_first=False), torch.randn(2, 4, 3)
     expected = after.norm(states + inner(states))
     assert torch.allclose(after(states, inner), expected)
 
 
 @pytest.mark.parametrize("is_norm_first", [True, False], ids=["pre", "post"])
-def test_dropout_falls_on_what_the_layer_says_and_never_on_the_states(inner, is_norm_first):
+def test_dropout_applies_to_the_layer_output_only(inner, is_norm_first):
     bare = residual(is_norm_first=is_norm_first, dropout=0.99, norm="none")
     states = torch.randn(2, 4, 3)
     kept = bare(states, inner) == states
@@ -144,7 +144,7 @@ def test_epsilon_is_added_to_the_variance(name):
     assert torch.allclose(NORMS[name](2, 3.0)(states), states / 2)
 
 
-def test_silu_feed_forward_opens_with_its_own_input():
+def test_silu_feed_forward_uses_silu():
     layer = FEED_FORWARDS["silu"](1, 1, 0.0)
     for parameter, value in zip(layer.parameters(), (2.0, 0.0, 3.0, 1.0), strict=True):
         nn.init.constant_(parameter, value)

@@ -14,7 +14,7 @@ def vectors(request):
     )
 
 
-def test_reconstruction_is_the_nearest_of_its_rank(vectors):
+def test_reconstruction_is_the_best_of_its_rank(vectors):
     pca = Pca.fit(vectors, 3)
     centred = vectors - vectors.mean(0)
     left, values, right = torch.linalg.svd(centred, full_matrices=False)
@@ -22,7 +22,7 @@ def test_reconstruction_is_the_nearest_of_its_rank(vectors):
     assert torch.allclose(pca.decode(pca.encode(vectors)), nearest, atol=1e-4)
 
 
-def test_variances_are_those_of_the_codes(vectors):
+def test_variances_are_those_of_the_latents(vectors):
     pca = Pca.fit(vectors, 3)
     codes = pca.encode(vectors)
     assert torch.allclose(codes.var(0), pca.variances, rtol=1e-4)
@@ -31,14 +31,14 @@ def test_variances_are_those_of_the_codes(vectors):
     assert torch.allclose(codes.T.cov(), codes.T.cov().diag().diag(), atol=1e-2)
 
 
-def test_all_components_lose_nothing():
+def test_all_components_reconstruct_exactly():
     vectors = torch.randn(20, 6, generator=torch.Generator().manual_seed(1))
     pca = Pca.fit(vectors, 6)
     assert torch.allclose(pca.decode(pca.encode(vectors)), vectors, atol=1e-5)
 
 
 @pytest.mark.parametrize("num_different", [40, 20])
-def test_directions_are_at_right_angles_even_where_nothing_varies(num_different):
+def test_directions_are_orthogonal_even_without_variance(num_different):
     vectors = 255 * torch.rand(num_different, 300, generator=torch.Generator().manual_seed(2))
     vectors = vectors.repeat(40 // num_different, 1)
     pca = Pca.fit(vectors, 40)
@@ -46,11 +46,11 @@ def test_directions_are_at_right_angles_even_where_nothing_varies(num_different)
     assert torch.allclose(pca.decode(pca.encode(vectors)), vectors, atol=0.01)
 
 
-def test_signs_are_settled(vectors):
+def test_signs_are_deterministic(vectors):
     first, second = Pca.fit(vectors, 2), Pca.fit(vectors.flip(0), 2)
     assert torch.allclose(first.directions, second.directions, atol=1e-4)
 
 
-def test_more_components_than_there_are_is_an_error():
+def test_too_many_components_is_an_error():
     with pytest.raises(ConfigError, match="`num_components` must be from 1 to 4"):
         Pca.fit(torch.zeros(9, 4), 5)

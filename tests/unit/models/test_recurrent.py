@@ -3,7 +3,13 @@ import torch
 from torch import nn
 
 from regard.models.interfaces import map_tensors
-from regard.models.recurrent import BothWays, Recurrence, RecurrentConfig, num_tensors, run_packed
+from regard.models.recurrent import (
+    BidirectionalLSTM,
+    Recurrence,
+    RecurrentConfig,
+    num_tensors,
+    run_packed,
+)
 
 CELLS = {"vanilla": nn.RNNCell, "gru": nn.GRUCell, "lstm": nn.LSTMCell}
 TORCH = {"vanilla": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -90,26 +96,26 @@ def test_steps_equal_the_sequence(recurrence, inputs, states):
     assert torch.allclose(flat(step_ends), flat(ends), atol=1e-6)
 
 
-def test_steps_and_sequence_send_back_the_same_gradients(recurrence, inputs, states):
+def test_gradients_of_steps_and_sequence_are_equal(recurrence, inputs, states):
     gradients = []
-    for road in (recurrence, lambda *given: take_steps(recurrence, *given)):
+    for run in (recurrence, lambda *given: take_steps(recurrence, *given)):
         recurrence.zero_grad()
-        road(inputs, states)[0].square().sum().backward()
+        run(inputs, states)[0].square().sum().backward()
         gradients.append(torch.cat([p.grad.flatten() for p in recurrence.parameters()]))
     assert torch.allclose(*gradients, atol=1e-4)
 
 
-def test_states_of_another_precision_are_taken(recurrence, inputs, states):
+def test_states_of_another_dtype_are_accepted(recurrence, inputs, states):
     rough = map_tensors(states, lambda tensor: tensor.bfloat16())
     exact = map_tensors(rough, lambda tensor: tensor.float())
     assert torch.equal(recurrence(inputs, rough)[0], recurrence(inputs, exact)[0])
 
 
-def test_lstm_remembers_two_tensors_and_the_others_one():
+def test_lstm_has_two_state_tensors_and_the_others_one():
     assert [num_tensors(cell) for cell in ("vanilla", "gru", "lstm")] == [1, 1, 2]
 
 
-def test_dropout_lies_between_the_layers_only():
+def test_dropout_is_between_the_layers_only():
     torch.manual_seed(0)
     recurrence = Recurrence(RecurrentConfig(cell="gru", dim=5, num_layers=2, dropout=0.9), 4)
     inputs, states = torch.randn(2, 4), ((torch.zeros(2, 5),),) * 2
@@ -125,9 +131,9 @@ def test_single_layer_has_no_dropout():
     assert torch.equal(recurrence(inputs, states)[0], recurrence(inputs, states)[0])
 
 
-def test_both_ways_equal_torchs_own_packed():
+def test_bidirectional_lstm_equals_packed_torch_lstm():
     torch.manual_seed(0)
-    both, packed = BothWays(3, 4), nn.LSTM(3, 4, batch_first=True, bidirectional=True)
+    both, packed = BidirectionalLSTM(3, 4), nn.LSTM(3, 4, batch_first=True, bidirectional=True)
     for name, weight in packed.named_parameters():
         side = both.backwards if name.endswith("_reverse") else both.forwards
         weight.data.copy_(getattr(side, name.removesuffix("_reverse")))

@@ -18,7 +18,7 @@ def inputs(sentences):
     return sentences.source, sentences.mask, sentences.targets
 
 
-def test_full_teacher_forcing_reads_the_true_tokens(model, sentences):
+def test_full_teacher_forcing_uses_the_true_tokens(model, sentences):
     logits, _ = model.step(
         sentences.targets, model.start(model.encode(sentences.source, sentences.mask))
     )
@@ -32,7 +32,7 @@ def test_nearly_full_teacher_forcing_gives_the_same_step_by_step(model, sentence
     assert torch.allclose(sampled, model(*inputs(sentences)).logits, atol=1e-5)
 
 
-def test_no_teacher_forcing_feeds_the_likeliest_tokens(model, sentences):
+def test_no_teacher_forcing_uses_the_most_likely_tokens(model, sentences):
     state = model.start(model.encode(sentences.source, sentences.mask))
     tokens, expected = sentences.targets[:, :1], []
     for _ in range(sentences.targets.shape[1]):
@@ -43,7 +43,7 @@ def test_no_teacher_forcing_feeds_the_likeliest_tokens(model, sentences):
     assert torch.allclose(sampled, torch.cat(expected, 1), atol=1e-6)
 
 
-def test_own_tokens_differ_from_the_true_ones(model, sentences):
+def test_predicted_tokens_differ_from_the_true_ones(model, sentences):
     sampled = model(*inputs(sentences), teacher_forcing=0.0).logits
     assert not torch.allclose(sampled, model(*inputs(sentences)).logits)
 
@@ -54,7 +54,7 @@ def test_sampled_forward_pass_trains_every_weight(model, sentences):
 
 
 class Parrot(Decoder):
-    """Always guesses 7, and remembers what it was given."""
+    """Decoder that always predicts 7 and records its inputs."""
 
     def __init__(self):
         super().__init__()
@@ -69,7 +69,7 @@ class Parrot(Decoder):
 
 
 @pytest.mark.parametrize("ratio", [0.25, 0.8])
-def test_share_of_true_tokens_is_the_ratio(ratio):
+def test_fraction_of_true_tokens_is_the_ratio(ratio):
     torch.manual_seed(0)
     parrot = Parrot()
     memory = Memory(states=None, mask=None, summary=None)

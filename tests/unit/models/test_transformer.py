@@ -98,7 +98,7 @@ def test_decoding_equals_torch(config):
     assert torch.allclose(decoded, expected, atol=1e-5)
 
 
-def test_block_adds_its_positions_to_the_cache():
+def test_block_appends_its_positions_to_the_cache():
     block = build_block(TINY, memory_dim=8)
     memory, mask = torch.randn(1, 5, 8), torch.ones(1, 5).bool()
     states = torch.randn(1, 4, 8)
@@ -120,7 +120,7 @@ def test_projected_memory_equals_memory():
     assert torch.equal(projected, stack(states, memory=memory, memory_mask=mask))
 
 
-def test_stack_applies_its_blocks_in_order_and_in_rounds():
+def test_stack_applies_its_blocks_in_order_and_repeatedly():
     blocks = [build_block(TINY) for _ in range(2)]
     states = torch.randn(2, 3, 8)
     expected = states
@@ -141,18 +141,18 @@ def test_only_pre_norm_needs_a_norm_after_the_last_block(is_norm_first, kind):
     assert type(build_final_norm(config)) is kind
 
 
-def test_places_are_added_to_the_embeddings():
+def test_position_embeddings_are_added():
     embedded = torch.randn(2, 3, 8)
     placed = add_positions(embedded, SinusoidalPositions(dim=8, num_heads=2), first=4)
     assert torch.allclose(placed, embedded + sinusoids(torch.arange(4, 7), 8))
 
 
-def test_positions_that_add_nothing_leave_the_embeddings_alone():
+def test_relative_positions_do_not_change_the_embeddings():
     embedded = torch.randn(2, 3, 8)
     assert add_positions(embedded, Positions(dim=8, num_heads=2)) is embedded
 
 
-def test_places_beyond_the_learned_ones_are_refused():
+def test_positions_beyond_the_learned_ones_are_an_error():
     positions = LearnedPositions(dim=8, num_heads=2, max_length=5)
     add_positions(torch.randn(2, 3, 8), positions, first=2)
     with pytest.raises(ConfigError, match=r"^`max_length` must be at least .+ \(6 tokens\) "):

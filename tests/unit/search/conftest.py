@@ -7,7 +7,7 @@ from regard.models.interfaces import State
 
 START, END = 9, 3
 
-# Tokens A = 0, B = 1, C = 2 and the end; what follows a prefix, with what probability.
+# Tokens A = 0, B = 1, C = 2 and the end token: next-token probabilities by prefix.
 LECTURE_TREE = {
     (): (0.5, 0.2, 0.2, 0.1),
     (0,): (0.1, 0.4, 0.3, 0.2),
@@ -20,7 +20,7 @@ EVEN = (0.25, 0.25, 0.25, 0.25)
 
 
 class TreeScorer:
-    """Looks probabilities up in one tree a sentence; off the tree everything is alike."""
+    """Scorer from one probability tree per sentence; uniform outside the tree."""
 
     device = torch.device("cpu")
 
@@ -41,8 +41,8 @@ class TreeScorer:
         rows = []
         for row, (first, *prefix) in enumerate(prefixes.tolist()):
             assert first == START
-            shares = self.trees[row // beams].get(tuple(prefix), EVEN)
-            rows.append([math.log(share) if share else -math.inf for share in shares])
+            probs = self.trees[row // beams].get(tuple(prefix), EVEN)
+            rows.append([math.log(prob) if prob else -math.inf for prob in probs])
         return torch.tensor(rows), State({}, prefixes)
 
 

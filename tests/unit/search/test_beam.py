@@ -11,7 +11,7 @@ from regard.search.greedy import greedy
 from regard.search.settings import SearchConfig
 
 START, END = 9, 3
-SHORT_OR_SURE = {(): (0.6, 0.0, 0.0, 0.4), (0,): (0.15, 0.15, 0.15, 0.55)}
+SHORT_OR_CONFIDENT = {(): (0.6, 0.0, 0.0, 0.4), (0,): (0.15, 0.15, 0.15, 0.55)}
 
 
 def search(scorer, *limits, num_best=1, **settings):
@@ -35,12 +35,12 @@ def random_tree(seed, depth=4):
 
 
 def every_sentence(tree, limit):
-    """All sentences up to the limit with their log-probabilities, by plain enumeration."""
+    """All sentences up to the limit with their log-probabilities, by enumeration."""
     found = {}
     for length in range(1, limit + 1):
         for words in itertools.product(range(4), repeat=length):
-            is_whole = words[-1] == END or length == limit
-            if END not in words[:-1] and is_whole:
+            is_complete = words[-1] == END or length == limit
+            if END not in words[:-1] and is_complete:
                 found[words] = sum(math.log(tree[words[:i]][words[i]]) for i in range(length))
     return found
 
@@ -51,7 +51,7 @@ def test_two_beams_find_what_greedy_misses(tree_scorer, lecture_tree):
     assert math.exp(found.log_prob) == pytest.approx(0.5 * 0.3 * 0.6 * 0.6)
 
 
-def test_steps_are_those_of_the_path_found(tree_scorer, lecture_tree):
+def test_step_log_probs_are_those_of_the_result(tree_scorer, lecture_tree):
     ((found,),) = search(tree_scorer(lecture_tree), 10, beams=2)
     assert [math.exp(step) for step in found.step_log_probs] == pytest.approx([0.5, 0.3, 0.6, 0.6])
 
@@ -64,14 +64,14 @@ def test_one_beam_is_greedy(tree_scorer, seed):
     assert [first.tokens, second.tokens] == [hypothesis.tokens for hypothesis in expected]
 
 
-def test_without_length_normalisation_the_likelier_wins(tree_scorer):
-    ((found,),) = search(tree_scorer(SHORT_OR_SURE), 10, beams=2, length_penalty=0.0)
+def test_without_length_normalisation_the_more_likely_wins(tree_scorer):
+    ((found,),) = search(tree_scorer(SHORT_OR_CONFIDENT), 10, beams=2, length_penalty=0.0)
     assert found.tokens == (END,)
     assert found.value == pytest.approx(math.log(0.4))
 
 
-def test_with_length_normalisation_the_surer_wins(tree_scorer):
-    ((found,),) = search(tree_scorer(SHORT_OR_SURE), 10, beams=2, length_penalty=1.0)
+def test_with_length_normalisation_the_higher_mean_wins(tree_scorer):
+    ((found,),) = search(tree_scorer(SHORT_OR_CONFIDENT), 10, beams=2, length_penalty=1.0)
     assert found.tokens == (0, END)
     assert found.log_prob == pytest.approx(math.log(0.6 * 0.55))
     assert found.value == pytest.approx(math.log(0.6 * 0.55) / 2)
@@ -85,7 +85,7 @@ def test_best_are_sorted_and_distinct(tree_scorer, seed):
     assert len({hypothesis.tokens for hypothesis in found}) == len(found) == 4
 
 
-def test_fewer_best_are_the_first_of_more(tree_scorer):
+def test_smaller_num_best_returns_the_first_of_more(tree_scorer):
     (four,) = search(tree_scorer(random_tree(1)), 4, beams=4, num_best=4)
     (two,) = search(tree_scorer(random_tree(1)), 4, beams=4, num_best=2)
     assert two == four[:2]
@@ -107,14 +107,14 @@ def test_wide_beam_is_exhaustive(tree_scorer, seed, length_penalty):
     assert found[0].tokens == best
 
 
-def test_each_sentence_has_a_limit_of_its_own(tree_scorer):
+def test_each_sentence_has_its_own_limit(tree_scorer):
     never = {prefix: (0.5, 0.3, 0.2, 0.0) for prefix in random_tree(0)}
     found = search(tree_scorer(never, never), 2, 4, beams=2)
     assert [len(best.tokens) for (best,) in found] == [2, 4]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_sentences_beside_it_change_nothing(tree_scorer, seed):
+def test_result_does_not_depend_on_other_sentences(tree_scorer, seed):
     trees, limits = [random_tree(seed + i) for i in range(3)], [4, 1, 3]
     together = search(tree_scorer(*trees), *limits, beams=3, num_best=3)
     alone = [
@@ -125,9 +125,9 @@ def test_sentences_beside_it_change_nothing(tree_scorer, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_looking_now_and_then_finds_the_same(tree_scorer, monkeypatch, seed):
+def test_rare_checks_give_the_same_result(tree_scorer, monkeypatch, seed):
     expected = search(tree_scorer(random_tree(seed)), 4, beams=2, num_best=2)
-    monkeypatch.setattr(beam, "may_look", lambda step, device: False)
+    monkeypatch.setattr(beam, "should_check", lambda step, device: False)
     assert search(tree_scorer(random_tree(seed)), 4, beams=2, num_best=2) == expected
 
 
@@ -149,19 +149,19 @@ def test_better_hypotheses_that_end_last_are_not_lost(tree_scorer):
 
 
 def test_bad_hypotheses_that_end_early_do_not_end_the_search(tree_scorer):
-    sure = (0.97, 0.01, 0.01, 0.01)
-    tree = {(): sure, (0,): sure, (0, 0): sure, (0, 0, 0): (0.01, 0.01, 0.01, 0.97)}
+    confident = (0.97, 0.01, 0.01, 0.01)
+    tree = {(): confident, (0,): confident, (0, 0): confident, (0, 0, 0): (0.01, 0.01, 0.01, 0.97)}
     (found,) = search(tree_scorer(tree), 10, beams=3)
     assert found[0].tokens == (0, 0, 0, END)
 
 
-def test_impossible_tokens_are_never_chosen(tree_scorer):
+def test_impossible_tokens_are_never_generated(tree_scorer):
     only_b = {(): (0.0, 1.0, 0.0, 0.0), (1,): (0.0, 0.0, 0.0, 1.0)}
     (found,) = search(tree_scorer(only_b), 4, beams=3, num_best=3)
     assert [hypothesis.tokens for hypothesis in found] == [(1, END)]
 
 
-def test_more_best_than_beams_is_an_error(tree_scorer, lecture_tree):
+def test_more_results_than_beams_is_an_error(tree_scorer, lecture_tree):
     with pytest.raises(
         ConfigError,
         match=r"^`nbest` must be at most the number of beams \(2\), but is 3\. "

@@ -1,4 +1,4 @@
-"""Two roads to one result: prefix scores against torch's loss, searches against brute force."""
+"""CTC search: prefix scores against torch's loss, searches against brute force."""
 
 import itertools
 
@@ -24,7 +24,7 @@ LENGTHS = torch.tensor([4, 2, 3])
 
 @pytest.fixture
 def emissions():
-    """Three sources of 4, 2 and 3 positions; special tokens are never said."""
+    """Three sources of 4, 2 and 3 positions; special tokens are impossible."""
     generator = torch.Generator().manual_seed(3)
     logits = 2 * torch.randn(3, 4, VOCAB + 1, generator=generator, dtype=torch.float64)
     logits[..., :3] = -torch.inf
@@ -40,19 +40,19 @@ def build_scorer(emissions):
     return CtcScorer(emissions, start=START, end=END, banned=(PAD, START))
 
 
-def say(scorer, tokens):
-    """Log-probabilities of the next token, step by step, of one hypothesis a sentence."""
-    state, said = scorer.start(1), []
+def score_steps(scorer, tokens):
+    """Log-probabilities of the next token, step by step, with one hypothesis per sentence."""
+    state, steps = scorer.start(1), []
     for token in (START, *tokens):
         log_probs, state = scorer.step(torch.full((scorer.batch,), token), state)
-        said.append(log_probs)
-    return said
+        steps.append(log_probs)
+    return steps
 
 
 def total(scorer, labels):
     """Log-probability of a whole labelling, (B,)."""
-    said = say(scorer, labels)
-    return sum(step[:, token] for step, token in zip(said, (*labels, END), strict=True))
+    steps = score_steps(scorer, labels)
+    return sum(step[:, token] for step, token in zip(steps, (*labels, END), strict=True))
 
 
 def torch_log_prob(emissions, labels):
@@ -69,7 +69,7 @@ def torch_log_prob(emissions, labels):
 
 
 @pytest.mark.parametrize("labels", [(3,), (3, 3), (4, 3, 4), (5, 4), (3, 4, 5), (4, 4, 3)])
-def test_a_whole_hypothesis_has_the_log_probability_of_the_loss(emissions, labels):
+def test_score_of_a_labelling_equals_the_ctc_loss(emissions, labels):
     found, expected = total(build_scorer(emissions), labels), torch_log_prob(emissions, labels)
     possible = expected.isfinite()
     assert possible.any()
@@ -77,7 +77,7 @@ def test_a_whole_hypothesis_has_the_log_probability_of_the_loss(emissions, label
     assert not found[~possible].isfinite().any()
 
 
-def test_the_empty_hypothesis_is_blanks_alone(emissions):
+def test_score_of_the_empty_hypothesis_is_that_of_blank_tokens_only(emissions):
     found = total(build_scorer(emissions), ())
     for row, length in enumerate(LENGTHS):
         assert float(found[row]) == pytest.approx(
@@ -85,12 +85,12 @@ def test_the_empty_hypothesis_is_blanks_alone(emissions):
         )
 
 
-def test_next_tokens_have_all_the_probability(emissions):
-    for said in say(build_scorer(emissions), (4, 5)):
-        assert torch.allclose(said.exp().sum(1), torch.ones(3, dtype=said.dtype))
+def test_next_token_probabilities_sum_to_one(emissions):
+    for steps in score_steps(build_scorer(emissions), (4, 5)):
+        assert torch.allclose(steps.exp().sum(1), torch.ones(3, dtype=steps.dtype))
 
 
-def test_all_labellings_together_are_certain(emissions):
+def test_probabilities_of_all_labellings_sum_to_one(emissions):
     scorer = build_scorer(emissions)
     every = [labels for size in range(5) for labels in itertools.product(LABELS, repeat=size)]
     certain = sum(total(scorer, labels).exp() for labels in every)
@@ -98,10 +98,10 @@ def test_all_labellings_together_are_certain(emissions):
 
 
 def test_batched_equals_alone(emissions):
-    together = say(build_scorer(emissions), (3, 5))
+    together = score_steps(build_scorer(emissions), (3, 5))
     for row in range(3):
         for one, many in zip(
-            say(build_scorer(alone(emissions, row)), (3, 5)), together, strict=True
+            score_steps(build_scorer(alone(emissions, row)), (3, 5)), together, strict=True
         ):
             assert torch.allclose(one[0], many[row])
 
@@ -116,7 +116,7 @@ def find_with_beams(scorer, beams=30):
     )
 
 
-def test_wide_beams_find_the_likeliest_labelling(emissions):
+def test_wide_beam_finds_the_most_likely_labelling(emissions):
     scorer = build_scorer(emissions)
     every = [labels for size in range(5) for labels in itertools.product(LABELS, repeat=size)]
     totals = torch.stack([total(scorer, labels) for labels in every])  # labellings x sources
@@ -132,7 +132,7 @@ def test_searched_batch_equals_alone(emissions):
         assert [best.tokens for best in one] == [best.tokens for best in together[row]]
 
 
-def test_the_best_path_is_the_likeliest_of_all(emissions):
+def test_best_path_is_the_most_likely_path(emissions):
     found = best_path(emissions, end=END, banned=(PAD, START))
     for row, (hypothesis,) in enumerate(found):
         length = int(LENGTHS[row])
@@ -152,7 +152,7 @@ def test_the_best_path_is_the_likeliest_of_all(emissions):
 
 @pytest.fixture
 def joint(tiny_configs, build, recordings):
-    """A scorer of both, over three recordings."""
+    """Joint scorer of decoder and CTC for three recordings."""
     plain = tiny_configs["pyramidal_lstm-luong-gru"]
     config = ModelConfig(encoder=plain.encoder, decoder=plain.decoder, ctc=CtcHeadConfig())
     with torch.inference_mode():
@@ -163,15 +163,17 @@ def joint(tiny_configs, build, recordings):
         yield JointScorer(decoder, ctc, weight=0.4)
 
 
-def test_together_they_are_weighed(joint):
+def test_joint_score_is_the_weighted_sum(joint):
     tokens = (5, 7, 5)
-    both, decoder, ctc = (say(scorer, tokens) for scorer in (joint, joint.decoder, joint.ctc))
+    both, decoder, ctc = (
+        score_steps(scorer, tokens) for scorer in (joint, joint.decoder, joint.ctc)
+    )
     for step in range(4):
         expected = 0.6 * decoder[step] + 0.4 * ctc[step]
         assert torch.allclose(both[step], expected.to(both[step].dtype))
 
 
-def test_together_beams_keep_their_own_states(joint):
+def test_joint_beams_keep_their_own_states(joint):
     limits = torch.tensor([6, 6, 6])
     found = beam_search(
         joint,

@@ -2,13 +2,15 @@ import torch
 
 from regard.models.build import ModelConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
-from regard.search.forced import force
+from regard.search.forced import target_log_probs
 
 
 def test_every_token_gets_its_log_probability(build, sentences):
     model = build(ModelConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=3)))
     with torch.no_grad():
-        forced = force(model, sentences.source, sentences.mask, targets=sentences.targets)
+        forced = target_log_probs(
+            model, sentences.source, sentences.mask, targets=sentences.targets
+        )
         logits = model(sentences.source, sentences.mask, sentences.targets).logits
     assert forced.shape == (3, 5)
     for row in range(3):

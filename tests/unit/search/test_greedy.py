@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from regard.search.greedy import greedy, may_look
+from regard.search.greedy import greedy, should_check
 
 START, END = 9, 3
 
@@ -12,7 +12,7 @@ def search(scorer, *limits):
     return greedy(scorer, start=START, end=END, max_lengths=torch.tensor(limits))
 
 
-def test_likeliest_token_is_taken_at_every_step(tree_scorer, lecture_tree):
+def test_most_likely_token_is_selected_at_every_step(tree_scorer, lecture_tree):
     (found,) = search(tree_scorer(lecture_tree), 10)
     assert found.tokens == (0, 1, 2, END)
     assert math.exp(found.log_prob) == pytest.approx(0.5 * 0.4 * 0.4 * 0.6)
@@ -24,7 +24,7 @@ def test_steps_add_up_to_the_log_probability(tree_scorer, lecture_tree):
     assert found.value == found.log_prob == pytest.approx(sum(found.step_log_probs))
 
 
-def test_each_sentence_has_a_limit_of_its_own(tree_scorer, lecture_tree):
+def test_each_sentence_has_its_own_limit(tree_scorer, lecture_tree):
     found = search(tree_scorer(lecture_tree, lecture_tree, lecture_tree), 2, 4, 3)
     assert [hypothesis.tokens for hypothesis in found] == [(0, 1), (0, 1, 2, END), (0, 1, 2)]
 
@@ -41,19 +41,19 @@ def test_search_stops_when_all_have_ended(tree_scorer, lecture_tree):
     assert scorer.num_steps == 4
 
 
-def test_search_stops_when_the_rest_has_reached_its_limit(tree_scorer, lecture_tree):
+def test_search_stops_when_all_have_reached_their_limit(tree_scorer, lecture_tree):
     scorer = tree_scorer(lecture_tree, {(): (0.0, 0.0, 0.0, 1.0)})
     search(scorer, 2, 50)
     assert scorer.num_steps == 2
 
 
-def test_limit_of_nothing_gives_nothing(tree_scorer, lecture_tree):
+def test_limit_of_zero_gives_an_empty_hypothesis(tree_scorer, lecture_tree):
     (found,) = search(tree_scorer(lecture_tree), 0)
     assert (found.tokens, found.log_prob) == ((), 0.0)
 
 
-def test_host_looks_at_every_step_and_a_device_now_and_then():
+def test_cpu_checks_every_step_and_gpu_every_fourth_step():
     steps = range(8)
-    assert all(may_look(step, torch.device("cpu")) for step in steps)
-    looks = [step for step in steps if may_look(step, torch.device("cuda"))]
-    assert looks == [3, 7]
+    assert all(should_check(step, torch.device("cpu")) for step in steps)
+    checks = [step for step in steps if should_check(step, torch.device("cuda"))]
+    assert checks == [3, 7]

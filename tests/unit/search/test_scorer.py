@@ -33,7 +33,7 @@ def first_step(scorer):
         return scorer.step(torch.full((3,), START), scorer.start(1))[0]
 
 
-def test_answers_are_the_models_log_probabilities(model, memory):
+def test_scores_are_the_log_probabilities_of_the_model(model, memory):
     with torch.no_grad():
         logits, _ = model.step(torch.full((3, 1), START), model.start(memory))
     assert torch.equal(
@@ -41,7 +41,7 @@ def test_answers_are_the_models_log_probabilities(model, memory):
     )
 
 
-def test_banned_tokens_are_impossible_and_the_others_as_before(model, memory):
+def test_banned_tokens_are_impossible_and_others_unchanged(model, memory):
     free = first_step(ModelScorer(model, memory, banned=()))
     bound = first_step(ModelScorer(model, memory, banned=(0, 2)))
     assert (bound[:, [0, 2]] == -torch.inf).all()
@@ -50,7 +50,7 @@ def test_banned_tokens_are_impossible_and_the_others_as_before(model, memory):
 
 
 @pytest.mark.parametrize("banned", [(0, 2), (0, 2, 3, 4, 5, 6, 7)])
-def test_banned_tokens_are_never_chosen(model, memory, banned):
+def test_banned_tokens_are_never_generated(model, memory, banned):
     scorer = ModelScorer(model, memory, banned=banned)
     limits = torch.tensor([6, 6, 6])
     with torch.no_grad():
@@ -64,7 +64,7 @@ def test_banned_tokens_are_never_chosen(model, memory, banned):
     assert not {token for hypothesis in found for token in hypothesis.tokens} & set(banned)
 
 
-def test_every_sentence_has_as_many_hypotheses_as_beams(model, memory):
+def test_one_row_per_beam_of_each_sentence(model, memory):
     scorer = ModelScorer(model, memory, banned=())
     log_probs, _ = scorer.step(torch.full((12,), START), scorer.start(4))
     assert scorer.batch == 3

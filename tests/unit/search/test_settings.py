@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.search.settings import SearchConfig, change_search
+from regard.search.settings import SearchConfig, override_search
 
 
 def test_limit_grows_with_the_source():
@@ -55,53 +55,53 @@ def test_settings_have_two_limits(name, value, bounds):
         SearchConfig(**{name: value})
 
 
-def test_words_change_settings():
-    changed = change_search(SearchConfig(beams=3), ["search.temperature=1", "search.top_k=40"])
+def test_overrides_change_settings():
+    changed = override_search(SearchConfig(beams=3), ["search.temperature=1", "search.top_k=40"])
     assert changed == SearchConfig(beams=3, temperature=1.0, top_k=40)
 
 
-def test_no_words_change_nothing():
-    assert change_search(SearchConfig(beams=3), []) == SearchConfig(beams=3)
+def test_no_overrides_change_nothing():
+    assert override_search(SearchConfig(beams=3), []) == SearchConfig(beams=3)
 
 
 @pytest.mark.parametrize("word", ["train.seed=3", "seed=3", "search=3"])
-def test_words_about_anything_else_are_refused(word):
+def test_overrides_of_other_settings_are_an_error(word):
     with pytest.raises(
         ConfigError,
         match=rf"^`{word[:-2]}` cannot be changed once a model is trained\. "
-        r"How it searches can: 'search\.beams', .*'search\.seed'\.$",
+        r"Settings of search can: 'search\.beams', .*'search\.seed'\.$",
     ):
-        change_search(SearchConfig(), [word])
+        override_search(SearchConfig(), [word])
 
 
-def test_unknown_word_is_refused_with_the_nearest():
+def test_unknown_override_is_an_error_with_a_suggestion():
     with pytest.raises(ConfigError, match=r"^`search\.temprature` is not a setting\. Did you mean"):
-        change_search(SearchConfig(), ["search.temprature=3"])
+        override_search(SearchConfig(), ["search.temprature=3"])
 
 
-def test_word_beyond_the_limits_is_refused_by_its_whole_name():
+def test_override_outside_the_limits_is_an_error_with_the_full_name():
     with pytest.raises(ConfigError, match=r"^`search\.top_p` must be between 0\.0 and 1\.0"):
-        change_search(SearchConfig(), ["search.top_p=nan"])
+        override_search(SearchConfig(), ["search.top_p=nan"])
 
 
 def warnings_of(config, caplog, **asked):
     with caplog.at_level(logging.WARNING, logger="regard"):
-        config.warn_of_idle(**asked)
+        config.warn_about_unused(**asked)
     return [record.getMessage() for record in caplog.records]
 
 
 @pytest.mark.parametrize(
     ("name", "value"), [("top_k", 40), ("top_p", 0.9), ("min_p", 0.1), ("seed", 1)]
 )
-def test_setting_for_drawing_is_idle_without_a_temperature(caplog, name, value):
+def test_sampling_setting_without_temperature_gives_a_warning(caplog, name, value):
     assert warnings_of(SearchConfig(**{name: value}), caplog) == [
         f"`search.{name}` is {value}, but has no effect: `search.temperature` is 0.0."
     ]
 
 
-def test_beams_asked_for_are_idle_with_a_temperature(caplog):
+def test_beam_option_with_temperature_gives_a_warning(caplog):
     config = SearchConfig(temperature=0.5, beams=4)
-    assert warnings_of(config, caplog, is_beam_asked=True) == [
+    assert warnings_of(config, caplog, has_beam_option=True) == [
         "`search.beams` is 4, but has no effect: `search.temperature` is 0.5."
     ]
 
@@ -109,5 +109,5 @@ def test_beams_asked_for_are_idle_with_a_temperature(caplog):
 @pytest.mark.parametrize(
     "config", [SearchConfig(beams=3), SearchConfig(temperature=1.0, top_k=4, top_p=0.5, seed=3)]
 )
-def test_settings_with_an_effect_are_no_cause_for_warning(caplog, config):
+def test_settings_with_an_effect_give_no_warning(caplog, config):
     assert warnings_of(config, caplog) == []

@@ -46,7 +46,7 @@ def test_steps_follow_the_paper(decoder, memory, gru_by_hand, maxout_by_hand):
             assert torch.allclose(maps.stack()[row, 0, 0, position, :length], weights, atol=1e-6)
 
 
-def test_keys_are_prepared_once_a_sentence_however_many_beams(decoder, memory):
+def test_keys_are_prepared_once_per_sentence(decoder, memory):
     state = decoder.start(memory, beams=4)
     assert state.per_source["keys"].shape == (3, 5, 5)
     assert state.per_hypothesis["layers"][0][0].shape == (12, 6)

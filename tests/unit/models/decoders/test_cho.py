@@ -3,7 +3,7 @@ import torch
 from regard.models.decoders import ChoDecoder, ChoDecoderConfig
 
 
-def test_context_joins_every_step(memory, gru_by_hand, maxout_by_hand):
+def test_context_is_an_input_of_every_step(memory, gru_by_hand, maxout_by_hand):
     torch.manual_seed(0)
     decoder = ChoDecoder(ChoDecoderConfig(embedding_dim=3, dim=6), 9, memory_dim=4).eval()
     targets = torch.tensor([[2, 5, 8]] * 3)
@@ -19,7 +19,7 @@ def test_context_joins_every_step(memory, gru_by_hand, maxout_by_hand):
             assert torch.allclose(logits[row, position], expected, atol=1e-5)
 
 
-def test_context_is_kept_once_a_sentence_however_many_beams(memory):
+def test_context_is_stored_once_per_sentence(memory):
     decoder = ChoDecoder(ChoDecoderConfig(embedding_dim=3, dim=6), 9, memory_dim=4).eval()
     state = decoder.start(memory, beams=3)
     assert state.per_source["context"] is memory.summary

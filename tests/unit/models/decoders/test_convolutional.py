@@ -21,7 +21,7 @@ def targets():
     return torch.tensor([[2, 5, 8, 4], [2, 4, 4, 7], [2, 8, 6, 5]])
 
 
-def look_across(block, hidden, word, states, values):
+def attend_by_hand(block, hidden, word, states, values):
     """The context of one position, and its weights."""
     query = (block.query_map(hidden) + word) / 2**0.5
     mapped = [block.attention.score.key_map.weight @ state for state in states]
@@ -37,15 +37,15 @@ def read_by_hand(decoder, tokens, states, values, kernel):
     inputs, maps = decoder.input_map(words), []
     for block in decoder.blocks:
         wide = torch.cat([torch.zeros(kernel - 1, 6), inputs])
-        outputs, looks = [], []
+        outputs, steps = [], []
         for position, word in enumerate(words):
             hidden = block.convolution(wide[None, position : position + kernel])[0, 0]
-            context, weights = look_across(block, hidden, word, states, values)
+            context, weights = attend_by_hand(block, hidden, word, states, values)
             hidden = (hidden + context) / 2**0.5
             outputs.append((hidden + inputs[position]) / 2**0.5)
-            looks.append(weights)
+            steps.append(weights)
         inputs = torch.stack(outputs)
-        maps.append(torch.stack(looks))
+        maps.append(torch.stack(steps))
     return decoder.output(decoder.output_map(inputs)), torch.stack(maps)
 
 
@@ -77,19 +77,19 @@ def test_later_token_never_changes_earlier_logits(memory, targets, kernel):
     assert not torch.allclose(before[:, 2], after[:, 2], atol=1e-3)
 
 
-def test_step_remembers_as_much_however_long_the_text_is(memory, targets):
+def test_size_of_the_state_does_not_depend_on_the_length(memory, targets):
     decoder = build_decoder(kernel=3)
     _, state = decoder.step(targets, decoder.start(memory))
     assert [past.shape for past in state.per_hypothesis["layers"]] == [(3, 2, 6)] * 2
 
 
-def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):
+def test_keys_are_prepared_once_per_sentence(memory):
     state = build_decoder().start(memory, beams=4)
     assert [prepared["keys"].shape for prepared in state.per_source] == [(3, 5, 3)] * 2
     assert [past.shape for past in state.per_hypothesis["layers"]] == [(12, 2, 6)] * 2
 
 
-def test_target_longer_than_the_learned_positions_is_refused(memory, targets):
+def test_target_longer_than_the_learned_positions_is_an_error(memory, targets):
     decoder = build_decoder(max_length=3)
     _, state = decoder.step(targets[:, :3], decoder.start(memory))
     with pytest.raises(
@@ -98,7 +98,7 @@ def test_target_longer_than_the_learned_positions_is_refused(memory, targets):
         decoder.step(targets[:, 3:], state)
 
 
-def test_dropout_works_in_training_only(memory, targets):
+def test_dropout_is_active_in_training_only(memory, targets):
     decoder = build_decoder(dropout=0.5)
     assert torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)
     decoder.train()

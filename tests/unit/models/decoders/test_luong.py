@@ -42,18 +42,18 @@ def test_steps_follow_the_paper(memory, gru_by_hand, is_input_fed):
 
 
 @pytest.mark.parametrize("span", SPANS)
-def test_settings_choose_the_reach(span):
+def test_settings_select_the_span(span):
     attention = build_decoder(span=span, window=7).attention
     assert type(attention) is SPANS[span]
     assert attention.half_width == 7
 
 
-def test_table_of_reaches_is_what_settings_allow():
+def test_span_settings_equal_the_table():
     assert set(get_args(SpanKind)) == set(SPANS)
 
 
 @pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
-def test_walking_window_moves_with_every_step(memory, is_input_fed):
+def test_moving_window_moves_with_every_step(memory, is_input_fed):
     decoder = build_decoder(span="local_m", window=1, is_input_fed=is_input_fed)
     state = decoder.start(memory)
     positions = []
@@ -64,7 +64,7 @@ def test_walking_window_moves_with_every_step(memory, is_input_fed):
 
 
 @pytest.mark.parametrize("is_input_fed", [True, False], ids=["fed", "not-fed"])
-def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
+def test_monotonic_state_is_the_last_alignment(memory, is_input_fed):
     decoder = build_decoder(span="monotonic", is_input_fed=is_input_fed)
     with torch.no_grad():
         decoder.attention.offset.zero_()
@@ -77,7 +77,7 @@ def test_monotonic_place_is_the_last_choice(memory, is_input_fed):
     assert (state.per_hypothesis["attention"].argmax(1) > 0).any()
 
 
-def test_keys_are_prepared_once_a_sentence_however_many_beams(memory):
+def test_keys_are_prepared_once_per_sentence(memory):
     state = build_decoder().start(memory, beams=4)
     assert state.per_source["keys"].shape == (3, 5, 4)
     assert state.per_hypothesis["fed"].shape == (12, 4)

@@ -37,11 +37,11 @@ def as_one_text(model, source, targets):
     for block in decoder.blocks:
         attention = block.self_attention
 
-        def look(inputs, attention=attention):
+        def attend(inputs, attention=attention):
             key_value = attention.project(inputs, positions)
             return attention.attend(inputs, key_value, mask=order, key_positions=positions)[0]
 
-        states = block.feed_residual(block.self_residual(states, look), block.feed_forward)
+        states = block.feed_residual(block.self_residual(states, attend), block.feed_forward)
     return decoder.output(decoder.norm(states))
 
 
@@ -55,7 +55,7 @@ def test_source_and_target_are_one_causal_text(model, sentences):
     assert torch.allclose(output.losses["source"], 0.5 * expected, atol=1e-5)
 
 
-def test_loss_of_the_source_ignores_padding(model, sentences):
+def test_source_loss_ignores_padding(model, sentences):
     whole = model(sentences.source, sentences.mask, sentences.targets).losses["source"]
     sums, counts = 0.0, 0
     for row in range(3):
@@ -66,12 +66,12 @@ def test_loss_of_the_source_ignores_padding(model, sentences):
     assert torch.allclose(whole, sums / counts, atol=1e-6)
 
 
-def test_without_a_weight_there_is_no_loss_of_the_source(build, sentences):
+def test_without_a_weight_there_is_no_source_loss(build, sentences):
     model = build(config())
     assert model(sentences.source, sentences.mask, sentences.targets).losses == {}
 
 
-def test_maps_are_the_share_of_the_source(model, sentences):
+def test_maps_are_the_weights_on_the_source(model, sentences):
     with torch.no_grad(), record(model) as maps:
         model(sentences.source, sentences.mask, sentences.targets)
     weights = maps.stack()  # (B, N, H, T, S)
@@ -80,7 +80,7 @@ def test_maps_are_the_share_of_the_source(model, sentences):
     assert (weights[~sentences.mask[:, None, None, None].expand_as(weights)] == 0).all()
 
 
-def test_foretelling_the_source_needs_an_encoder_that_has_not_read_it():
+def test_source_loss_needs_the_embedding_encoder():
     with pytest.raises(ConfigError, match="needs the encoder 'embedding'.*is 'transformer'"):
         ModelConfig(
             encoder=TransformerEncoderConfig(**SIZES),

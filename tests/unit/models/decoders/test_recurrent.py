@@ -17,7 +17,7 @@ def without_lstm(memory):
     return Memory(states=memory.states, mask=memory.mask, summary=memory.summary, final=final)
 
 
-def test_final_states_of_one_shape_are_handed_over_as_they_are(memory):
+def test_final_states_of_equal_shape_are_copied(memory):
     bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4, num_layers=2), 4)
     layers = bridge(memory)
     for layer, final in zip(layers, memory.final, strict=True):
@@ -25,7 +25,7 @@ def test_final_states_of_one_shape_are_handed_over_as_they_are(memory):
     assert not list(bridge.parameters())
 
 
-def test_final_states_of_another_width_are_mapped_each_by_its_own_layer(memory):
+def test_final_states_of_another_width_have_separate_linear_layers(memory):
     bridge = FinalStateBridge(RecurrentConfig(cell="lstm", dim=6, num_layers=2), 4)
     layers = bridge(memory)
     assert len(bridge.maps) == 4
@@ -49,17 +49,17 @@ def test_deeper_decoder_starts_its_lower_layers_from_the_lowest(memory):
     )
 
 
-def test_gru_decoder_takes_the_hidden_half_of_an_lstm(memory):
+def test_gru_decoder_uses_h_of_an_lstm_encoder(memory):
     layers = FinalStateBridge(RecurrentConfig(cell="gru", dim=4), 4)(memory)
     assert len(layers[0]) == 1 and layers[0][0] is memory.final[1][0]
 
 
-def test_lstm_decoder_of_a_gru_encoder_takes_the_state_twice(memory):
+def test_lstm_decoder_uses_h_of_a_gru_encoder_twice(memory):
     layers = FinalStateBridge(RecurrentConfig(cell="lstm", dim=4), 4)(without_lstm(memory))
     assert all(tensor is memory.final[1][0] for tensor in layers[0])
 
 
-def test_summary_stands_in_for_absent_final_states(memory):
+def test_summary_replaces_missing_final_states(memory):
     memory = Memory(states=memory.states, mask=memory.mask, summary=memory.summary)
     layers = FinalStateBridge(RecurrentConfig(cell="gru", dim=4), 4)(memory)
     assert layers[0][0] is memory.summary
@@ -72,7 +72,7 @@ def test_summary_bridge_is_a_dense_layer_with_tanh(memory):
         assert torch.allclose(layer[0], expected, atol=1e-6)
 
 
-def test_cell_memory_starts_at_zero_behind_a_summary(memory):
+def test_lstm_cell_state_starts_at_zero_with_a_summary(memory):
     layers = SummaryBridge(RecurrentConfig(cell="lstm", dim=6), 4)(memory)
     assert torch.equal(layers[0][1], torch.zeros(3, 6))
 

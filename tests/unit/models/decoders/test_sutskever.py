@@ -9,19 +9,19 @@ def build_decoder(**changes):
     return SutskeverDecoder(config, 9, memory_dim=4).eval()
 
 
-def test_first_state_is_the_encoders_last_when_widths_agree(memory):
+def test_initial_state_is_the_final_encoder_state_of_equal_width(memory):
     state = build_decoder(dim=4).start(memory)
     assert state.per_hypothesis["layers"][0][0] is memory.final[-1][0]
 
 
-def test_first_state_is_repeated_for_every_beam(memory):
+def test_initial_state_is_repeated_for_every_beam(memory):
     state = build_decoder(dim=4).start(memory, beams=2)
     assert torch.equal(
         state.per_hypothesis["layers"][0][0], memory.final[-1][0].repeat_interleave(2, dim=0)
     )
 
 
-def test_target_runs_through_the_recurrence_from_there(memory, gru_by_hand):
+def test_logits_are_the_recurrence_from_the_initial_state(memory, gru_by_hand):
     decoder = build_decoder(dim=4)
     targets = torch.tensor([[2, 5, 8]] * 3)
     logits = decoder(targets, memory).logits
@@ -35,5 +35,5 @@ def test_target_runs_through_the_recurrence_from_there(memory, gru_by_hand):
             assert torch.allclose(logits[row, position], expected, atol=1e-5)
 
 
-def test_nothing_of_the_source_is_kept_beside_the_state(memory):
+def test_state_per_source_is_empty(memory):
     assert build_decoder(dim=4).start(memory).per_source == {}

@@ -26,7 +26,7 @@ def run_blocks(decoder, targets, memory, num_blocks):
     return states
 
 
-def test_embeddings_are_scaled_placed_and_sent_through_the_blocks(memory, targets):
+def test_logits_are_blocks_over_scaled_embeddings_with_positions(memory, targets):
     decoder = build_decoder()
     expected = decoder.output(run_blocks(decoder, targets, memory, 2))
     assert torch.allclose(decoder(targets, memory).logits, expected, atol=1e-6)
@@ -57,9 +57,9 @@ def test_recorded_cross_maps_are_softmax_of_scaled_products(memory, targets):
     assert maps.shape == (3, 2, 4, 4, 5)  # (B, N, H, T, S)
     for layer, block in enumerate(decoder.blocks):
         states = run_blocks(decoder, targets, memory, layer)
-        looked_back, _ = block.self_attention(states, is_causal=True)
-        asked = block.self_residual.norm(states + looked_back)
-        queries = block.cross_attention.query_map(asked).view(3, 4, 4, 2)
+        attended, _ = block.self_attention(states, is_causal=True)
+        queries = block.self_residual.norm(states + attended)
+        queries = block.cross_attention.query_map(queries).view(3, 4, 4, 2)
         keys = block.cross_attention.key_map(memory.states).view(3, 5, 4, 2)
         for head in range(4):
             powers = (queries[:, :, head] @ keys[:, :, head].mT / 2**0.5).exp()
@@ -68,7 +68,7 @@ def test_recorded_cross_maps_are_softmax_of_scaled_products(memory, targets):
             assert torch.allclose(maps[:, layer, head], expected, atol=1e-5)
 
 
-def test_recorded_self_maps_look_back_only(memory, targets):
+def test_recorded_self_attention_is_causal(memory, targets):
     decoder = build_decoder()
     with record(decoder, is_self=True) as maps:
         decoder(targets, memory)
@@ -87,14 +87,14 @@ def test_recording_changes_no_logits(memory, targets, positions, is_self):
     assert torch.allclose(recorded, decoder(targets, memory).logits, atol=1e-5)
 
 
-def test_keys_of_the_source_are_prepared_once_a_sentence_however_many_beams(memory):
+def test_source_keys_are_projected_once_per_sentence(memory):
     state = build_decoder(num_key_heads=2).start(memory, beams=4)
     for key_value in state.per_source["memory"]:
         assert [part.shape for part in key_value] == [(3, 2, 5, 2)] * 2
     assert [cache.length for cache in state.per_hypothesis] == [0, 0]
 
 
-def test_target_longer_than_the_learned_positions_is_refused(memory, targets):
+def test_target_longer_than_the_learned_positions_is_an_error(memory, targets):
     decoder = build_decoder(positions="learned", max_length=3)
     with pytest.raises(
         ConfigError,
@@ -104,14 +104,14 @@ def test_target_longer_than_the_learned_positions_is_refused(memory, targets):
         decoder(targets, memory)
 
 
-def test_step_beyond_the_learned_positions_is_refused(memory, targets):
+def test_step_beyond_the_learned_positions_is_an_error(memory, targets):
     decoder = build_decoder(positions="learned", max_length=3)
     _, state = decoder.step(targets[:, :3], decoder.start(memory))
     with pytest.raises(ConfigError, match=r"^`max_length` must be at least .+ \(4 tokens\) "):
         decoder.step(targets[:, 3:], state)
 
 
-def test_dropout_works_in_training_only(memory, targets):
+def test_dropout_is_active_in_training_only(memory, targets):
     decoder = build_decoder(dropout=0.5)
     assert torch.equal(decoder(targets, memory).logits, decoder(targets, memory).logits)
     decoder.train()

@@ -5,55 +5,55 @@ import torch
 
 from regard.models.decoders.xu2015 import Advantage
 
-TOLD = torch.tensor([[-1.0, -3.0, -2.0], [-4.0, -0.5, -9.0]])
+LOG_PROBS = torch.tensor([[-1.0, -3.0, -2.0], [-4.0, -0.5, -9.0]])
 LABELS = torch.tensor([[3, 4, 3], [4, 5, 0]])
 MASK = torch.tensor([[True, True, True], [True, True, False]])
 
 
 @pytest.fixture
 def advantage():
-    found = Advantage(6)
-    found.usual.copy_(torch.tensor([-7.0, -7.0, -7.0, -1.5, -2.0, -1.0]))
-    return found
+    advantage = Advantage(6)
+    advantage.usual.copy_(torch.tensor([-7.0, -7.0, -7.0, -1.5, -2.0, -1.0]))
+    return advantage
 
 
-def test_only_what_is_said_from_a_choice_on_counts(advantage):
+def test_only_later_tokens_count(advantage):
     # -1 + 1.5, -3 + 2 and -2 + 1.5; -4 + 2 and -0.5 + 1, each with all that follows.
     expected = torch.tensor([[-1.0, -1.5, -0.5], [-1.5, 0.5, 0.0]])
-    assert torch.allclose(advantage(TOLD, LABELS, MASK), expected)
+    assert torch.allclose(advantage(LOG_PROBS, LABELS, MASK), expected)
 
 
 @pytest.mark.parametrize(("variance", "divisor"), [(0.25, 1.0), (1.0, 1.0), (16.0, 4.0)])
-def test_is_divided_by_its_deviation_where_that_is_above_one(advantage, variance, divisor):
+def test_advantage_is_divided_by_a_standard_deviation_above_one(advantage, variance, divisor):
     advantage.variance.fill_(variance)
-    first = advantage(TOLD, LABELS, MASK)[0]
+    first = advantage(LOG_PROBS, LABELS, MASK)[0]
     assert torch.allclose(first, torch.tensor([-1.0, -1.5, -0.5]) / divisor)
 
 
-def test_usual_moves_for_the_words_that_were_said(advantage):
-    advantage(TOLD, LABELS, MASK)
+def test_baseline_moves_for_the_tokens_in_the_batch(advantage):
+    advantage(LOG_PROBS, LABELS, MASK)
     expected = [-7.0, -7.0, -7.0, 0.9 * -1.5 + 0.1 * -1.5, 0.9 * -2.0 + 0.1 * -3.5, -0.95]
     assert advantage.usual.tolist() == pytest.approx(expected)
 
 
 def test_variance_moves_towards_that_of_the_batch(advantage):
     squares = [1.0, 2.25, 0.25, 2.25, 0.25]
-    advantage(TOLD, LABELS, MASK)
+    advantage(LOG_PROBS, LABELS, MASK)
     assert advantage.variance.item() == pytest.approx(0.9 + 0.1 * sum(squares) / 5)
 
 
-def test_where_nothing_was_chosen_nothing_is_learned(advantage):
+def test_without_samples_nothing_changes(advantage):
     before = {name: value.clone() for name, value in advantage.state_dict().items()}
-    assert not advantage(TOLD, LABELS, torch.zeros_like(MASK)).any()
+    assert not advantage(LOG_PROBS, LABELS, torch.zeros_like(MASK)).any()
     assert all(torch.equal(value, before[name]) for name, value in advantage.state_dict().items())
 
 
-def test_at_first_all_words_are_held_for_equally_likely():
-    told = torch.full((2, 3), -math.log(6))
-    assert torch.allclose(Advantage(6)(told, LABELS, MASK), torch.zeros(2, 3), atol=1e-6)
+def test_initial_baseline_is_uniform():
+    log_probs = torch.full((2, 3), -math.log(6))
+    assert torch.allclose(Advantage(6)(log_probs, LABELS, MASK), torch.zeros(2, 3), atol=1e-6)
 
 
-def test_hard_words_take_less_of_the_noise_once_they_are_known():
+def test_baseline_per_token_reduces_the_variance():
     # Each word has a log-probability of its own: nothing is left that a choice could explain.
     torch.manual_seed(0)
     hardness, advantage = -5 * torch.rand(6), Advantage(6)

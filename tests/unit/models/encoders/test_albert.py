@@ -31,12 +31,12 @@ def count(encoder):
     return sum(parameter.numel() for parameter in encoder.parameters())
 
 
-def test_layers_share_one_block_so_their_number_costs_no_weights():
+def test_number_of_layers_does_not_change_the_parameters():
     assert count(build(num_layers=1)) == count(build(num_layers=9))
     assert len(build().state_dict()) == len(build(num_layers=9).state_dict())
 
 
-def test_the_block_is_run_once_a_layer():
+def test_block_is_applied_once_per_layer():
     encoder = build()
     states = build(num_layers=1)(IDS, MASK).states
     for _ in range(2):
@@ -51,7 +51,7 @@ def test_embeddings_are_narrower_than_states():
     assert torch.allclose(memory.summary, masked_mean(memory.states, MASK))
 
 
-def test_segments_are_told_apart():
+def test_segments_have_different_embeddings():
     encoder = build()
     with torch.no_grad():
         plain = encoder(IDS, MASK).states
@@ -61,10 +61,10 @@ def test_segments_are_told_apart():
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_every_way_to_tell_order_fits(positions):
+def test_every_position_encoding_is_supported(positions):
     assert build(positions=positions)(IDS, MASK).states.isfinite().all()
 
 
-def test_embeddings_have_a_width():
+def test_embedding_width_must_be_positive():
     with pytest.raises(ConfigError, match=r"`embedding_dim` must be at least 1, but is 0"):
         AlbertEncoderConfig(embedding_dim=0)

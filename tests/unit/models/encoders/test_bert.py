@@ -30,13 +30,13 @@ def test_separator_ends_its_own_segment():
 def test_second_text_has_the_second_segment():
     encoder = build()
     plain = encoder.embedding(PAIR) + encoder.positions.embedding.weight[:6]
-    told = encoder.embed(PAIR) - plain
+    difference = encoder.embed(PAIR) - plain
     first, second = encoder.segment_embedding.weight
-    assert torch.allclose(told[0, :4], first.expand(4, -1), atol=1e-6)
-    assert torch.allclose(told[0, 4:], second.expand(2, -1), atol=1e-6)
+    assert torch.allclose(difference[0, :4], first.expand(4, -1), atol=1e-6)
+    assert torch.allclose(difference[0, 4:], second.expand(2, -1), atol=1e-6)
 
 
-def test_last_segment_goes_on_to_the_end():
+def test_last_segment_extends_to_the_end():
     encoder, three = build(), torch.tensor([[5, END, 6, END, 7, END]])
     assert (segment(three, END) == 2).any()
     assert read(encoder, three).isfinite().all()
@@ -48,28 +48,28 @@ def test_separator_is_a_setting():
     assert not torch.allclose(read(encoder, ids), read(build(), ids))
 
 
-def test_without_segments_nothing_is_told_apart():
+def test_without_segments_there_is_no_segment_embedding():
     encoder = build(num_segments=0)
     assert encoder.segment_embedding is None
     plain = encoder.embedding(PAIR) + encoder.positions.embedding.weight[:6]
     assert torch.equal(encoder.embed(PAIR), plain)
 
 
-def test_padding_changes_nothing():
+def test_padding_has_no_effect():
     encoder = build()
     padded = torch.cat([PAIR, torch.zeros(1, 3, dtype=torch.long)], dim=1)
     mask = torch.arange(9)[None] < 6
     assert torch.allclose(encoder(padded, mask).states[:, :6], read(encoder, PAIR), atol=1e-6)
 
 
-def test_every_position_sees_every_other():
+def test_every_position_attends_to_every_other():
     encoder, other = build(), PAIR.clone()
     other[0, 4] = 8
     changed = (read(encoder, PAIR) - read(encoder, other)).abs().amax(-1)
     assert (changed > 1e-4).all()
 
 
-def test_longer_text_than_there_are_places_is_refused():
+def test_text_longer_than_the_learned_positions_is_an_error():
     with pytest.raises(ConfigError, match=r"^`max_length` must be at least .+ \(10 tokens\)"):
         read(build(), torch.ones(1, 10, dtype=torch.long))
 

@@ -1,4 +1,4 @@
-"""Whatever an encoder found, a decoder sees the code and nothing else."""
+"""Bottleneck encoders: the memory contains the latents only."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from regard.core.specs import ImageSpec, TextSpec
 from regard.models.bottlenecks import PlainBottleneckConfig, VariationalBottleneckConfig
 from regard.models.build import ModelConfig
 from regard.models.encoders import build_encoder, max_tokens
-from regard.models.encoders.bottleneck import BottleneckEncoderConfig, remember
+from regard.models.encoders.bottleneck import BottleneckEncoderConfig, memory_from_latents
 from regard.models.encoders.resnet import ResnetEncoderConfig
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.transformer import TransformerEncoderConfig
@@ -31,7 +31,7 @@ def build_narrow():
     return build_seeded
 
 
-def test_one_code_is_made_of_the_summary(build_narrow, sentences):
+def test_summary_gives_one_latent(build_narrow, sentences):
     encoder = build_narrow(narrow("summary"))
     memory = encoder(sentences.source, sentences.mask)
     expected, _ = encoder.bottleneck(encoder.encoder(sentences.source, sentences.mask).summary)
@@ -41,7 +41,7 @@ def test_one_code_is_made_of_the_summary(build_narrow, sentences):
     assert encoder.memory_dim == 2
 
 
-def test_one_code_is_made_of_each_state(build_narrow, sentences):
+def test_every_state_gives_a_latent(build_narrow, sentences):
     encoder = build_narrow(narrow("states"))
     memory = encoder(sentences.source, sentences.mask)
     expected, _ = encoder.bottleneck(encoder.encoder(sentences.source, sentences.mask).states)
@@ -50,19 +50,19 @@ def test_one_code_is_made_of_each_state(build_narrow, sentences):
 
 
 @pytest.mark.parametrize("of", ["summary", "states"])
-def test_nothing_gets_past_the_code(build_narrow, sentences, of):
+def test_memory_contains_the_latents_only(build_narrow, sentences, of):
     memory = build_narrow(narrow(of))(sentences.source, sentences.mask)
     assert memory.final is None and memory.tokens is None and memory.values is None
 
 
-def test_codes_of_cells_keep_their_grid(build_narrow, images, image_shape):
+def test_latents_of_cells_keep_the_layout(build_narrow, images, image_shape):
     config = narrow("states", ResnetEncoderConfig(widths=(3, 4), blocks=(1, 1)))
     memory = build_narrow(config, ImageSpec(*image_shape))(images.source, images.mask)
     assert memory.layout == (4, 3)
     assert memory.states.shape == (3, 12, 2)
 
 
-def test_cost_of_a_source_does_not_hang_on_padding(build_narrow, sentences):
+def test_loss_of_a_source_does_not_depend_on_padding(build_narrow, sentences):
     encoder = build_narrow(narrow("states"))
     cost = encoder(sentences.source, sentences.mask).losses["kl"]
     assert cost.shape == (3,)
@@ -72,7 +72,7 @@ def test_cost_of_a_source_does_not_hang_on_padding(build_narrow, sentences):
     assert torch.allclose(encoder(*sentences.padded(4)).losses["kl"], cost, atol=1e-5)
 
 
-def test_model_hands_on_what_its_memory_costs(build, sentences):
+def test_model_returns_the_losses_of_the_memory(build, sentences):
     model = build(ModelConfig(encoder=narrow("summary")))
     memory = model.encode(sentences.source, sentences.mask)
     for teacher_forcing in (1.0, 0.5):
@@ -82,17 +82,17 @@ def test_model_hands_on_what_its_memory_costs(build, sentences):
         assert torch.equal(output.losses["kl"], memory.losses["kl"])
 
 
-def test_remembered_code_equals_the_memory_it_is_of(build_narrow, sentences):
+def test_memory_from_latents_equals_the_memory(build_narrow, sentences):
     memory = build_narrow(narrow("summary"))(sentences.source, sentences.mask)
-    again = remember(memory.states.flatten(1))
+    again = memory_from_latents(memory.states.flatten(1))
     for name in ("states", "mask", "summary"):
         assert torch.equal(getattr(again, name), getattr(memory, name))
 
 
-def test_all_tokens_went_into_the_one_code(build_narrow, sentences):
+def test_all_tokens_map_to_the_single_latent(build_narrow, sentences):
     inputs = sentences.source, sentences.mask
-    assert not build_narrow(narrow("summary")).groups(*inputs).any()
-    assert build_narrow(narrow("states")).groups(*inputs) is None
+    assert not build_narrow(narrow("summary")).memory_positions(*inputs).any()
+    assert build_narrow(narrow("states")).memory_positions(*inputs) is None
 
 
 def test_source_embedding_is_shared_through_the_bottleneck(build):
@@ -110,12 +110,12 @@ def test_source_embedding_is_shared_through_the_bottleneck(build):
     assert model.encoder.encoder.embedding.weight is model.decoder.embedding.weight
 
 
-def test_longest_source_is_that_of_the_encoder_inside():
+def test_maximum_length_is_that_of_the_inner_encoder():
     inner = TransformerEncoderConfig(positions="learned", max_length=17)
     assert max_tokens(narrow("states", inner)) == 17
 
 
-def test_encoder_inside_must_fit_the_source():
+def test_inner_encoder_of_another_modality_is_an_error():
     with pytest.raises(
         ConfigError, match=r"`encoder\.encoder\.kind` 'rnn' reads text, but the source is images"
     ):

@@ -20,13 +20,13 @@ def read(encoder, sentences):
 def test_layers_are_gated_windows_beside_their_inputs(sentences, kernel):
     encoder = build_encoder(kernel=kernel)
     memory = read(encoder, sentences)
-    reach = kernel // 2
+    radius = kernel // 2
     for row, length in enumerate(sentences.lengths):
         embedded = encoder.embedding(sentences.source[row, :length])
         embedded = embedded + encoder.positions.embedding.weight[:length]
         states = encoder.input_map(embedded)
         for block in encoder.blocks:
-            ends = torch.zeros(reach, 6)
+            ends = torch.zeros(radius, 6)
             wide = torch.cat([ends, states, ends])
             windows = [block(wide[None, i : i + kernel])[0, 0] for i in range(length)]
             states = (torch.stack(windows) + states) / 2**0.5
@@ -37,7 +37,7 @@ def test_layers_are_gated_windows_beside_their_inputs(sentences, kernel):
         assert torch.allclose(memory.summary[row], states.mean(0), atol=1e-5)
 
 
-def test_padding_never_leaks(sentences):
+def test_padding_has_no_effect(sentences):
     encoder = build_encoder(kernel=5)
     # Tokens under the padding that would be seen if they were not zeroed.
     dirty = sentences.source.masked_fill(~sentences.mask, 9)
@@ -46,17 +46,17 @@ def test_padding_never_leaks(sentences):
     assert torch.equal(memory.summary, expected.summary)
 
 
-@pytest.mark.parametrize(("num_layers", "reach"), [(1, 1), (2, 2), (3, 3)])
-def test_each_layer_sees_one_neighbour_farther(num_layers, reach):
+@pytest.mark.parametrize(("num_layers", "radius"), [(1, 1), (2, 2), (3, 3)])
+def test_receptive_field_grows_with_every_layer(num_layers, radius):
     encoder = build_encoder(num_layers=num_layers)
     source, mask = torch.full((1, 9), 5), torch.ones(1, 9).bool()
     changed = source.clone()
     changed[0, 4] = 6
     is_moved = (encoder(source, mask).states != encoder(changed, mask).states).any(-1)[0]
-    assert is_moved.tolist() == [abs(place - 4) <= reach for place in range(9)]
+    assert is_moved.tolist() == [abs(position - 4) <= radius for position in range(9)]
 
 
-def test_memory_keeps_mask_and_tokens_and_is_as_wide_as_it_says(sentences):
+def test_memory_has_mask_tokens_and_width(sentences):
     encoder = build_encoder()
     memory = read(encoder, sentences)
     assert torch.equal(memory.mask, sentences.mask)
@@ -64,19 +64,19 @@ def test_memory_keeps_mask_and_tokens_and_is_as_wide_as_it_says(sentences):
     assert memory.states.shape == memory.values.shape == (3, 7, encoder.memory_dim)
 
 
-def test_kernel_must_have_a_middle():
+def test_kernel_must_be_odd():
     with pytest.raises(ConfigError, match=r"^`kernel` must be odd in an encoder, but is 4\.$"):
         ConvolutionEncoderConfig(kernel=4)
 
 
-def test_source_longer_than_the_learned_positions_is_refused(sentences):
+def test_source_longer_than_the_learned_positions_is_an_error(sentences):
     with pytest.raises(
         ConfigError, match=r"^`max_length` must be at least the length of the text \(7 tokens\) "
     ):
         read(build_encoder(max_length=6), sentences)
 
 
-def test_dropout_works_in_training_only(sentences):
+def test_dropout_is_active_in_training_only(sentences):
     encoder = build_encoder(dropout=0.5)
     assert torch.equal(read(encoder, sentences).states, read(encoder, sentences).states)
     encoder.train()

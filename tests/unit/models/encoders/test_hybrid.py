@@ -33,7 +33,7 @@ def test_states_are_the_cells_of_the_grid(values):
     assert torch.allclose(memory.summary, memory.states.mean(1), atol=1e-6)
 
 
-def test_without_blocks_to_look_around_a_state_is_its_cell_and_its_place(values):
+def test_without_attention_a_state_is_its_cell_plus_its_position(values):
     encoder = build_encoder(num_layers=1)
     block = encoder.blocks[0]
     for layer in (block.self_attention.output_map, *block.feed_forward.children()):
@@ -45,14 +45,14 @@ def test_without_blocks_to_look_around_a_state_is_its_cell_and_its_place(values)
     assert torch.allclose(encoder(values, MASK).states, expected, atol=1e-5)
 
 
-def test_positions_tell_equal_cells_apart():
+def test_positions_distinguish_equal_cells():
     encoder = build_encoder()
     torch.nn.init.zeros_(encoder.cell_map.weight)
     states = encoder(torch.ones(2, *SHAPE), MASK).states[0]
     assert torch.cdist(states, states).add(torch.eye(12)).min() > 1e-3
 
 
-def test_cells_look_at_each_other(values):
+def test_cells_attend_to_each_other(values):
     encoder = build_encoder()
     with record(encoder, is_self=True) as maps:
         encoder(values, MASK)
@@ -61,7 +61,7 @@ def test_cells_look_at_each_other(values):
 
 @pytest.mark.parametrize("stem", ["small", "medium", "large"])
 @pytest.mark.parametrize("size", [(16, 16), (17, 9), (5, 30)])
-def test_grid_is_known_before_an_image_is_seen(stem, size):
+def test_layout_is_known_without_an_image(stem, size):
     config = ResnetEncoderConfig(stem=stem, widths=(2, 2, 2), blocks=(1, 1, 1))
     encoder = ResnetEncoder(config, ImageSpec(1, *size)).eval()
     assert encoder.layout == encoder(torch.zeros(1, 1, *size), MASK[:1]).layout

@@ -17,7 +17,7 @@ def build_encoder(num_layers, num_mels=5):
     ).eval()
 
 
-def test_neighbours_are_put_side_by_side():
+def test_neighbours_are_concatenated():
     states = torch.arange(5.0)[None, :, None]
     assert join_pairs(states).tolist() == [[[0, 1], [2, 3], [4, 0]]]
 
@@ -41,11 +41,11 @@ def run_both(block, inputs):
 
 
 def test_two_layers_are_two_lstms_over_pairs():
-    encoder, sound = build_encoder(2), torch.randn(1, 7, 5)
-    memory = encoder(sound, torch.ones(1, 7).bool())
-    low = run_both(encoder.blocks[0], sound)
+    encoder, frames = build_encoder(2), torch.randn(1, 7, 5)
+    memory = encoder(frames, torch.ones(1, 7).bool())
+    low = run_both(encoder.blocks[0], frames)
     pairs = torch.stack(
-        [torch.cat([low[0, 2 * place], low[0, 2 * place + 1]]) for place in range(3)]
+        [torch.cat([low[0, 2 * pair], low[0, 2 * pair + 1]]) for pair in range(3)]
         + [torch.cat([low[0, 6], torch.zeros(6)])]
     )
     high = run_both(encoder.blocks[1], pairs[None])
@@ -53,12 +53,12 @@ def test_two_layers_are_two_lstms_over_pairs():
     assert torch.allclose(memory.summary, torch.cat([high[:, -1, :3], high[:, 0, 3:]], dim=1))
 
 
-def test_frames_are_told_which_state_they_went_into(recordings):
-    groups = build_encoder(3).groups(recordings.source, recordings.mask)
+def test_memory_positions_map_frames_to_states(recordings):
+    groups = build_encoder(3).memory_positions(recordings.source, recordings.mask)
     assert groups.shape == (3, 23)
     assert groups[0].tolist() == [frame // 4 for frame in range(23)]
 
 
-def test_a_pyramid_has_a_layer():
+def test_number_of_layers_must_be_positive():
     with pytest.raises(ConfigError, match="`num_layers` must be at least 1, but is 0"):
         PyramidalLstmEncoderConfig(num_layers=0)

@@ -43,7 +43,7 @@ def test_states_are_the_last_grid_row_by_row(values, stem, layout):
 
 
 @pytest.mark.parametrize(("before", "stride"), [(4, 1), (3, 1), (4, 2)])
-def test_block_adds_what_it_says_to_its_input(before, stride):
+def test_block_adds_its_output_to_its_input(before, stride):
     torch.manual_seed(0)
     block, grid = ResidualBlock(before, 4, stride=stride).train(), torch.randn(2, before, 6, 4)
 
@@ -59,7 +59,7 @@ def test_block_adds_what_it_says_to_its_input(before, stride):
     assert torch.allclose(block(grid), expected, atol=1e-5)
 
 
-def test_in_evaluation_an_image_never_depends_on_its_batch(values):
+def test_in_evaluation_states_do_not_depend_on_the_batch(values):
     encoder = build_encoder().train()
     for _ in range(3):
         encoder(values + 1, MASK)
@@ -70,7 +70,7 @@ def test_in_evaluation_an_image_never_depends_on_its_batch(values):
         assert torch.allclose(alone, together[row : row + 1], atol=1e-5)
 
 
-def test_weights_start_by_he():
+def test_weights_have_kaiming_initialisation():
     encoder = build_encoder(widths=(64,), blocks=(1,))
     weight = encoder.blocks[0].inner[0].weight  # 9 x 64 inputs
     assert weight.std().item() == pytest.approx((2 / (9 * 64)) ** 0.5, rel=0.05)

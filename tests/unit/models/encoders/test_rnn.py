@@ -29,7 +29,7 @@ def build_encoder(cell="gru", is_bidirectional=False, num_layers=1, **changes):
 
 
 def run_torch(encoder, embedded):
-    """What a plain torch network with the same weights makes of one sentence."""
+    """Output of a torch network with the same weights for one sentence."""
     config = encoder.config
     reference = TORCH[config.cell](
         config.embedding_dim,
@@ -69,7 +69,7 @@ def test_final_states_equal_torch_on_each_sentence_alone(encoder, sentences):
                 assert torch.allclose(tensor[row], pair.flatten(), atol=1e-6)
 
 
-def test_memory_is_as_wide_as_it_says(encoder, sentences):
+def test_memory_has_the_declared_width(encoder, sentences):
     assert encoder(sentences.source, sentences.mask).states.shape == (3, 7, encoder.memory_dim)
 
 
@@ -79,7 +79,7 @@ def test_memory_keeps_mask_and_tokens(sentences):
     assert torch.equal(memory.tokens, sentences.source)
 
 
-def test_both_directions_lie_side_by_side(sentences):
+def test_both_directions_are_concatenated(sentences):
     encoder = build_encoder(is_bidirectional=True)
     one_way = build_encoder()
     one_way.embedding.load_state_dict(encoder.embedding.state_dict())
@@ -94,7 +94,7 @@ def test_both_directions_lie_side_by_side(sentences):
 
 
 @pytest.mark.parametrize("is_bidirectional", [False, True], ids=["one", "both"])
-def test_last_context_is_where_each_direction_ends(sentences, is_bidirectional):
+def test_last_context_is_the_final_state_of_each_direction(sentences, is_bidirectional):
     encoder = build_encoder(is_bidirectional=is_bidirectional)
     memory = encoder(sentences.source, sentences.mask)
     for row, length in enumerate(sentences.lengths):
@@ -115,7 +115,7 @@ def test_context_is_taken_over_the_real_positions(sentences, context, by_hand):
 
 
 @pytest.mark.parametrize("cell", TORCH)
-def test_reversed_source_comes_back_in_source_order(sentences, cell):
+def test_states_of_a_reversed_source_are_in_source_order(sentences, cell):
     encoder = build_encoder(cell=cell, is_reversed=True)
     memory = encoder(sentences.source, sentences.mask)
     for row, length in enumerate(sentences.lengths):
@@ -123,8 +123,8 @@ def test_reversed_source_comes_back_in_source_order(sentences, cell):
         order = [*range(length - 2, -1, -1), length - 1]
         read = sentences.source[row : row + 1, order]
         expected, _ = run_torch(encoder, encoder.embedding(read))
-        for place, position in enumerate(order):
-            assert torch.allclose(memory.states[row, position], expected[0, place], atol=1e-6)
+        for step, position in enumerate(order):
+            assert torch.allclose(memory.states[row, position], expected[0, step], atol=1e-6)
 
 
 def test_reversed_source_ends_in_its_end_token(sentences):
@@ -144,7 +144,7 @@ def test_source_of_one_token_can_be_reversed():
     assert torch.equal(build_encoder(is_reversed=True)(source, mask).states, straight)
 
 
-def test_dropout_works_in_training_only(sentences):
+def test_dropout_is_active_in_training_only(sentences):
     encoder = build_encoder(dropout=0.5)
     given = sentences.source, sentences.mask
     assert torch.equal(encoder(*given).states, encoder(*given).states)

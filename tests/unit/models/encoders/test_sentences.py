@@ -29,7 +29,7 @@ def read(encoder, *rows):
 
 @pytest.fixture
 def bare():
-    """An encoder without blocks and places: what it returns are the sums."""
+    """Encoder without blocks and ages, which returns the sums of words."""
     encoder = build(positions="none")
     encoder.blocks = type(encoder.blocks)()
     return encoder
@@ -42,13 +42,13 @@ def test_every_sentence_has_one_state():
     assert memory.tokens is None
 
 
-def test_groups_tell_the_sentence_of_each_token():
-    groups = build().groups(IDS, MASK)
+def test_memory_positions_are_the_sentences_of_tokens():
+    groups = build().memory_positions(IDS, MASK)
     assert groups[0].tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 2]
     assert groups[1][MASK[1]].tolist() == [0, 0, 1, 1, 1]
 
 
-def test_a_sentence_is_the_sum_of_its_words_under_the_masks_of_their_places(bare):
+def test_sentence_vector_is_the_sum_of_words_times_position_masks(bare):
     words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     found = bare(IDS, MASK).states
     by_hand = words[5] * masks[0] + words[6] * masks[1] + words[7] * masks[2]
@@ -57,37 +57,39 @@ def test_a_sentence_is_the_sum_of_its_words_under_the_masks_of_their_places(bare
     assert torch.allclose(found[1, 0], words[5] * masks[0], atol=1e-6)
 
 
-def test_the_order_of_words_matters(bare):
+def test_states_depend_on_the_order_of_words(bare):
     one, other = (read(bare, ids).states for ids in ([5, 6, 7, END], [7, 6, 5, END]))
     assert not torch.allclose(one, other, atol=1e-3)
 
 
-def test_words_beyond_the_last_place_share_its_mask(bare):
+def test_words_beyond_the_last_position_share_its_mask(bare):
     words, masks = bare.embedding.weight * 8**0.5, 1 + bare.word_masks
     ids = [5, 6, 7, 8, 9, 10, END]
-    places = [0, 1, 2, 3, 3, 3]
-    by_hand = sum(words[word] * masks[place] for word, place in zip(ids[:-1], places, strict=True))
+    positions = [0, 1, 2, 3, 3, 3]
+    by_hand = sum(
+        words[word] * masks[position] for word, position in zip(ids[:-1], positions, strict=True)
+    )
     assert torch.allclose(read(bare, ids).states[0, 0], by_hand, atol=1e-6)
 
 
-def test_a_missing_end_changes_nothing():
+def test_missing_separator_at_the_end_has_no_effect():
     encoder = build()
     whole, open_ended = (read(encoder, ids).states for ids in ([5, END, 6, END], [5, END, 6]))
     assert torch.allclose(whole, open_ended, atol=1e-6)
 
 
-def test_an_empty_sentence_is_no_word_at_a_place(bare):
+def test_empty_sentence_is_zero(bare):
     assert read(bare, [5, END, END, 6, END]).states[0, 1].tolist() == [0.0] * 8
     assert read(build(), [5, END, END, 6, END]).states.isfinite().all()
 
 
-def test_one_sentence_alone_is_a_story():
+def test_single_sentence_is_supported():
     memory = read(build(), [5, 6, END])
     assert memory.states.shape == (1, 1, 8)
     assert torch.equal(memory.summary, memory.states[:, 0])
 
 
-def test_a_question_is_not_among_what_can_be_looked_at():
+def test_question_is_masked_in_the_memory():
     encoder = build(has_question=True)
     memory = encoder(IDS, MASK)
     assert memory.mask.tolist() == [[True, True, False], [True, False, False]]
@@ -97,7 +99,7 @@ def test_a_question_is_not_among_what_can_be_looked_at():
     assert torch.allclose(memory.summary, torch.stack([asked, asked]), atol=1e-6)
 
 
-def test_a_question_without_a_story_looks_at_itself():
+def test_question_without_a_story_is_not_masked():
     assert read(build(has_question=True), [5, 6, END]).mask.tolist() == [[True]]
 
 
@@ -112,14 +114,14 @@ def test_batched_equals_alone(positions, has_question):
         assert torch.allclose(together.summary[row], alone.summary[0], atol=1e-5)
 
 
-def test_what_stands_at_padding_changes_nothing():
+def test_padding_has_no_effect():
     encoder = build()
     filled = IDS.masked_fill(~MASK, END)
     assert torch.allclose(encoder(filled, MASK).summary, encoder(IDS, MASK).summary, atol=1e-6)
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_places_count_from_the_end(positions):
+def test_ages_count_from_the_end(positions):
     encoder = build(positions=positions)
     encoder.blocks = type(encoder.blocks)()
     long = read(encoder, [8, END, 9, END, 5, END, 6, END]).states[0]
@@ -128,14 +130,14 @@ def test_places_count_from_the_end(positions):
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_any_number_of_sentences_is_read(positions):
+def test_any_number_of_sentences_is_supported(positions):
     encoder = build(positions=positions, max_length=3)
     states = read(encoder, [5, END] * 300).states
     assert states.shape == (1, 300, 8)
     assert states.isfinite().all()
 
 
-def test_learned_places_are_shared_by_the_oldest_sentences():
+def test_oldest_sentences_share_the_last_learned_position():
     encoder = build(positions="learned", max_length=3)
     encoder.blocks = type(encoder.blocks)()
     states = read(encoder, [5, END] * 5).states[0]
@@ -143,7 +145,7 @@ def test_learned_places_are_shared_by_the_oldest_sentences():
     assert not torch.allclose(states[2], states[3], atol=1e-3)
 
 
-def test_rounds_share_their_weights():
+def test_repeated_blocks_share_their_weights():
     once, thrice = build(num_rounds=1), build(num_rounds=3)
     assert once.state_dict().keys() == thrice.state_dict().keys()
     memory = once(IDS, MASK)

@@ -15,13 +15,13 @@ def build_encoder(**changes):
     ).eval()
 
 
-def test_a_quarter_of_the_frames_is_left(recordings):
+def test_memory_has_a_quarter_of_the_frames(recordings):
     memory = build_encoder()(recordings.source, recordings.mask)
     assert memory.states.shape == (3, 6, 8)
     assert memory.mask.sum(1).tolist() == [6, 3, 4]
 
 
-def test_without_looking_around_a_state_hears_its_own_frames_alone(recordings):
+def test_without_attention_a_state_depends_on_its_frames_only(recordings):
     encoder = build_encoder(positions="none")
     torch.nn.init.zeros_(encoder.blocks[0].self_attention.output_map.weight)
     before = encoder(recordings.source, recordings.mask).states
@@ -32,11 +32,11 @@ def test_without_looking_around_a_state_hears_its_own_frames_alone(recordings):
     assert not differs[1:].any()
 
 
-def test_frames_are_told_which_state_they_went_into(recordings):
-    groups = build_encoder().groups(recordings.source, recordings.mask)
+def test_memory_positions_map_frames_to_states(recordings):
+    groups = build_encoder().memory_positions(recordings.source, recordings.mask)
     assert groups[0].tolist() == [frame // 4 for frame in range(23)]
 
 
-def test_convolutions_have_channels():
+def test_number_of_channels_must_be_positive():
     with pytest.raises(ConfigError, match="`channels` must be at least 1, but is 0"):
         SpeechEncoderConfig(channels=0)

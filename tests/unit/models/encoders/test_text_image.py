@@ -70,7 +70,7 @@ def test_padding_does_not_matter(pair, num_layers):
     assert torch.equal(before.summary, after.summary)
 
 
-def test_cells_stand_before_the_words_and_padding_at_the_end(pair):
+def test_cells_come_before_words_and_padding_is_last(pair):
     ids, images, mask = pair
     memory = build()((ids, images), mask)
     assert memory.layout == (2, 3)
@@ -79,24 +79,24 @@ def test_cells_stand_before_the_words_and_padding_at_the_end(pair):
 
 
 def changed_positions(encoder, pair):
-    """Which positions of the first pair another image changes."""
+    """Positions of the first pair that change with another image."""
     ids, images, mask = pair
     before = encoder((ids, images), mask).states[0]
     after = encoder((ids, images + 1), mask).states[0]
     return ((after - before).abs().sum(-1) > 1e-6).tolist()
 
 
-def test_without_blocks_words_do_not_see_the_image(pair):
+def test_without_blocks_words_do_not_depend_on_the_image(pair):
     assert changed_positions(build(num_layers=0), pair)[6:] == [False] * 5
 
 
-def test_in_blocks_words_see_the_image(pair):
+def test_with_blocks_words_depend_on_the_image(pair):
     assert changed_positions(build(num_layers=1), pair) == [True] * 11
 
 
 @pytest.mark.parametrize("num_layers", [0, 1])
 @pytest.mark.parametrize("pooling", ["summary", "mean", "max", "attention"])
-def test_every_pooling_sees_words_and_image(pair, pooling, num_layers):
+def test_every_pooling_depends_on_words_and_image(pair, pooling, num_layers):
     torch.manual_seed(0)
     config = ClassifierConfig(encoder=settings(num_layers=num_layers), pooling=pooling, dropout=0.0)
     classifier = Classifier(config, SPEC, 3).eval()
@@ -109,7 +109,7 @@ def test_every_pooling_sees_words_and_image(pair, pooling, num_layers):
 
 @pytest.mark.parametrize("num_layers", [0, 1])
 @pytest.mark.parametrize("pooling", ["first", "aligned"])
-def test_a_pooling_that_would_take_a_corner_of_the_image_for_a_word_is_refused(pooling, num_layers):
+def test_pooling_of_the_first_token_is_an_error(pooling, num_layers):
     with pytest.raises(
         ConfigError,
         match=rf"^`pooling` must not be '{pooling}' with an encoder of images, whose first state is"
@@ -118,7 +118,7 @@ def test_a_pooling_that_would_take_a_corner_of_the_image_for_a_word_is_refused(p
         ClassifierConfig(encoder=settings(num_layers=num_layers), pooling=pooling)
 
 
-def test_words_must_not_share_states():
+def test_pooling_of_the_text_is_an_error():
     text = TransformerEncoderConfig(pooling=2)
     with pytest.raises(ConfigError, match=r"`text.pooling` must be 1 .* but is 2"):
         TextImageEncoderConfig(text=text)
@@ -130,7 +130,7 @@ def test_limits(name, value):
         TextImageEncoderConfig(**{name: value})
 
 
-def test_learned_positions_of_the_text_come_to_an_end():
+def test_learned_positions_of_the_text_are_limited():
     text = TransformerEncoderConfig(positions="learned", max_length=7)
     assert max_tokens(settings(text="transformer")) == 0
     assert max_tokens(TextImageEncoderConfig(text=text)) == 7

@@ -26,7 +26,7 @@ def run_blocks(encoder, sentences, num_blocks):
     return states
 
 
-def test_embeddings_are_scaled_placed_and_sent_through_the_blocks(sentences):
+def test_states_are_blocks_over_scaled_embeddings_with_positions(sentences):
     encoder = build_encoder()
     expected = run_blocks(encoder, sentences, 2)
     assert torch.allclose(read(encoder, sentences).states, expected, atol=1e-6)
@@ -39,7 +39,7 @@ def test_pre_norm_ends_in_a_norm(sentences):
     assert torch.allclose(read(encoder, sentences).states, expected, atol=1e-6)
 
 
-def test_memory_keeps_mask_and_tokens_and_is_as_wide_as_it_says(sentences):
+def test_memory_has_mask_tokens_and_width(sentences):
     encoder = build_encoder()
     memory = read(encoder, sentences)
     assert torch.equal(memory.mask, sentences.mask)
@@ -82,7 +82,7 @@ def test_recording_changes_no_states(sentences, positions):
     assert torch.allclose(memory.states, read(encoder, sentences).states, atol=1e-6)
 
 
-def test_encoder_has_nothing_that_looks_across(sentences):
+def test_encoder_has_no_cross_attention(sentences):
     with record(build_encoder()) as maps:
         pass
     assert maps.num_layers == 0
@@ -110,7 +110,7 @@ def test_positions_belong_to_all_blocks_together():
     assert all(block.self_attention.positions is encoder.positions for block in encoder.blocks)
 
 
-def test_source_longer_than_the_learned_positions_is_refused(sentences):
+def test_source_longer_than_the_learned_positions_is_an_error(sentences):
     encoder = build_encoder(positions="learned", max_length=6)
     with pytest.raises(
         ConfigError,
@@ -120,7 +120,7 @@ def test_source_longer_than_the_learned_positions_is_refused(sentences):
         read(encoder, sentences)
 
 
-def test_dropout_works_in_training_only(sentences):
+def test_dropout_is_active_in_training_only(sentences):
     encoder = build_encoder(dropout=0.5)
     assert torch.equal(read(encoder, sentences).states, read(encoder, sentences).states)
     encoder.train()
@@ -138,7 +138,7 @@ def test_window_reaches_one_window_farther_with_every_block():
     assert not torch.allclose(before[:, 6], after[:, 6], atol=1e-4)
 
 
-def test_window_as_wide_as_the_text_changes_nothing(sentences):
+def test_window_as_wide_as_the_text_equals_full_attention(sentences):
     wide, full = build_encoder(window=7), build_encoder()
     ours, theirs = (read(encoder, sentences).states[sentences.mask] for encoder in (wide, full))
     assert torch.allclose(ours, theirs, atol=1e-6)
@@ -153,13 +153,13 @@ def test_pooled_memory_is_the_mean_of_real_neighbours(sentences):
     assert pooled.states.shape == (3, 3, 8)
     assert pooled.mask.tolist() == [[True] * 3, [True, False, False], [True, True, False]]
     for row, length in enumerate(sentences.lengths):
-        for place, group in enumerate(plain.states[row, :length].split(3)):
-            assert torch.allclose(pooled.states[row, place], group.mean(0), atol=1e-6)
+        for index, group in enumerate(plain.states[row, :length].split(3)):
+            assert torch.allclose(pooled.states[row, index], group.mean(0), atol=1e-6)
     assert torch.allclose(pooled.summary, plain.summary, atol=1e-6)
     assert pooled.tokens is None
 
 
-def test_pooled_source_is_read_alike_alone_and_beside_others(sentences):
+def test_pooled_states_do_not_depend_on_the_batch(sentences):
     encoder = build_encoder(pooling=2, window=2)
     together = read(encoder, sentences)
     for row in range(3):
@@ -169,16 +169,16 @@ def test_pooled_source_is_read_alike_alone_and_beside_others(sentences):
         assert together.mask[row].sum() == alone.mask.sum() == num
 
 
-def test_groups_tell_where_each_position_is_pooled(sentences):
-    groups = build_encoder(pooling=3).groups(sentences.source, sentences.mask)
+def test_memory_positions_map_each_position_to_its_pooled_state(sentences):
+    groups = build_encoder(pooling=3).memory_positions(sentences.source, sentences.mask)
     assert groups.tolist() == [[0, 0, 0, 1, 1, 1, 2]] * 3
 
 
-def test_without_pooling_there_are_no_groups(sentences):
-    assert build_encoder().groups(sentences.source, sentences.mask) is None
+def test_without_pooling_memory_positions_is_none(sentences):
+    assert build_encoder().memory_positions(sentences.source, sentences.mask) is None
 
 
 @pytest.mark.parametrize(("name", "value", "least"), [("window", -1, 0), ("pooling", 0, 1)])
-def test_window_and_pooling_that_cannot_be_meant_are_refused(name, value, least):
+def test_invalid_window_and_pooling_are_an_error(name, value, least):
     with pytest.raises(ConfigError, match=f"^`{name}` must be at least {least}, but is {value}"):
         TransformerEncoderConfig(**{name: value})

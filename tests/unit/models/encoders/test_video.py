@@ -13,7 +13,7 @@ from regard.models.encoders.vit import VitEncoderConfig
 
 SHAPE = (5, 3, 8, 6)
 SPEC = VideoSpec(5, ImageSpec(3, 8, 6))
-EYES = {
+IMAGE_ENCODERS = {
     "resnet": ResnetEncoderConfig(widths=(4, 8), blocks=(1, 1)),
     "hybrid": HybridEncoderConfig(
         grid=ResnetEncoderConfig(widths=(4,), blocks=(1,)),
@@ -27,16 +27,16 @@ EYES = {
 MASK = torch.ones(2, 1, dtype=torch.bool)
 
 
-@pytest.fixture(params=EYES)
-def eyes(request):
-    return EYES[request.param]
+@pytest.fixture(params=IMAGE_ENCODERS)
+def image_encoder(request):
+    return IMAGE_ENCODERS[request.param]
 
 
 @pytest.fixture(params=["transformer", "gru"])
-def encoder(request, eyes):
+def encoder(request, image_encoder):
     torch.manual_seed(0)
     config = VideoEncoderConfig(
-        image=eyes, over_time=request.param, num_layers=2, num_heads=2, dropout=0.0
+        image=image_encoder, over_time=request.param, num_layers=2, num_heads=2, dropout=0.0
     )
     return VideoEncoder(config, SPEC).eval()
 
@@ -46,7 +46,7 @@ def videos():
     return torch.randn(2, *SHAPE, generator=torch.Generator().manual_seed(1))
 
 
-def test_the_memory_holds_the_cells_of_all_frames(encoder, videos):
+def test_memory_contains_the_cells_of_all_frames(encoder, videos):
     memory = encoder(videos, MASK)
     rows, columns = encoder.image(videos[:, 0], MASK).layout
     assert memory.layout == (5, rows, columns)
@@ -62,28 +62,30 @@ def test_batched_equals_alone(encoder, videos):
         assert torch.allclose(together[row : row + 1], alone, atol=1e-5)
 
 
-def test_the_order_of_frames_counts(encoder, videos):
+def test_states_depend_on_the_order_of_frames(encoder, videos):
     forwards = encoder(videos, MASK).summary
     backwards = encoder(videos.flip(1), MASK).summary
     assert (forwards - backwards).abs().max() > 1e-3
 
 
-def test_every_frame_reaches_every_other(encoder, videos):
+def test_every_frame_affects_every_other(encoder, videos):
     videos.requires_grad_()
     memory = encoder(videos, MASK)
     per_frame = memory.states.view(2, 5, -1, encoder.memory_dim)
     for frame in (0, 4):
-        # A mean over a norm's outputs would be the same whatever is in them.
+        # A mean over the outputs of a norm would be constant.
         (gradient,) = torch.autograd.grad(
             per_frame[:, frame, :, 0].sum(), videos, retain_graph=True
         )
         assert (gradient.flatten(2).abs().sum(-1) > 0).all()
 
 
-def test_cells_are_told_apart_by_their_place():
+def test_positions_distinguish_equal_cells():
     """Frames that are all the same colour still have cells that differ."""
     torch.manual_seed(0)
-    config = VideoEncoderConfig(image=EYES["resnet"], num_layers=1, num_heads=2, dropout=0.0)
+    config = VideoEncoderConfig(
+        image=IMAGE_ENCODERS["resnet"], num_layers=1, num_heads=2, dropout=0.0
+    )
     encoder = VideoEncoder(config, SPEC).eval()
     memory = encoder(torch.zeros(1, *SHAPE), MASK[:1])
     states = memory.states[0]
@@ -91,29 +93,29 @@ def test_cells_are_told_apart_by_their_place():
     assert distances.min() > 1e-4
 
 
-def seen_at_once(eyes, num_seen):
+def build_stacked(image_encoder, num_seen):
     torch.manual_seed(0)
     config = VideoEncoderConfig(
-        image=eyes, num_seen=num_seen, num_layers=1, num_heads=2, dropout=0.0
+        image=image_encoder, num_seen=num_seen, num_layers=1, num_heads=2, dropout=0.0
     )
     return VideoEncoder(config, SPEC).eval()
 
 
 @pytest.mark.parametrize("num_seen", [2, 3])
-def test_a_frame_is_seen_with_those_before_it(eyes, videos, num_seen):
+def test_frames_are_stacked_with_preceding_frames(image_encoder, videos, num_seen):
     """As if each frame had the channels of its past behind its own, the first being its own."""
-    encoder = seen_at_once(eyes, num_seen)
-    places = [[max(0, frame - past) for past in range(num_seen)] for frame in range(5)]
-    stacked = torch.stack([videos[:, place].flatten(1, 2) for place in places], dim=1)
+    encoder = build_stacked(image_encoder, num_seen)
+    frames = [[max(0, frame - past) for past in range(num_seen)] for frame in range(5)]
+    stacked = torch.stack([videos[:, index].flatten(1, 2) for index in frames], dim=1)
     found = encoder(videos, MASK)
     encoder.num_seen = 1
     assert torch.equal(encoder(stacked, MASK).states, found.states)
     assert found.layout[0] == 5
 
 
-def test_what_moved_is_seen_where_it_is(videos):
+def test_motion_changes_the_states_at_its_position(videos):
     """Without layers over time, a cell of a frame would not know the frame before."""
-    encoder = seen_at_once(EYES["resnet"], 2)
+    encoder = build_stacked(IMAGE_ENCODERS["resnet"], 2)
     encoder.over_time = torch.nn.Identity()
     before = encoder(videos, MASK).states.view(2, 5, -1, 8)
     videos[:, 1] += 1
@@ -121,13 +123,13 @@ def test_what_moved_is_seen_where_it_is(videos):
     assert changed.tolist() == [False, True, True, False, False]
 
 
-def test_no_frame_cannot_be_seen():
+def test_zero_stacked_frames_is_an_error():
     with pytest.raises(ConfigError, match="`num_seen` must be at least 1, but is 0"):
         VideoEncoderConfig(num_seen=0)
 
 
-def test_attention_over_time_and_place_is_recorded(videos):
-    config = VideoEncoderConfig(image=EYES["resnet"], num_layers=2, num_heads=2)
+def test_attention_over_time_and_space_is_recorded(videos):
+    config = VideoEncoderConfig(image=IMAGE_ENCODERS["resnet"], num_layers=2, num_heads=2)
     encoder = VideoEncoder(config, SPEC).eval()
     with record(encoder, is_self=True) as maps:
         memory = encoder(videos, MASK)
@@ -136,12 +138,12 @@ def test_attention_over_time_and_place_is_recorded(videos):
 
 
 def test_heads_must_divide_the_width():
-    config = VideoEncoderConfig(image=EYES["resnet"], num_heads=3)
+    config = VideoEncoderConfig(image=IMAGE_ENCODERS["resnet"], num_heads=3)
     with pytest.raises(ConfigError, match=r"`num_heads` must divide .* \(8\), but is 3"):
         VideoEncoder(config, SPEC)
 
 
-def test_an_odd_width_does_not_go_both_ways():
+def test_odd_width_is_an_error_for_a_bidirectional_gru():
     config = VideoEncoderConfig(
         image=ResnetEncoderConfig(widths=(5,), blocks=(1,)), over_time="gru"
     )
@@ -149,7 +151,7 @@ def test_an_odd_width_does_not_go_both_ways():
         VideoEncoder(config, SPEC)
 
 
-def test_another_encoder_does_not_read_videos():
+def test_image_encoder_is_an_error_for_videos():
     with pytest.raises(ConfigError, match="reads text, but the source is videos.*'video'"):
         build_encoder(RnnEncoderConfig(), SPEC)
     with pytest.raises(ConfigError, match="reads videos, but the source is images"):

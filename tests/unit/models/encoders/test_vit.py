@@ -31,7 +31,7 @@ def test_states_are_the_patches_row_by_row(values):
     assert memory.states.shape == (2, 6, 8)
     assert memory.layout == (3, 2)
     assert memory.mask.shape == (2, 6) and memory.mask.all()
-    # Without looking around, a state depends on its own patch alone.
+    # Without attention, a state depends on its own patch only.
     torch.nn.init.zeros_(encoder.blocks[0].self_attention.output_map.weight)
     before = encoder(values, MASK).states
     changed = values.clone()
@@ -49,13 +49,13 @@ def test_patches_are_a_linear_map_of_their_pixels(values):
     assert torch.allclose(encoder.patch_map(values).permute(0, 2, 3, 1), expected, atol=1e-6)
 
 
-def test_class_token_sums_the_image_up_and_is_no_position(values):
+def test_class_token_is_the_summary_and_not_in_the_memory(values):
     memory = build_encoder(summary="class")(values, MASK)
     assert memory.states.shape == (2, 6, 8)
     assert not torch.allclose(memory.summary, memory.states.mean(1))
 
 
-def test_mean_sums_the_image_up(values):
+def test_mean_of_the_patches_is_the_summary(values):
     encoder = build_encoder(summary="mean")
     memory = encoder(values, MASK)
     assert encoder.class_token is None
@@ -63,7 +63,7 @@ def test_mean_sums_the_image_up(values):
 
 
 @pytest.mark.parametrize("positions", ["learned", "sincos2d"])
-def test_positions_tell_equal_patches_apart(positions):
+def test_positions_distinguish_equal_patches(positions):
     states = build_encoder(positions=positions)(torch.ones(2, *SHAPE), MASK).states[0]
     assert torch.cdist(states, states).add(torch.eye(6)).min() > 1e-3
 
@@ -87,6 +87,6 @@ def test_patch_must_divide_the_image(shape):
         build_encoder(shape)
 
 
-def test_patch_must_have_pixels():
+def test_patch_size_must_be_positive():
     with pytest.raises(ConfigError, match="`patch` must be at least 1, but is 0"):
         VitEncoderConfig(patch=0)

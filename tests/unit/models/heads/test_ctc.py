@@ -41,7 +41,7 @@ def labellings(log_probs):
     return {labels: torch.tensor(logs).logsumexp(0).exp() for labels, logs in found.items()}
 
 
-def test_the_loss_is_the_sum_over_all_paths(log_probs):
+def test_loss_is_the_sum_over_all_paths(log_probs):
     found = labellings(log_probs[0])
     assert float(sum(found.values())) == pytest.approx(1.0)
     emissions = Emissions(log_probs[:1], torch.tensor([5]))
@@ -64,13 +64,13 @@ def test_batched_loss_equals_alone(log_probs):
         assert torch.allclose(alone, together[row])
 
 
-def test_what_cannot_be_said_costs_nothing(log_probs):
+def test_loss_of_impossible_labels_is_zero(log_probs):
     emissions = Emissions(log_probs[:1, :2], torch.tensor([2]))
     assert float(labelling_loss(emissions, torch.tensor([[1, 1]]), torch.tensor([2]))) == 0.0
 
 
 @pytest.mark.parametrize("labels", [[1], [0, 2], [1, 1], [2, 0, 2], [1, 1, 0], [0, 1, 2, 0, 1], []])
-def test_the_alignment_is_the_likeliest_path(log_probs, labels):
+def test_alignment_is_the_most_likely_path(log_probs, labels):
     best, _ = max(
         (found for found in paths(log_probs[0]) if collapse(found[0]) == tuple(labels)),
         key=lambda found: found[1],
@@ -82,14 +82,14 @@ def test_the_alignment_is_the_likeliest_path(log_probs, labels):
     )
 
 
-def test_too_many_labels_cannot_be_aligned(log_probs):
+def test_too_many_labels_are_an_error(log_probs):
     with pytest.raises(
         DataError, match=r"at least 4 positions to be aligned with 3 labels, but has 3\. Give a"
     ):
         align(log_probs[0, :3], [1, 1, 2])
 
 
-def test_the_head_says_log_probabilities_of_real_states():
+def test_head_returns_log_probabilities_and_lengths():
     memory = Memory(
         states=torch.randn(2, 4, 6),
         mask=torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]]).bool(),
@@ -101,7 +101,7 @@ def test_the_head_says_log_probabilities_of_real_states():
     assert torch.allclose(emissions.log_probs.exp().sum(-1), torch.ones(2, 4))
 
 
-def test_a_model_with_a_head_says_what_its_states_stand_for(recordings):
+def test_model_with_a_ctc_head_returns_emissions(recordings):
     config = ModelConfig(encoder=PyramidalLstmEncoderConfig(dim=3), ctc=CtcHeadConfig(weight=0.5))
     model = build_model(config, source=AudioSpec(5), target_vocab_size=11)
     output = model(recordings.source, recordings.mask, recordings.targets)
@@ -110,6 +110,6 @@ def test_a_model_with_a_head_says_what_its_states_stand_for(recordings):
     assert ModelConfig().ctc_weight == 0.0
 
 
-def test_the_weight_is_a_share():
+def test_weight_is_between_zero_and_one():
     with pytest.raises(ConfigError, match=r"`weight` must be .*1.*, but is 1\.5"):
         CtcHeadConfig(weight=1.5)

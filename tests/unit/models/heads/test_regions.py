@@ -14,8 +14,8 @@ from regard.models.heads.regions import (
     GrounderConfig,
     PatchLabeller,
     PatchLabellerConfig,
-    cell_places,
-    cell_shares,
+    cell_centres,
+    cell_overlaps,
 )
 
 SHAPE = (3, 8, 12)
@@ -67,7 +67,7 @@ def test_every_cell_has_a_logit_for_every_label(encoder):
     assert_all_learn(model, logits.logsumexp(-1).sum(), idle=("key_map.bias",))
 
 
-def test_cell_of_a_label_lies_where_its_state_does(encoder):
+def test_logits_are_in_the_grid_order_of_the_states(encoder):
     model = labeller(encoder).eval()
     states = model.encoder(images(), torch.ones(2, 1)).states
     logits = model(images(), torch.ones(2, 1, dtype=torch.bool))
@@ -76,20 +76,20 @@ def test_cell_of_a_label_lies_where_its_state_does(encoder):
     assert torch.allclose(logits[1, 1, 2], expected, atol=1e-6)
 
 
-def test_boxes_lie_around_their_middle_and_weights_sum_to_one(encoder):
+def test_boxes_are_ordered_and_weights_sum_to_one(encoder):
     model = grounder(encoder)
     found = model((TOKENS, images()), MASK)
     left, upper, right, lower = found.boxes.unbind(-1)
     assert (left < right).all() and (upper < lower).all()
-    middle = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
-    assert (middle > 0).all() and (middle < 1).all()
+    mean = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
+    assert (mean > 0).all() and (mean < 1).all()
     assert found.weights.shape == (2, found.layout[0] * found.layout[1])
     assert torch.allclose(found.weights.sum(-1), torch.ones(2))
     cost = found.boxes.square().sum() + found.weights.square().sum()
     assert_all_learn(model, cost, idle=("key_map.bias",))
 
 
-def test_phrase_in_a_batch_is_found_as_it_is_alone(encoder):
+def test_boxes_do_not_depend_on_the_batch(encoder):
     model = grounder(encoder).eval()
     together = model((TOKENS, images()), MASK)
     alone = model((TOKENS[1:, :2], images()[1:]), MASK[1:, :2])
@@ -97,46 +97,46 @@ def test_phrase_in_a_batch_is_found_as_it_is_alone(encoder):
     assert torch.allclose(together.weights[1], alone.weights[0], atol=1e-5)
 
 
-def test_recorded_weights_are_those_that_were_used(encoder):
+def test_recorded_weights_are_those_of_the_output(encoder):
     model = grounder(encoder).eval()
     with torch.inference_mode(), record(model.attention) as maps:
         found = model((TOKENS, images()), MASK)
     assert torch.equal(maps.stack()[:, 0, 0, 0], found.weights)
 
 
-def test_box_begins_where_was_looked():
+def test_box_is_initially_centred_at_the_attended_position():
     model = grounder(ENCODERS[1]).eval()
     torch.nn.init.zeros_(model.output.weight)
     torch.nn.init.zeros_(model.output.bias)
     with torch.no_grad():
         found = model((TOKENS, images()), MASK)
-    places = cell_places(found.layout, like=found.weights)
-    middle = found.weights @ places
-    assert torch.allclose(found.boxes, torch.cat([middle - 0.25, middle + 0.25], -1), atol=1e-5)
+    centres = cell_centres(found.layout, like=found.weights)
+    mean = found.weights @ centres
+    assert torch.allclose(found.boxes, torch.cat([mean - 0.25, mean + 0.25], -1), atol=1e-5)
 
 
-def test_places_of_cells_go_row_by_row():
-    places = cell_places((2, 3), like=torch.zeros(1))
-    assert places[0].tolist() == pytest.approx([1 / 6, 1 / 4])
-    assert places[5].tolist() == pytest.approx([5 / 6, 3 / 4])
-    assert places[1].tolist() == pytest.approx([3 / 6, 1 / 4])
+def test_cell_centres_are_row_by_row():
+    centres = cell_centres((2, 3), like=torch.zeros(1))
+    assert centres[0].tolist() == pytest.approx([1 / 6, 1 / 4])
+    assert centres[5].tolist() == pytest.approx([5 / 6, 3 / 4])
+    assert centres[1].tolist() == pytest.approx([3 / 6, 1 / 4])
 
 
-def test_shares_of_cells_in_a_box_are_those_of_its_points():
+def test_cell_overlaps_equal_the_fraction_of_points_in_the_box():
     boxes = torch.tensor([[0.1, 0.2, 0.65, 0.9], [0.0, 0.0, 1.0, 1.0], [-0.2, 0.4, 0.3, 1.3]])
-    shares = cell_shares(boxes, (3, 4))
-    points = cell_places((300, 400), like=boxes)
+    shares = cell_overlaps(boxes, (3, 4))
+    points = cell_centres((300, 400), like=boxes)
     is_inside = (points > boxes[:, None, :2]).all(-1) & (points < boxes[:, None, 2:]).all(-1)
     counted = is_inside.float().view(3, 3, 100, 4, 100).mean((2, 4)).flatten(1)
     assert torch.allclose(shares, counted, atol=0.02)
     assert torch.equal(shares[1], torch.ones(12))
 
 
-def test_encoder_of_text_is_refused_for_images():
+def test_text_encoder_is_an_error_for_images():
     with pytest.raises(ConfigError, match="`encoder.kind` 'rnn' reads text"):
         PatchLabeller(PatchLabellerConfig(encoder=TEXT), SPEC.image, 3)
 
 
-def test_width_must_be_one_at_least():
+def test_width_must_be_at_least_one():
     with pytest.raises(ConfigError, match="`dim` must be at least 1"):
         GrounderConfig(dim=0)

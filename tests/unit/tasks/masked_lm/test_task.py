@@ -323,7 +323,7 @@ def test_distillation_is_the_papers_formula(run):
         model.encode(batch.values, batch.mask).states for model in (student.model, teacher)
     )
     said, true = (
-        model.tell(found, batch.hidden)
+        model.predict(found, batch.hidden)
         for model, found in ((student.model, states), (teacher, true_states))
     )
     soft = (true / 2).log_softmax(-1)

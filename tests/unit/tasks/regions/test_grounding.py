@@ -11,7 +11,7 @@ from regard.data.datasets.synthetic import scenes
 from regard.data.datasets.synthetic.scenes import load_scenes, render
 from regard.data.example import Example
 from regard.metrics.vision.regions import box_iou, parse_box
-from regard.models.heads.regions import cell_places
+from regard.models.heads.regions import cell_centres
 from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
@@ -87,7 +87,7 @@ def test_probability_of_a_box_is_the_attention_that_falls_on_it(task, examples):
     example = examples.test[0]
     (found,) = task.attend([example])
     rows, columns = found.grid
-    places = cell_places(found.grid, like=found.weights)
+    places = cell_centres(found.grid, like=found.weights)
     box = (0.25, 0.5, 0.75, 1.0)  # its edges run between cells
     inside = ((places > torch.tensor(box[:2])) & (places < torch.tensor(box[2:]))).all(-1)
     (scored,) = task.score([Example(example.source, "0.25 0.5 0.75 1.0")])
