@@ -1,7 +1,7 @@
 """Report the test matrices: their dimensions, the rows that `make test` runs, the pairs covered.
 
-    python tests/architecture/matrix_report.py            # prints the tables
-    python tests/architecture/matrix_report.py --write    # writes them into docs/testing.md
+python tests/architecture/matrix_report.py            # prints the tables
+python tests/architecture/matrix_report.py --write    # writes them into docs/testing.md
 """
 
 import sys
@@ -63,15 +63,17 @@ def report() -> str:
     """Return both tables in Markdown."""
     uses = collect_uses()
     matrices = {matrix.name: matrix for use in uses.values() for matrix in use.matrices}
-    return "\n".join([
-        "| matrix | choices per dimension | full matrix | rows run | pairs covered |",
-        "| --- | --- | ---: | ---: | ---: |",
-        *(describe_matrix(matrices[name]) for name in sorted(matrices)),
-        "",
-        "| test | matrices | full matrix | cases run |",
-        "| --- | --- | ---: | ---: |",
-        *(describe_use(test, uses[test]) for test in sorted(uses)),
-    ])
+    return "\n".join(
+        [
+            "| matrix | choices per dimension | full matrix | rows run | pairs covered |",
+            "| --- | --- | ---: | ---: | ---: |",
+            *(describe_matrix(matrices[name]) for name in sorted(matrices)),
+            "",
+            "| test | matrices | full matrix | cases run |",
+            "| --- | --- | ---: | ---: |",
+            *(describe_use(test, uses[test]) for test in sorted(uses)),
+        ]
+    )
 
 
 def written_report() -> str:

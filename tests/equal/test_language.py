@@ -1,6 +1,4 @@
-"""Two roads, one result, for language models and the measuring of long texts."""
-
-import itertools
+"""Two ways to compute the same result: language models and the scoring of long texts."""
 
 import pytest
 import torch
@@ -16,27 +14,43 @@ from regard.search.forced import score_carrying_state, score_windows
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from tests.all_pairs import Matrix, variants
 
 VOCAB_SIZE, START, END = 11, 3, 3
 
-CASES = {
-    f"{positions}-{window}": TransformerLanguageConfig(
-        positions=positions,
-        window=window,
-        num_key_heads=number % 3 and (1, 2)[number % 2],
-        is_norm_first=number % 2 == 0,
-        dim=8,
-        num_heads=2,
-        num_layers=2,
-        feed_forward_dim=6,
-        max_length=40,
-        dropout=0.0,
-    )
-    for number, (positions, window) in enumerate(itertools.product(POSITIONS, (0, 1, 4)))
-} | {
-    f"{cell}-{layers}": RnnLanguageConfig(cell=cell, num_layers=layers, embedding_dim=6, dim=6)
-    for cell, layers in itertools.product(("vanilla", "gru", "lstm"), (1, 2))
-}
+TRANSFORMERS = variants(
+    TransformerLanguageConfig,
+    positions=POSITIONS.keys(),
+    window=(0, 1, 4),
+    num_key_heads=(0, 1, 2),
+    is_norm_first=(False, True),
+    sizes={
+        "dim": 8,
+        "num_heads": 2,
+        "num_layers": 2,
+        "feed_forward_dim": 6,
+        "max_length": 40,
+        "dropout": 0.0,
+    },
+)
+RECURRENT = variants(
+    RnnLanguageConfig,
+    cell=("vanilla", "gru", "lstm"),
+    num_layers=(1, 2),
+    sizes={"embedding_dim": 6, "dim": 6},
+)
+MODELS = Matrix(
+    "language models",
+    config=TRANSFORMERS | RECURRENT,
+    sliding={
+        "8_by_4": (8, 4),
+        "8_by_8": (8, 8),
+        "7_by_3": (7, 3),
+        "8_by_1": (8, 1),
+    },
+    search_settings={"greedy": {}, "sampled": {"temperature": 1.0}},
+)
+pytestmark = pytest.mark.matrix("config, sliding, search_settings", MODELS)
 
 
 def build(config):
@@ -48,10 +62,9 @@ def build(config):
     return model
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES, scope="module")
-def model(request):
-    with torch.inference_mode():
-        yield build(request.param)
+@pytest.fixture(scope="module")
+def model(config):
+    return build(config).requires_grad_(False)
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +78,17 @@ def text():
 
 
 def forced(model, text):
-    """The log-probability of every token but the first, all at once."""
+    """Return the log-probability of every token but the first, computed at once."""
     log_probs = model(text[None, :-1]).logits.log_softmax(-1)
     return log_probs.gather(-1, text[None, 1:, None])[0, :, 0]
+
+
+def take_steps(model, chunks):
+    state, logits = model.start(3), []
+    for tokens in chunks:
+        chunk_logits, state = model.step(tokens, state)
+        logits.append(chunk_logits)
+    return torch.cat(logits, dim=1)
 
 
 def same(ours, theirs):
@@ -75,19 +96,11 @@ def same(ours, theirs):
 
 
 def test_step_by_step_equals_all_at_once(model, tokens):
-    state, pieces = model.start(3), []
-    for column in tokens.split(1, dim=1):
-        piece, state = model.step(column, state)
-        pieces.append(piece)
-    assert same(torch.cat(pieces, dim=1), model(tokens).logits)
+    assert same(take_steps(model, tokens.split(1, dim=1)), model(tokens).logits)
 
 
-def test_pieces_of_any_length_equal_all_at_once(model, tokens):
-    state, pieces = model.start(3), []
-    for part in tokens.split([2, 5, 2], dim=1):
-        piece, state = model.step(part, state)
-        pieces.append(piece)
-    assert same(torch.cat(pieces, dim=1), model(tokens).logits)
+def test_chunks_of_any_length_equal_all_at_once(model, tokens):
+    assert same(take_steps(model, tokens.split([2, 5, 2], dim=1)), model(tokens).logits)
 
 
 def test_batched_equals_alone(model, tokens):
@@ -114,25 +127,25 @@ def test_carried_in_chunks_equals_all_at_once(model, text):
         assert same(score_carrying_state(model, text, chunk=chunk), expected)
 
 
-def test_rows_carried_side_by_side_are_pieces_of_the_text(model, text):
+def test_rows_carried_in_parallel_are_parts_of_the_text(model, text):
     # 29 labels in 3 rows of 10, the last of 9.
-    pieces = [forced(model, text[first : first + 11]) for first in (0, 10, 20)]
-    assert same(score_carrying_state(model, text, chunk=4, rows=3), torch.cat(pieces))
+    parts = [forced(model, text[first : first + 11]) for first in (0, 10, 20)]
+    assert same(carry(model, text, chunk=4, rows=3), torch.cat(parts))
 
 
 def test_one_window_over_a_short_text_equals_all_at_once(model, text):
     assert same(score_windows(model, text, window=64, stride=32, batch=4), forced(model, text))
 
 
-@pytest.mark.parametrize(("window", "stride"), [(8, 4), (8, 8), (7, 3), (8, 1)])
-def test_sliding_equals_each_token_from_its_own_window(model, text, window, stride):
-    found = score_windows(model, text, window=window, stride=stride, batch=3)
-    assert len(found) == 29
+def test_sliding_equals_each_token_in_its_own_window(model, text, sliding):
+    window, stride = sliding
+    log_probs = slide(model, text, window=window, stride=stride, batch=3)
+    assert len(log_probs) == 29
     for label in range(1, 30):
         # The first window that reaches this label begins here.
         first = max(0, -(-(label - window) // stride)) * stride
         expected = forced(model, text[first : label + 1])[-1]
-        assert same(found[label - 1], expected)
+        assert same(log_probs[label - 1], expected)
 
 
 def continue_(model, prompts, **settings):
@@ -148,17 +161,17 @@ def continue_(model, prompts, **settings):
     )
 
 
-@pytest.mark.parametrize("settings", [{}, {"temperature": 1.0}], ids=["greedy", "drawn"])
-def test_continued_together_equals_alone_and_begins_with_the_prompt(model, settings):
+def test_batched_continuation_equals_alone_and_starts_with_the_prompt(model, search_settings):
     prompts = [[4, 5, 6], [7], []]
-    together = continue_(model, prompts, **settings)
-    for prompt, (found,) in zip(prompts, together, strict=True):
-        ((alone,),) = continue_(model, [prompt], **settings)
-        assert found.tokens == alone.tokens
-        assert list(found.tokens[: len(prompt)]) == prompt
+    together = continue_(model, prompts, **search_settings)
+    for prompt, (hypothesis,) in zip(prompts, together, strict=True):
+        ((alone,),) = continue_(model, [prompt], **search_settings)
+        assert hypothesis.tokens == alone.tokens
+        assert list(hypothesis.tokens[: len(prompt)]) == prompt
 
 
-def test_log_probability_of_a_continuation_is_the_forced_one(model):
-    ((found,),) = continue_(model, [[4, 5, 6]])
-    expected = forced(model, torch.tensor([START, *found.tokens]))
-    assert torch.allclose(torch.tensor(found.step_log_probs).double(), expected.double(), atol=1e-5)
+def test_log_probabilities_of_a_continuation_equal_those_of_forced_decoding(model):
+    ((hypothesis,),) = continue_(model, [[4, 5, 6]])
+    expected = forced(model, torch.tensor([START, *hypothesis.tokens])).double()
+    log_probs = torch.tensor(hypothesis.step_log_probs).double()
+    assert torch.allclose(log_probs, expected, atol=1e-5)

@@ -1,4 +1,4 @@
-"""Properties of every language model, for every entry of the table and its options."""
+"""Claims about every language model, over every row of the table and its settings."""
 
 import json
 
@@ -16,26 +16,27 @@ from regard.models.language_model import (
 )
 from regard.tasks.language_modeling import LanguageDataConfig, LanguageRecipe
 from regard.training.checkpoint import load_weights, save_weights
+from tests.all_pairs import Matrix, variants
 
 SIZES = {"dim": 8, "num_layers": 2, "num_heads": 2, "feed_forward_dim": 6, "dropout": 0.0}
-CONFIGS = {
-    f"{positions}-{window}-{'tied' if is_tied else 'untied'}": TransformerLanguageConfig(
-        positions=positions, window=window, is_tied=is_tied, max_length=9, **SIZES
+MODELS = Matrix(
+    "trained language models",
+    config=variants(
+        TransformerLanguageConfig,
+        positions=POSITIONS.keys(),
+        window=(0, 4),
+        is_tied=(False, True),
+        sizes={"max_length": 9, **SIZES},
     )
-    for positions in POSITIONS
-    for window, is_tied in ((0, True), (4, False))
-} | {
-    f"{cell}-{'tied' if is_tied else 'untied'}": RnnLanguageConfig(
-        cell=cell, embedding_dim=6 if is_tied else 5, dim=6, is_tied=is_tied
-    )
-    for cell in ("vanilla", "gru", "lstm")
-    for is_tied in (True, False)
-}
-
-
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
-def config(request):
-    return request.param
+    | variants(
+        RnnLanguageConfig,
+        cell=("vanilla", "gru", "lstm"),
+        is_tied=(False, True),
+        sizes={"embedding_dim": 6, "dim": 6},
+    ),
+    is_mixed={"full": False, "mixed": True},
+)
+pytestmark = pytest.mark.matrix("config, is_mixed", MODELS)
 
 
 @pytest.fixture
@@ -55,26 +56,26 @@ def loss_of(model, tokens):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten())
 
 
-def test_every_entry_of_the_table_is_tested():
-    assert {type(config) for config in CONFIGS.values()} == set(LANGUAGE_MODELS)
+def test_every_row_of_the_table_is_tested():
+    configs = [MODELS.values(row)["config"] for row in MODELS.selected]
+    assert {type(config) for config in configs} == set(LANGUAGE_MODELS)
 
 
-@pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
-def test_every_parameter_gets_a_gradient(model, tokens, is_mixed):
+def test_every_parameter_has_a_gradient(model, tokens, is_mixed):
     with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
         loss_of(model.train(), tokens).backward()
-    # Key biases add a constant to all scores of a query, so their gradient is zero.
-    zero_gradient = {
+    # Biases of keys add the same to all scores of a query, which a softmax ignores.
+    without = {
         f"{name}.key_map.bias"
         for name, module in model.named_modules()
         if isinstance(module, MultiHeadAttention)
     }
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and parameter.grad.isfinite().all(), name
-        assert parameter.grad.abs().sum() > 0 or name in zero_gradient, name
+        assert parameter.grad.abs().sum() > 0 or name in without, name
 
 
-def test_settings_round_trip(config):
+def test_settings_as_json_load_back_to_equal_settings(config):
     recipe = LanguageRecipe(data=LanguageDataConfig(window=9), model=config)
     assert from_dict(LanguageRecipe, json.loads(json.dumps(to_dict(recipe)))) == recipe
 

@@ -1,4 +1,4 @@
-"""Properties of every encoder and decoder, for every entry of the tables."""
+"""Claims about every encoder and decoder, over every row of the tables."""
 
 import dataclasses
 import json
@@ -24,12 +24,54 @@ from regard.models.encoders.tables import TEXT_ENCODERS
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.models.layers import FEED_FORWARDS, NORMS
 from regard.training.checkpoint import load_weights, save_weights
+from tests.all_pairs import Choice, Matrix, variants
+from tests.fixtures.parts import TINY_DECODERS, TINY_ENCODERS
+from tests.fixtures.variants import CELLS, CONTEXTS, COPYING, YES_NO, can_copy
 
-CONTEXTS = ("last", "mean", "max")
+PRECISIONS = {"full": False, "mixed": True}
+
+
+def describe(configs):
+    """Return settings with the labels of their kind and of what differs within a kind."""
+    names = ("kind", "cell", "is_bidirectional", "span", "summary", "stem")
+    return {
+        label: Choice(
+            config, {name: str(getattr(config, name)) for name in names if hasattr(config, name)}
+        )
+        for label, config in configs.items()
+    }
+
+
+def widen(config):
+    """Return settings with embeddings as wide as the states, so that matrices can be shared."""
+    widths = {name: 4 for name in ("embedding_dim", "dim") if hasattr(config, name)}
+    return dataclasses.replace(config, **widths)
+
+
+def build_config(encoder, decoder, copying, ties):
+    if ties != "none":
+        encoder, decoder = widen(encoder), widen(decoder)
+    return ModelConfig(encoder=encoder, decoder=decoder, copying=copying, ties=ties)
+
+
+def is_valid(encoder, decoder, copying, ties):
+    has_table = isinstance(encoder, tuple(TEXT_ENCODERS))
+    return can_copy(encoder, decoder, copying) and (has_table or ties != "all")
+
+
+TINY_MODELS = Matrix(
+    "tiny models",
+    build=build_config,
+    is_valid=is_valid,
+    encoder=describe(TINY_ENCODERS),
+    decoder=describe(TINY_DECODERS),
+    copying=COPYING,
+    ties={"": "none", "tied_output": "output", "all_tied": "all"},
+)
 
 
 def loss_of(model, sentences, teacher_forcing=1.0):
-    torch.manual_seed(0)  # same random numbers in every call
+    torch.manual_seed(0)  # equal samples in every call
     logits = model(
         sentences.source,
         sentences.mask,
@@ -44,8 +86,8 @@ def gradients_of(model):
     return {name: parameter.grad for name, parameter in model.named_parameters()}
 
 
-def key_biases(model):
-    """Key biases, whose gradient is zero: they add a constant to all scores of a query."""
+def biases_without_gradient(model):
+    """Return the biases of keys: they add the same to all scores of a query."""
     return {
         f"{name}.key_map.bias"
         for name, module in model.named_modules()
@@ -54,175 +96,164 @@ def key_biases(model):
 
 
 def assert_all_have_gradients(model):
-    zero_gradient = key_biases(model)
+    without = biases_without_gradient(model)
     for name, gradient in gradients_of(model).items():
         assert gradient is not None, f"{name} has no gradient"
         assert gradient.isfinite().all(), f"{name} has a gradient that is not finite"
-        assert gradient.abs().sum() > 0 or name in zero_gradient, f"{name} has a gradient of zeros"
+        assert gradient.abs().sum() > 0 or name in without, f"{name} has a gradient of zeros"
 
 
-def distance(ours, theirs):
-    """Relative distance of two tensors."""
+def relative_distance(ours, theirs):
+    """Return the distance of two tensors as a share of the norm of the second."""
     return ((ours.float() - theirs).norm() / theirs.norm()).item()
 
 
-def test_every_encoder_has_a_tiny_config(tiny_encoders):
-    assert {type(config) for config in tiny_encoders.values()} == set(ENCODERS)
+def test_every_encoder_has_a_tiny_one():
+    assert {type(config) for config in TINY_ENCODERS.values()} == set(ENCODERS)
 
 
-def test_every_decoder_has_a_tiny_config(tiny_decoders):
-    assert {type(config) for config in tiny_decoders.values()} == set(DECODERS)
+def test_every_decoder_has_a_tiny_one():
+    assert {type(config) for config in TINY_DECODERS.values()} == set(DECODERS)
 
 
-def test_logits_are_finite_for_every_token(tiny_config, build, inputs_of):
-    model = build(tiny_config)
-    sentences = inputs_of(tiny_config)
-    logits = model(sentences.source, sentences.mask, sentences.targets).logits
-    assert logits.shape == (3, 6, 11)
-    assert logits.isfinite().all()
+def test_every_encoder_occurs_with_every_decoder():
+    pairs = {
+        (type(values["encoder"]), type(values["decoder"]))
+        for values in map(TINY_MODELS.values, TINY_MODELS.selected)
+    }
+    assert len(pairs) == len(ENCODERS) * len(DECODERS)
 
 
-def test_every_parameter_gets_a_gradient(tiny_config, build, inputs_of):
-    model = build(tiny_config).train()
-    sentences = inputs_of(tiny_config)
-    loss_of(model, sentences)[1].backward()
-    assert_all_have_gradients(model)
-
-
-def test_settings_round_trip(tiny_config):
-    plain = json.loads(json.dumps(to_dict(tiny_config)))
-    assert from_dict(ModelConfig, plain) == tiny_config
-
-
-def test_mixed_precision_is_close_to_full(tiny_config, build, inputs_of):
-    model = build(tiny_config).train()
-    sentences = inputs_of(tiny_config)
-    full, loss = loss_of(model, sentences)
-    loss.backward()
-    expected = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
-    model.zero_grad()
-    with torch.autocast("cpu", torch.bfloat16):
-        mixed, loss = loss_of(model, sentences)
-    loss.backward()
-    assert_all_have_gradients(model)
-    found = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
-    assert distance(mixed, full.detach()) < 3e-2
-    # A maxout or a maximum over positions may choose the other of two nearly equal values.
-    assert distance(found, expected) < 0.2
-
-
-def test_mixed_precision_works_with_sampled_inputs(tiny_config, build, inputs_of):
-    model = build(tiny_config).train()
-    sentences = inputs_of(tiny_config)
-    with torch.autocast("cpu", torch.bfloat16):
-        _, loss = loss_of(model, sentences, teacher_forcing=0.5)
-    loss.backward()
-    assert_all_have_gradients(model)
-
-
-def of_kind(tiny, settings):
-    """The first tiny config of a kind, with embeddings as wide as the states."""
-    config = next(config for config in tiny.values() if type(config) is settings)
-    widths = {name: 4 for name in ("embedding_dim", "dim") if hasattr(config, name)}
-    return dataclasses.replace(config, **widths)
-
-
-@pytest.mark.parametrize("decoder", DECODERS, ids=lambda settings: settings.kind)
-@pytest.mark.parametrize(
-    ("encoder", "ties"),
-    [
-        *((settings, "output") for settings in ENCODERS),
-        *((settings, "all") for settings in TEXT_ENCODERS),
-    ],
-    ids=lambda value: getattr(value, "kind", value),
-)
-class TestTies:
-    @pytest.fixture
-    def config(self, tiny_encoders, tiny_decoders, encoder, decoder, ties):
-        return ModelConfig(
-            encoder=of_kind(tiny_encoders, encoder),
-            decoder=of_kind(tiny_decoders, decoder),
-            ties=ties,
-        )
-
+@pytest.mark.matrix("config", TINY_MODELS)
+class TestTinyModels:
     @pytest.fixture
     def sentences(self, config, inputs_of):
         return inputs_of(config)
 
-    def test_tied_model_trains(self, config, build, sentences):
+    def test_logits_are_finite_and_one_per_token(self, config, build, sentences):
+        logits = build(config)(sentences.source, sentences.mask, sentences.targets).logits
+        assert logits.shape == (3, 6, 11)
+        assert logits.isfinite().all()
+
+    def test_every_parameter_has_a_gradient(self, config, build, sentences):
         model = build(config).train()
         loss_of(model, sentences)[1].backward()
         assert_all_have_gradients(model)
 
-    def test_tied_model_is_saved_and_loaded(self, config, build, sentences, tmp_path):
+    def test_settings_as_json_load_back_to_equal_settings(self, config):
+        plain = json.loads(json.dumps(to_dict(config)))
+        assert from_dict(ModelConfig, plain) == config
+
+    def test_mixed_precision_is_close_to_full_precision(self, config, build, sentences):
+        model = build(config).train()
+        full, loss = loss_of(model, sentences)
+        loss.backward()
+        expected = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
+        model.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            mixed, loss = loss_of(model, sentences)
+        loss.backward()
+        assert_all_have_gradients(model)
+        gradients = torch.cat([gradient.flatten() for gradient in gradients_of(model).values()])
+        assert relative_distance(mixed, full.detach()) < 3e-2
+        # A maxout or a maximum over positions may select the other of two nearly equal values.
+        assert relative_distance(gradients, expected) < 0.2
+
+    def test_mixed_precision_works_with_sampled_inputs(self, config, build, sentences):
+        model = build(config).train()
+        with torch.autocast("cpu", torch.bfloat16):
+            _, loss = loss_of(model, sentences, teacher_forcing=0.5)
+        loss.backward()
+        assert_all_have_gradients(model)
+
+    @torch.no_grad()
+    def test_saved_and_loaded_equals_the_original(self, config, build, sentences, tmp_path):
         model, other = build(config), build(config, seed=1)
         save_weights(model, tmp_path / "model.safetensors")
         load_weights(other, tmp_path / "model.safetensors")
-        assert other.decoder.output.weight is other.decoder.embedding.weight
-        with torch.no_grad():
-            ours, theirs = (loss_of(either, sentences)[0] for either in (other, model))
+        ours, theirs = (loss_of(either, sentences)[0] for either in (other, model))
         assert torch.equal(ours, theirs)
+        decoder = getattr(other.decoder, "decoder", other.decoder)
+        assert (decoder.output.weight is decoder.embedding.weight) == (config.ties != "none")
 
 
-@pytest.mark.parametrize("context", CONTEXTS)
-@pytest.mark.parametrize("is_reversed", [False, True], ids=["straight", "reversed"])
-def test_every_recurrent_encoder_option_trains(build, sentences, context, is_reversed):
-    encoder = RnnEncoderConfig(
-        embedding_dim=4, dim=3, context=context, is_reversed=is_reversed, is_bidirectional=True
-    )
-    model = build(ModelConfig(encoder=encoder)).train()
-    with torch.autocast("cpu", torch.bfloat16):
-        loss_of(model, sentences)[1].backward()
+def assert_trains(model, sentences, *, is_mixed):
+    with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
+        loss_of(model.train(), sentences)[1].backward()
     assert_all_have_gradients(model)
+
+
+RNN_ENCODERS = Matrix(
+    "recurrent encoders",
+    cell=CELLS,
+    context=CONTEXTS,
+    is_reversed={"": False, "reversed": True},
+    is_bidirectional={"": False, "bidirectional": True},
+    is_mixed=PRECISIONS,
+)
+
+
+@pytest.mark.matrix("cell, context, is_reversed, is_bidirectional, is_mixed", RNN_ENCODERS)
+def test_every_recurrent_encoder_trains(
+    build, sentences, cell, context, is_reversed, is_bidirectional, is_mixed
+):
+    encoder = RnnEncoderConfig(
+        cell=cell,
+        context=context,
+        is_reversed=is_reversed,
+        is_bidirectional=is_bidirectional,
+        embedding_dim=4,
+        dim=3,
+    )
+    assert_trains(build(ModelConfig(encoder=encoder)), sentences, is_mixed=is_mixed)
 
 
 SIZES = {"embedding_dim": 5, "dim": 6, "attention_dim": 4, "max_source": 9}
-ATTENTIVE = [
-    *(BahdanauDecoderConfig(score=score, **SIZES) for score in SCORES),
-    *(
-        LuongDecoderConfig(score=score, span=span, is_input_fed=is_fed, window=2, **SIZES)
-        for score in SCORES
-        for span in SPANS
-        for is_fed in (True, False)
+SCORED_DECODERS = Matrix(
+    "scores and spans",
+    decoder=variants(BahdanauDecoderConfig, score=SCORES.keys(), sizes=SIZES)
+    | variants(
+        LuongDecoderConfig,
+        score=SCORES.keys(),
+        span=SPANS.keys(),
+        is_input_fed=YES_NO,
+        sizes={"window": 2, **SIZES},
     ),
-]
+    is_mixed=PRECISIONS,
+)
 
 
-def name_decoder(decoder):
-    if isinstance(decoder, BahdanauDecoderConfig):
-        return f"bahdanau-{decoder.score}"
-    return f"luong-{decoder.score}-{decoder.span}-{'fed' if decoder.is_input_fed else 'unfed'}"
-
-
-@pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
-@pytest.mark.parametrize("decoder", ATTENTIVE, ids=name_decoder)
+@pytest.mark.matrix("decoder, is_mixed", SCORED_DECODERS)
 def test_every_score_and_span_trains(build, sentences, decoder, is_mixed):
-    encoder = RnnEncoderConfig(embedding_dim=4, dim=6)
-    model = build(ModelConfig(encoder=encoder, decoder=decoder)).train()
-    with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
-        loss_of(model, sentences)[1].backward()
-    assert_all_have_gradients(model)
+    config = ModelConfig(encoder=RnnEncoderConfig(embedding_dim=4, dim=6), decoder=decoder)
+    assert_trains(build(config), sentences, is_mixed=is_mixed)
 
 
-TRANSFORMER = {"dim": 8, "num_heads": 4, "num_layers": 2, "feed_forward_dim": 5, "dropout": 0.0}
-CHOICES = [
-    *({"positions": positions, "max_length": 9} for positions in POSITIONS),
-    *({"norm": norm, "is_norm_first": True} for norm in NORMS),
-    *({"norm": norm, "is_norm_first": False} for norm in NORMS),
-    *({"feed_forward": kind} for kind in FEED_FORWARDS),
-    *({"num_key_heads": number} for number in (1, 2, 4)),
-]
-
-
-@pytest.mark.parametrize("is_mixed", [False, True], ids=["full", "mixed"])
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: "-".join(map(str, choice.values())))
-def test_every_transformer_option_trains(build, sentences, choice, is_mixed):
+def build_transformer(is_mixed, **settings):
+    sizes = {"dim": 8, "num_heads": 4, "num_layers": 2, "feed_forward_dim": 5, "dropout": 0.0}
     config = ModelConfig(
-        encoder=TransformerEncoderConfig(**TRANSFORMER, **choice),
-        decoder=TransformerDecoderConfig(**TRANSFORMER, **choice),
+        encoder=TransformerEncoderConfig(**sizes, **settings, max_length=9),
+        decoder=TransformerDecoderConfig(**sizes, **settings, max_length=9),
     )
+    return config, is_mixed
+
+
+TRANSFORMERS = Matrix(
+    "trained transformers",
+    build=build_transformer,
+    # Without norms, states after gated layers are so large that a softmax has no gradient.
+    is_valid=lambda norm, feed_forward, **_: (norm, feed_forward) != ("none", "gated"),
+    positions=POSITIONS.keys(),
+    norm=NORMS.keys(),
+    is_norm_first={"norm_first": True, "norm_last": False},
+    feed_forward=FEED_FORWARDS.keys(),
+    num_key_heads=(1, 2, 4),
+    is_mixed=PRECISIONS,
+)
+
+
+@pytest.mark.matrix("case", TRANSFORMERS)
+def test_every_transformer_trains(build, sentences, case):
+    config, is_mixed = case
     assert from_dict(ModelConfig, to_dict(config)) == config
-    model = build(config).train()
-    with torch.autocast("cpu", torch.bfloat16, enabled=is_mixed):
-        loss_of(model, sentences)[1].backward()
-    assert_all_have_gradients(model)
+    assert_trains(build(config), sentences, is_mixed=is_mixed)

@@ -3,7 +3,6 @@
 import pytest
 
 
-
 @pytest.fixture(scope="module")
 def sentences(config, inputs_of):
     return inputs_of(config)
