@@ -1,4 +1,4 @@
-"""Two roads to one result, for models of every kind that write together."""
+"""Two ways to compute the same result: ensembles of models of every kind."""
 
 import pytest
 import torch
@@ -11,32 +11,43 @@ from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from tests.all_pairs import Matrix
+from tests.fixtures.inputs import END, PAD, START, make_sentences
 
-PAD, START, END = 0, 2, 3
-LIMITS = [9, 8, 4]
-WAYS = {
-    "greedy": ({"beams": 1}, 1),
-    "beam": ({"beams": 4}, 4),
-    "sample": ({"temperature": 1.0}, 4),
-    "rules": ({"beams": 3, "no_repeat_ngram": 2, "repetition_penalty": 1.3}, 3),
-}
+MAX_LENGTHS = [9, 8, 4]
+NUMBERS = [11, 5, 8]
+ENSEMBLES = Matrix(
+    "ensembles",
+    decoders={settings.kind: [settings] for settings in DECODERS} | {"all": list(DECODERS)},
+    method={
+        "greedy": ({"beams": 1}, 1),
+        "beam": ({"beams": 4}, 4),
+        "sample": ({"temperature": 1.0}, 4),
+        "rules": ({"beams": 3, "no_repeat_ngram": 2, "repetition_penalty": 1.3}, 3),
+    },
+)
+pytestmark = pytest.mark.matrix("decoders, method", ENSEMBLES)
 
 
-@pytest.fixture(params=[*DECODERS, None], ids=lambda kind: kind.kind if kind else "all")
-def model(request, tiny_configs, build):
-    """For every decoder of the table one with a transformer beside it; and all together."""
+@pytest.fixture(scope="module")
+def sentences():
+    return make_sentences()
+
+
+@pytest.fixture(scope="module")
+def model(decoders, tiny_configs, build):
+    """An ensemble of a model per decoder and a transformer."""
     configs = list(tiny_configs.values())
-    kinds = DECODERS if request.param is None else [request.param]
-    chosen = [next(config for config in configs if type(config.decoder) is kind) for kind in kinds]
+    chosen = [next(c for c in configs if type(c.decoder) is decoder) for decoder in decoders]
     chosen.append(tiny_configs["transformer-transformer"])
-    # In double precision, so that two roads part only where one is wrong.
-    with torch.inference_mode():
-        yield Ensemble([build(config, seed).double() for seed, config in enumerate(chosen)])
+    # Double precision, so that rounding does not change the result.
+    models = [build(config, seed).double() for seed, config in enumerate(chosen)]
+    return Ensemble([each.requires_grad_(False) for each in models])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def logits(model, sentences):
-    """What the models say all at once."""
+    """Logits of all target positions, computed at once."""
     return model(sentences.source, sentences.mask, sentences.targets).logits
 
 
@@ -44,21 +55,22 @@ def start(model, sentences, beams=1):
     return model.start(model.encode(sentences.source, sentences.mask), beams=beams)
 
 
-def find(model, source, mask, *, way, limits, numbers):
-    settings, num_best = way
+def run_search(model, source, mask, *, method, max_lengths=MAX_LENGTHS, numbers=NUMBERS):
+    settings, num_best = method
     return search(
         ModelScorer(model, model.encode(source, mask), banned=(PAD, START)),
         start=START,
         end=END,
-        max_lengths=torch.tensor(limits),
+        max_lengths=torch.tensor(max_lengths),
         config=SearchConfig(**settings),
         num_best=num_best,
         sample_keys=numbers,
     )
 
 
-def find_all(model, sentences, way):
-    return find(model, sentences.source, sentences.mask, way=way, limits=LIMITS, numbers=[11, 5, 8])
+@pytest.fixture(scope="module")
+def hypotheses(model, sentences, method):
+    return run_search(model, sentences.source, sentences.mask, method=method)
 
 
 def same(ours, theirs):
@@ -66,11 +78,11 @@ def same(ours, theirs):
 
 
 def test_step_by_step_equals_all_at_once(model, sentences, logits):
-    state, pieces = start(model, sentences), []
+    state, steps = start(model, sentences), []
     for tokens in sentences.targets.split(1, dim=1):
-        piece, state = model.step(tokens, state)
-        pieces.append(piece)
-    assert same(torch.cat(pieces, dim=1), logits)
+        step_logits, state = model.step(tokens, state)
+        steps.append(step_logits)
+    assert same(torch.cat(steps, dim=1), logits)
 
 
 def test_batched_equals_alone(model, sentences, logits):
@@ -79,7 +91,7 @@ def test_batched_equals_alone(model, sentences, logits):
         assert same(alone, logits[row : row + 1])
 
 
-def test_beams_of_a_sentence_equal_the_sentence(model, sentences, logits):
+def test_every_beam_of_a_sentence_has_the_logits_of_the_sentence(model, sentences, logits):
     targets = sentences.targets.repeat_interleave(2, dim=0)
     beams, _ = model.step(targets, start(model, sentences, beams=2))
     assert same(beams, logits.repeat_interleave(2, dim=0))
@@ -87,29 +99,27 @@ def test_beams_of_a_sentence_equal_the_sentence(model, sentences, logits):
 
 def test_beam_of_one_equals_greedy(model, sentences):
     scorer = ModelScorer(model, model.encode(sentences.source, sentences.mask), banned=(PAD, START))
-    common = {"start": START, "end": END, "max_lengths": torch.tensor(LIMITS)}
+    common = {"start": START, "end": END, "max_lengths": torch.tensor(MAX_LENGTHS)}
     beams = beam_search(scorer, **common, config=SearchConfig(beams=1), num_best=1)
-    found = greedy(scorer, **common)
-    assert [best.tokens for (best,) in beams] == [one.tokens for one in found]
+    expected = greedy(scorer, **common)
+    assert [best.tokens for (best,) in beams] == [hypothesis.tokens for hypothesis in expected]
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_batched_search_equals_alone(model, sentences, way):
-    for row, found in enumerate(find_all(model, sentences, way)):
-        (alone,) = find(
+def test_batched_search_equals_alone(model, sentences, method, hypotheses):
+    for row, group in enumerate(hypotheses):
+        (alone,) = run_search(
             model,
             *sentences.alone(row),
-            way=way,
-            limits=LIMITS[row : row + 1],
-            numbers=[(11, 5, 8)[row]],
+            method=method,
+            max_lengths=MAX_LENGTHS[row : row + 1],
+            numbers=NUMBERS[row : row + 1],
         )
-        assert [one.tokens for one in alone] == [one.tokens for one in found]
+        assert [best.tokens for best in alone] == [best.tokens for best in group]
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_searched_log_probability_equals_the_forced_one(model, sentences, way):
-    for row, group in enumerate(find_all(model, sentences, way)):
-        for one in group:
-            targets = torch.tensor([[START, *one.tokens]])
-            forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
-            assert one.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)
+def test_log_probabilities_of_search_equal_those_of_forced_decoding(model, sentences, hypotheses):
+    for row, group in enumerate(hypotheses):
+        for hypothesis in group:
+            targets = torch.tensor([[START, *hypothesis.tokens]])
+            forced = force(model, *sentences.alone(row), targets=targets)[0]
+            assert hypothesis.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)

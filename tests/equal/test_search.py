@@ -1,4 +1,4 @@
-"""Two roads to one result, for rules, draws and forced beginnings."""
+"""Two ways to compute the same result: constraints, sampling and forced prefixes."""
 
 from functools import partial
 
@@ -14,135 +14,142 @@ from regard.search.sampling import keep_min_p, keep_top_k, keep_top_p, scale
 from regard.search.scorer import ModelScorer
 from regard.search.search import search
 from regard.search.settings import SearchConfig
+from tests.all_pairs import Matrix
+from tests.fixtures.inputs import END, PAD, START, make_sentences
 
-PAD, START, END = 0, 2, 3
-LIMITS = [9, 8, 5]
+MAX_LENGTHS = [9, 8, 5]
 PREFIXES = [(4, 4, 5, 4, 4), (), (7, 6, 7)]
-WAYS = {
-    "greedy": ({"beams": 1}, 1),
-    "beam": ({"beams": 4}, 4),
-    "sample": ({"temperature": 1.0}, 4),
-}
+GREEDY, BEAM, SAMPLE = ({"beams": 1}, 1), ({"beams": 4}, 4), ({"temperature": 1.0}, 4)
+"""Settings of a search and the number of hypotheses that it returns."""
+
+SEARCHES = Matrix(
+    "searches",
+    decoder=[settings.kind for settings in DECODERS]
+    + ["luong-monotonic", "bahdanau-lstm-coverage", "transformer-coverage"],
+    method={"greedy": GREEDY, "beam": BEAM, "sample": SAMPLE},
+    ngram=(1, 2),
+)
+pytestmark = pytest.mark.matrix("decoder, method, ngram", SEARCHES)
 
 
-OTHERS = ("luong-monotonic", "bahdanau-lstm-coverage", "transformer-coverage")
+@pytest.fixture(scope="module")
+def sentences():
+    return make_sentences()
 
 
-@pytest.fixture(params=[*(settings.kind for settings in DECODERS), *OTHERS])
-def model(request, tiny_configs, build, wake):
-    """A model for every decoder of the table, with the first encoder that goes with it."""
-    config = next(config for name, config in tiny_configs.items() if f"-{request.param}" in name)
-    # In double precision, so that two roads part only where one is wrong.
-    with torch.inference_mode():
-        yield wake(build(config).double())
+@pytest.fixture(scope="module")
+def model(decoder, tiny_configs, build, calibrate, sentences):
+    """A model with the decoder and the first encoder that it is combined with."""
+    config = next(config for name, config in tiny_configs.items() if f"-{decoder}" in name)
+    # Double precision, so that rounding does not change the result.
+    return calibrate(build(config).double(), sentences).requires_grad_(False)
 
 
-@pytest.fixture(params=WAYS.values(), ids=WAYS)
-def way(request):
-    return request.param
-
-
-def find(model, source, mask, *, way, limits, prefixes=None, numbers=None, **settings):
-    chosen, num_best = way
+def run_search(model, source, mask, *, method, max_lengths, prefixes=None, numbers=None, **rules):
+    settings, num_best = method
     return search(
         ModelScorer(model, model.encode(source, mask), banned=(PAD, START)),
         start=START,
         end=END,
-        max_lengths=torch.tensor(limits),
-        config=SearchConfig(**chosen, **settings),
+        max_lengths=torch.tensor(max_lengths),
+        config=SearchConfig(**settings, **rules),
         num_best=num_best,
         prefixes=prefixes,
         sample_keys=numbers,
     )
 
 
-def find_all(model, sentences, way, **settings):
-    """All three sentences at once; returns each hypothesis with the row of its sentence."""
-    found = find(model, sentences.source, sentences.mask, way=way, limits=LIMITS, **settings)
-    assert [len(group) for group in found] == [way[1]] * 3
-    return [(row, one) for row, group in enumerate(found) for one in group]
-
-
-def assert_forced(model, sentences, found):
-    """Log-probabilities are those of forced decoding of the same tokens."""
-    for row, one in found:
-        targets = torch.tensor([[START, *one.tokens]])
-        forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
-        assert one.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)
-        assert one.log_prob == pytest.approx(float(forced.sum()), abs=1e-4)
-
-
-@pytest.mark.parametrize("length", [1, 2])
-def test_no_run_of_tokens_occurs_twice(model, sentences, way, length):
-    for _, one in find_all(model, sentences, way, no_repeat_ngram=length, min_length=5):
-        runs = [one.tokens[i : i + length] for i in range(len(one.tokens) - length + 1)]
-        assert len(set(runs)) == len(runs)
-
-
-def test_forced_prefix_has_the_forced_log_probability(model, sentences, way):
-    found = find_all(model, sentences, way, prefixes=PREFIXES)
-    for row, one in found:
-        assert one.tokens[: len(PREFIXES[row])] == PREFIXES[row]
-    assert_forced(model, sentences, found)
-
-
-def test_all_rules_together_leave_the_forced_log_probability(model, sentences, way):
-    rules = {"no_repeat_ngram": 2, "min_length": 4, "repetition_penalty": 1.3}
-    found = find_all(model, sentences, way, prefixes=PREFIXES, **rules)
-    assert_forced(model, sentences, found)
-
-
-def test_batched_equals_alone(model, sentences, way):
-    settings = {"no_repeat_ngram": 2, "min_length": 3, "repetition_penalty": 1.3}
-    numbers = [11, 5, 8]
-    together = find(
+def search_batch(model, sentences, method, **options):
+    """Search for all three sentences and return (row of the sentence, hypothesis) pairs."""
+    hypotheses = run_search(
         model,
         sentences.source,
         sentences.mask,
-        way=way,
-        limits=LIMITS,
+        method=method,
+        max_lengths=MAX_LENGTHS,
+        **options,
+    )
+    assert [len(group) for group in hypotheses] == [method[1]] * 3
+    return [(row, hypothesis) for row, group in enumerate(hypotheses) for hypothesis in group]
+
+
+def assert_log_probs_of_forced_decoding(model, sentences, hypotheses):
+    for row, hypothesis in hypotheses:
+        targets = torch.tensor([[START, *hypothesis.tokens]])
+        forced = force(model, *sentences.alone(row), targets=targets)[0]
+        assert hypothesis.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)
+        assert hypothesis.log_prob == pytest.approx(float(forced.sum()), abs=1e-4)
+
+
+def test_no_ngram_occurs_twice(model, sentences, method, ngram):
+    rules = {"no_repeat_ngram": ngram, "min_length": 5}
+    for _, hypothesis in search_batch(model, sentences, method, **rules):
+        tokens = hypothesis.tokens
+        ngrams = [tokens[i : i + ngram] for i in range(len(tokens) - ngram + 1)]
+        assert len(set(ngrams)) == len(ngrams)
+
+
+def test_hypotheses_start_with_their_prefix(model, sentences, method):
+    hypotheses = search_batch(model, sentences, method, prefixes=PREFIXES)
+    for row, hypothesis in hypotheses:
+        assert hypothesis.tokens[: len(PREFIXES[row])] == PREFIXES[row]
+    assert_log_probs_of_forced_decoding(model, sentences, hypotheses)
+
+
+def test_constraints_do_not_change_log_probabilities(model, sentences, method):
+    rules = {"no_repeat_ngram": 2, "min_length": 4, "repetition_penalty": 1.3}
+    hypotheses = search_batch(model, sentences, method, prefixes=PREFIXES, **rules)
+    assert_log_probs_of_forced_decoding(model, sentences, hypotheses)
+
+
+def test_batched_equals_alone(model, sentences, method):
+    rules = {"no_repeat_ngram": 2, "min_length": 3, "repetition_penalty": 1.3}
+    numbers = [11, 5, 8]
+    together = run_search(
+        model,
+        sentences.source,
+        sentences.mask,
+        method=method,
+        max_lengths=MAX_LENGTHS,
         prefixes=PREFIXES,
         numbers=numbers,
-        **settings,
+        **rules,
     )
-    for row, found in enumerate(together):
-        (alone,) = find(
+    for row, hypotheses in enumerate(together):
+        (alone,) = run_search(
             model,
             *sentences.alone(row),
-            way=way,
-            limits=LIMITS[row : row + 1],
+            method=method,
+            max_lengths=MAX_LENGTHS[row : row + 1],
             prefixes=PREFIXES[row : row + 1],
             numbers=numbers[row : row + 1],
-            **settings,
+            **rules,
         )
-        assert [one.tokens for one in alone] == [one.tokens for one in found]
+        assert [best.tokens for best in alone] == [best.tokens for best in hypotheses]
 
 
-def test_forcing_what_is_found_anyway_changes_nothing(model, sentences):
-    (best, *_) = zip(
-        *find(model, sentences.source, sentences.mask, way=WAYS["greedy"], limits=LIMITS),
-        strict=True,
-    )
-    prefixes = [one.tokens[: len(one.tokens) // 2] for one in best]
-    again = find_all(model, sentences, WAYS["greedy"], prefixes=prefixes)
-    assert [one for _, one in again] == list(best)
+def test_half_of_the_best_hypothesis_as_prefix_changes_nothing(model, sentences):
+    best = [hypothesis for _, hypothesis in search_batch(model, sentences, GREEDY)]
+    prefixes = [hypothesis.tokens[: len(hypothesis.tokens) // 2] for hypothesis in best]
+    again = search_batch(model, sentences, GREEDY, prefixes=prefixes)
+    assert [hypothesis for _, hypothesis in again] == best
 
 
-def test_lowest_temperature_and_only_the_likeliest_are_greedy(model, sentences):
-    expected = [one.tokens for _, one in find_all(model, sentences, WAYS["greedy"])]
+def test_sampling_at_temperature_0_or_with_top_k_1_is_greedy(model, sentences):
+    expected = [best.tokens for _, best in search_batch(model, sentences, GREEDY)]
     for settings in ({"temperature": 1e-6}, {"temperature": 1.0, "top_k": 1}):
-        drawn = find_all(model, sentences, (settings, 1))
-        assert [one.tokens for _, one in drawn] == expected
+        sampled = search_batch(model, sentences, (settings, 1))
+        assert [hypothesis.tokens for _, hypothesis in sampled] == expected
 
 
-def test_without_rules_search_is_the_search_itself(model, sentences):
+def test_search_without_constraints_equals_greedy_and_beam_search(model, sentences):
     scorer = ModelScorer(model, model.encode(sentences.source, sentences.mask), banned=(PAD, START))
-    common = {"start": START, "end": END, "max_lengths": torch.tensor(LIMITS)}
-    ours = [one for _, one in find_all(model, sentences, WAYS["greedy"])]
+    common = {"start": START, "end": END, "max_lengths": torch.tensor(MAX_LENGTHS)}
+    ours = [hypothesis for _, hypothesis in search_batch(model, sentences, GREEDY)]
     assert ours == greedy(scorer, **common)
     beams = beam_search(scorer, **common, config=SearchConfig(beams=4), num_best=4)
-    ours = [one for _, one in find_all(model, sentences, WAYS["beam"])]
-    assert ours == [one for group in beams for one in group]
+    ours = [hypothesis for _, hypothesis in search_batch(model, sentences, BEAM)]
+    assert ours == [hypothesis for group in beams for hypothesis in group]
 
 
 def hugging_face(name, *arguments):
@@ -151,7 +158,7 @@ def hugging_face(name, *arguments):
 
 
 @pytest.fixture(params=range(3))
-def numbers(request):
+def distributions(request):
     generator = torch.Generator().manual_seed(request.param)
     log_probs = (torch.randn(8, 40, generator=generator) * 2).log_softmax(1)
     return log_probs, torch.randint(0, 6, (8, 12), generator=generator)
@@ -167,13 +174,13 @@ def numbers(request):
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )
-def test_rules_are_those_of_hugging_face(numbers, rule, theirs):
-    log_probs, written = numbers
-    assert torch.equal(rule(log_probs, written), hugging_face(*theirs)(written, log_probs.clone()))
+def test_constraints_equal_those_of_hugging_face(distributions, rule, theirs):
+    log_probs, tokens = distributions
+    assert torch.equal(rule(log_probs, tokens), hugging_face(*theirs)(tokens, log_probs.clone()))
 
 
 @pytest.mark.parametrize(
-    ("reshape", "theirs"),
+    ("change", "theirs"),
     [
         (partial(scale, value=0.6), ("TemperatureLogitsWarper", 0.6)),
         (partial(keep_top_k, value=5), ("TopKLogitsWarper", 5)),
@@ -182,7 +189,7 @@ def test_rules_are_those_of_hugging_face(numbers, rule, theirs):
     ],
     ids=lambda case: case[0] if isinstance(case, tuple) else None,
 )
-def test_reshaped_distributions_are_those_of_hugging_face(numbers, reshape, theirs):
-    log_probs, written = numbers
-    expected = hugging_face(*theirs)(written, log_probs.clone()).softmax(1)
-    assert torch.allclose(reshape(log_probs).softmax(1), expected, atol=1e-6)
+def test_filtered_distributions_equal_those_of_hugging_face(distributions, change, theirs):
+    log_probs, tokens = distributions
+    expected = hugging_face(*theirs)(tokens, log_probs.clone()).softmax(1)
+    assert torch.allclose(change(log_probs).softmax(1), expected, atol=1e-6)

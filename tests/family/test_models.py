@@ -22,7 +22,7 @@ from regard.models.encoders import ENCODERS
 from regard.models.encoders.rnn import RnnEncoderConfig
 from regard.models.encoders.tables import TEXT_ENCODERS
 from regard.models.encoders.transformer import TransformerEncoderConfig
-from regard.models.layers import FEED_FORWARDS, NORMS
+from regard.models.layers import FEED_FORWARDS, NORMS, SequenceBatchNorm
 from regard.training.checkpoint import load_weights, save_weights
 from tests.all_pairs import Choice, Matrix, variants
 from tests.fixtures.parts import TINY_DECODERS, TINY_ENCODERS
@@ -87,12 +87,17 @@ def gradients_of(model):
 
 
 def biases_without_gradient(model):
-    """Return the biases of keys: they add the same to all scores of a query."""
-    return {
-        f"{name}.key_map.bias"
-        for name, module in model.named_modules()
-        if isinstance(module, MultiHeadAttention)
-    }
+    """Return biases of attention that have no effect, so that their gradients may be zero.
+
+    A key's bias adds the same to all scores of a query. A value's bias adds the same to all states,
+    which batch norm subtracts again.
+    """
+    attention = [
+        name for name, module in model.named_modules() if isinstance(module, MultiHeadAttention)
+    ]
+    has_batch_norm = any(isinstance(module, SequenceBatchNorm) for module in model.modules())
+    maps = ("key_map", "value_map") if has_batch_norm else ("key_map",)
+    return {f"{name}.{each}.bias" for name in attention for each in maps}
 
 
 def assert_all_have_gradients(model):
