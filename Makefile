@@ -12,7 +12,7 @@ ifneq ($(wildcard ../shared/data),)
 export REGARD_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: setup demo test quick learn check clean
+.PHONY: setup demo test test-all quick learn check clean
 
 # The demo needs the base package only; tests and checks need the extra `dev`.
 $(BASE): pyproject.toml constraints.txt
@@ -31,6 +31,14 @@ demo: $(BASE)
 
 test: setup
 	$(BIN)/python -m pytest tests -m 'not learn and not device' -n 2
+
+# Every row of the test matrices, all models that must learn, and a GPU if there is one.
+test-all: setup
+	$(BIN)/python -m pytest tests -m 'not learn and not device' -n 2 --full-matrix
+	$(BIN)/python -m pytest tests -m learn
+	if $(BIN)/python -c 'import torch, sys; sys.exit(not torch.cuda.is_available())'; then \
+		$(BIN)/python -m pytest tests -m device; \
+	fi
 
 learn: setup
 	$(BIN)/python -m pytest tests -m learn

@@ -14,9 +14,10 @@ The mark may also be the `pytestmark` of a module; the mark that is nearest to t
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -42,7 +43,7 @@ def select_rows(rows: Sequence[Labels]) -> list[int]:
     """Return the indices of few rows that contain every pair of choices of all rows.
 
     Greedy: the next row is the one with the most pairs that no selected row contains; of several
-    such rows, the first.
+    such rows, the first. At the end, rows whose pairs all occur in later rows too are dropped.
     """
     pairs = [find_pairs(row) for row in rows]
     missing = set().union(*pairs)
@@ -57,6 +58,11 @@ def select_rows(rows: Sequence[Labels]) -> list[int]:
             missing -= new
         elif new:
             heappush(queue, (-len(new), index))
+    counts = Counter(pair for index in selected for pair in pairs[index])
+    for index in tuple(selected):
+        if all(counts[pair] > 1 for pair in pairs[index]):
+            selected.remove(index)
+            counts.subtract(pairs[index])
     return sorted(selected)
 
 
@@ -98,6 +104,8 @@ class Matrix:
     @cached_property
     def selected(self) -> list[dict[str, str]]:
         """Rows that contain every pair of choices of the full matrix."""
+        if not self.dimensions:
+            return self.rows
         indices = select_rows([self.describe(row) for row in self.rows])
         return [self.rows[index] for index in indices]
 
@@ -120,7 +128,8 @@ class Matrix:
                 labels[name] = label
         return labels
 
-    def cases(self, names: Sequence[str], *, is_full: bool) -> dict[str, tuple]:
+    @cache  # noqa: B019 (matrices live as long as the process)
+    def cases(self, names: tuple[str, ...], *, is_full: bool) -> dict[str, tuple]:
         """Return the values of a test's arguments, one tuple per case, by readable name.
 
         Args:

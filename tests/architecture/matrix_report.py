@@ -6,6 +6,8 @@ python tests/architecture/matrix_report.py --write    # writes them into docs/te
 
 import sys
 from collections import Counter
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -30,8 +32,9 @@ def collect_uses() -> dict[str, Use]:
 
     files = (ROOT / "tests").rglob("test_*.py")
     paths = [str(path) for path in files if "mark.matrix" in path.read_text(encoding="utf-8")]
-    options = ["--collect-only", "-p", "no:terminal", "-p", "no:cacheprovider"]
-    pytest.main([*options, "--rootdir", str(ROOT), *paths], plugins=[Collector()])
+    options = ["--collect-only", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
+    with redirect_stdout(StringIO()):
+        pytest.main([*options, *paths], plugins=[Collector()])
     return uses
 
 
