@@ -118,7 +118,7 @@ class Matrix:
         }
 
     def describe(self, row: Labels) -> dict[str, str]:
-        """Return the labels of a row, with those of every `Choice` in its place."""
+        """Return the labels of a row, a `Choice` replaced by its own labels."""
         labels = {}
         for name, label in row.items():
             choice = self.dimensions[name][label]

@@ -11,7 +11,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 MAX_LINES = 400
 
 
-def place(path):
+def relative(path):
     return path.relative_to(PACKAGE).as_posix()
 
 
@@ -46,7 +46,7 @@ def is_within(name, module):
 def users(*modules):
     """The files that use one of the modules."""
     return {
-        place(path)
+        relative(path)
         for path in FILES
         if any(is_within(name, module) for name in mentioned(parse(path)) for module in modules)
     }
@@ -65,7 +65,7 @@ def optional_packages():
 
 
 def test_package_is_found():
-    assert "core/errors.py" in map(place, FILES)
+    assert "core/errors.py" in map(relative, FILES)
 
 
 def test_command_line_library_is_used_in_cli_only():
@@ -100,14 +100,14 @@ def test_softmax_over_keys_is_taken_in_one_file_only():
         names = (name.rpartition(".")[2] for name in mentioned(parse(path)))
         return any(name in ("softmax", "Softmax") for name in names)
 
-    assert {place(path) for path in FILES if takes_softmax(path)} == {"attention/attend.py"}
+    assert {relative(path) for path in FILES if takes_softmax(path)} == {"attention/attend.py"}
 
 
 def test_functions_import_optional_packages_only():
-    # A verb imports what it needs, so that --help is quick.
-    outside_cli = [path for path in FILES if not place(path).startswith("cli/")]
+    # A command imports what it needs, so that --help is quick.
+    outside_cli = [path for path in FILES if not relative(path).startswith("cli/")]
     inner = {
-        (place(path), name)
+        (relative(path), name)
         for path in outside_cli
         for function in functions(parse(path))
         for name in imported(function)
@@ -116,9 +116,9 @@ def test_functions_import_optional_packages_only():
     assert inner == set()
 
 
-def test_no_function_takes_whatever_it_is_given():
+def test_no_function_takes_arbitrary_arguments():
     catch_all = {
-        (place(path), function.name)
+        (relative(path), function.name)
         for path in FILES
         for function in functions(parse(path))
         if function.args.kwarg
@@ -127,10 +127,10 @@ def test_no_function_takes_whatever_it_is_given():
 
 
 def test_no_file_is_too_long():
-    lengths = {place(path): len(path.read_bytes().splitlines()) for path in FILES}
+    lengths = {relative(path): len(path.read_bytes().splitlines()) for path in FILES}
     assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 def test_no_file_is_a_drawer():
     drawers = {"utils", "util", "helpers", "helper", "common", "misc", "tools"}
-    assert {place(path) for path in FILES if {path.stem, path.parent.name} & drawers} == set()
+    assert {relative(path) for path in FILES if {path.stem, path.parent.name} & drawers} == set()

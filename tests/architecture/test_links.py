@@ -1,4 +1,4 @@
-"""Links between the pages of the documentation lead somewhere, and none tells of a machine."""
+"""Links between pages of the documentation have a target, and no page names a local path."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_links_of_the_documentation_resolve():
     assert faults == {}
 
 
-def test_nothing_tells_where_it_lay_on_a_machine():
+def test_no_page_contains_a_local_path():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.json")]
     texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
     assert {
@@ -36,7 +36,7 @@ def test_nothing_tells_where_it_lay_on_a_machine():
     ("text", "faults"),
     [
         ("[here](page.md)", []),
-        ("[here](page.md#part) ![picture](picture.svg)", ["picture.svg"]),
+        ("[here](page.md#part) ![plot](plot.svg)", ["plot.svg"]),
         ("[here](absent.md 'title')", ["absent.md"]),
         ("[away](https://example.org/x) [mail](mailto:a@b.c) [up](#top)", []),
         ("`[code](absent.md)`\n```\n[code](absent.md)\n```", []),

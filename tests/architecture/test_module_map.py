@@ -17,8 +17,8 @@ def module_map(monkeypatch):
 
 
 def test_the_module_map_equals_the_packages_on_disk(module_map):
-    told = "Run `python tests/architecture/module_map.py` to write it anew."
-    assert module_map.written_map() == module_map.module_map(), told
+    advice = "Run `python tests/architecture/module_map.py` to write it again."
+    assert module_map.written_map() == module_map.module_map(), advice
 
 
 def test_every_package_is_in_the_map(module_map):

@@ -36,7 +36,7 @@ def unknown_letters(shape):
 
 
 def faults_in_comment(comment):
-    """What is wrong with a comment that begins as a shape does."""
+    """Return the faults of a comment that starts like a shape."""
     shape = SHAPE.match(comment.removeprefix("#").strip())
     if shape is None:
         return [f"{comment} is not a shape"]

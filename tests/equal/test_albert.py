@@ -63,16 +63,16 @@ def ours(theirs):
     )
     model = MaskedModel(MaskedModelConfig(encoder=encoder), 11).eval()
     given, own = theirs.state_dict(), model.state_dict()
-    places = {
+    layers = {
         f"{name}.{kind}": f"{other}.{kind}"
         for name, other in NAMES.items()
         for kind in ("weight", "bias")
         if f"{name}.{kind}" in own
     }
     shared = {name for name in own if ".self_attention.positions." in name}
-    assert set(places) | shared == set(own)
+    assert set(layers) | shared == set(own)
     with torch.no_grad():
-        for name, other in places.items():
+        for name, other in layers.items():
             own[name].copy_(given[other])
     return model
 

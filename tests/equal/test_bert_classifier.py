@@ -1,4 +1,4 @@
-"""Our classifier with BERT's weights says what Hugging Face's BERT says of pairs of texts."""
+"""Our classifier with BERT's weights equals Hugging Face's BERT on pairs of texts."""
 
 import pytest
 import torch

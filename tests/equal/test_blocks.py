@@ -1,4 +1,4 @@
-"""Transformer blocks can be wrapped from outside: nothing goes past a block's own call."""
+"""Transformer blocks can be wrapped from outside: all computation is in a call of a block."""
 
 import copy
 
@@ -49,24 +49,24 @@ def states_of(encoder):
     return encoder, run
 
 
-def remembered():
+def make_memory():
     states = torch.randn(2, 4, 6, generator=torch.Generator().manual_seed(1))
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
     return Memory(states, mask, states.mean(1), tokens=TOKENS[:, :4])
 
 
-def read_target(model, inputs):
-    output = model(inputs, remembered())
+def decode_target(model, inputs):
+    output = model(inputs, make_memory())
     return output.logits.logsumexp(-1).sum() + sum(output.losses.values())
 
 
-def draw_images(*shape):
+def make_images(*shape):
     return torch.randn(2, *shape, generator=torch.Generator().manual_seed(2))
 
 
 def cases():
-    """What has blocks, how it is run to one number, and its inputs, by name."""
-    text, image = TransformerEncoderConfig(**SIZES), draw_images(*IMAGE)
+    """Return models with blocks, functions from a model to one number, and inputs, by name."""
+    text, image = TransformerEncoderConfig(**SIZES), make_images(*IMAGE)
     decoder = {"memory_dim": 6}
     joined = TextImageEncoderConfig(text=text, image=RESNET, num_layers=2, num_heads=2, dropout=0.0)
     return {
@@ -95,7 +95,7 @@ def cases():
         ),
         "speech": (
             *states_of(SpeechEncoder(SpeechEncoderConfig(channels=3, **SIZES), AudioSpec(5))),
-            draw_images(7, 5),
+            make_images(7, 5),
         ),
         "video": (
             *states_of(
@@ -104,7 +104,7 @@ def cases():
                     VideoSpec(3, ImageSpec(*IMAGE)),
                 )
             ),
-            draw_images(3, *IMAGE),
+            make_images(3, *IMAGE),
         ),
         "text_image": (
             *states_of(TextImageEncoder(joined, TextImageSpec(TextSpec(VOCAB), ImageSpec(*IMAGE)))),
@@ -112,12 +112,12 @@ def cases():
         ),
         "decoder": (
             TransformerDecoder(TransformerDecoderConfig(**SIZES), VOCAB, **decoder),
-            read_target,
+            decode_target,
             TOKENS,
         ),
         "prefix": (
             PrefixDecoder(PrefixDecoderConfig(source_weight=0.5, **SIZES), VOCAB, **decoder),
-            read_target,
+            decode_target,
             TOKENS,
         ),
         "language_model": (
@@ -130,7 +130,7 @@ def cases():
                 AttentionGeneratorConfig(**SIZES), memory_dim=6, layout=None, shape=IMAGE
             ),
             lambda model, inputs: model(inputs).square().sum(),
-            remembered(),
+            make_memory(),
         ),
     }
 
@@ -240,7 +240,7 @@ def test_checkpointed_steps_give_the_same_gradients(teacher_forced):
     model = TransformerDecoder(TransformerDecoderConfig(**SIZES), VOCAB, memory_dim=6)
 
     def run(decoder, tokens):
-        state, total = decoder.start(remembered()), 0.0
+        state, total = decoder.start(make_memory()), 0.0
         for piece in tokens.split(teacher_forced, dim=1):
             logits, state = decoder.step(piece, state)
             total = total + logits.logsumexp(-1).sum()

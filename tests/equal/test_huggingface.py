@@ -1,4 +1,4 @@
-"""What was imported says what `transformers` says, and what was exported says what we say."""
+"""Imported models equal those of `transformers`, and exported models equal ours."""
 
 import json
 import warnings
@@ -223,7 +223,7 @@ def test_beams_equal_theirs(marians):
 VARIED = [
     *ENGLISH,
     *GERMAN,
-    "  blanks   everywhere ",
+    "  spaces   everywhere ",
     "Ünknown 你好 lettérs",
     "ﬁne ½ ligatures №",
     "</s> <unk> <pad> stay text",
@@ -245,7 +245,7 @@ def marian_tokenizer(marians, tmp_path):
 
 
 @pytest.mark.parametrize("text", VARIED)
-def test_pieces_equal_theirs(marians, marian_tokenizer, text):
+def test_tokens_equal_theirs(marians, marian_tokenizer, text):
     task, _ = marians
     if "<pad>" in text:
         # Theirs takes the spelling for the token; ours never does.
@@ -256,7 +256,7 @@ def test_pieces_equal_theirs(marians, marian_tokenizer, text):
     assert task.source.read(text) == marian_tokenizer(text)["input_ids"]
 
 
-def test_target_pieces_equal_theirs(marians, marian_tokenizer):
+def test_target_tokens_equal_theirs(marians, marian_tokenizer):
     task, _ = marians
     for text in GERMAN:
         expected = marian_tokenizer(text_target=text)["input_ids"]
@@ -279,7 +279,7 @@ def test_marian_export_gives_their_weights_back(marians, tmp_path):
     assert tokenizer(ENGLISH[0])["input_ids"] == task.source.read(ENGLISH[0])
 
 
-def test_config_says_what_was_exported(marians, tmp_path):
+def test_config_describes_the_exported_model(marians, tmp_path):
     export_run(tmp_path / "run", tmp_path / "out")
     config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
     assert config["model_type"] == "marian"

@@ -1,4 +1,4 @@
-"""Our transformer with Marian's weights says what Hugging Face's Marian says."""
+"""Our transformer with Marian's weights equals Hugging Face's Marian."""
 
 import pytest
 import torch

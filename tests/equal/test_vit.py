@@ -1,4 +1,4 @@
-"""Our classifier with a vision transformer's weights says what Hugging Face's says of images."""
+"""Our classifier with a vision transformer's weights equals Hugging Face's on images."""
 
 import pytest
 import torch
@@ -37,7 +37,7 @@ def their_name(name):
 
 
 def saved(model, folder):
-    """What a file holds: in memory, versions of the library name weights differently."""
+    """Return the weights as in a file: in memory, versions of the library name them differently."""
     transformers.utils.logging.disable_progress_bar()
     model.save_pretrained(folder)
     return load_file(folder / "model.safetensors")

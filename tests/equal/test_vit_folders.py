@@ -1,4 +1,4 @@
-"""An imported vision transformer says what `transformers` says, and one of ours says it there."""
+"""Imported vision transformers equal those of `transformers`, and exported ones equal ours."""
 
 import json
 
@@ -41,7 +41,7 @@ def values():
 
 
 @pytest.fixture
-def pictures(tmp_path):
+def image_files(tmp_path):
     """Two images as files: a square of the size that is wanted, and a larger rectangle."""
     generator, paths = np.random.default_rng(4), []
     for number, shape in enumerate([(8, 8, 3), (20, 31, 3)]):
@@ -51,7 +51,7 @@ def pictures(tmp_path):
 
 
 def ask(folder, model, path):
-    """The whole road there: from a file to the probability of each label."""
+    """Return the probabilities of the labels of a file by `transformers`."""
     processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
     with Image.open(path) as image:
         inputs = processor(images=image, return_tensors="pt")
@@ -59,7 +59,7 @@ def ask(folder, model, path):
 
 
 def answer(task, path):
-    """The same road here."""
+    """Return the probabilities of the labels of a file by our model."""
     (found,) = task.predict([str(path)], num_best=4)
     by_label = {one.text: one.log_prob for one in found}
     return torch.tensor([by_label[name] for name in task.labels.names]).exp()
@@ -76,17 +76,17 @@ def test_logits_equal_theirs(tmp_path, changes):
     assert torch.equal(again.model(values, MASK), task.model(values, MASK))
 
 
-def test_files_are_seen_as_there(tmp_path, pictures):
+def test_files_are_seen_as_there(tmp_path, image_files):
     theirs = save_vit(tmp_path / "hf", preprocessor=PREPROCESSOR)
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     assert task.labels.names == ("cat", "crane (1)", "dog", "crane (3)")
-    for path in pictures:
+    for path in image_files:
         expected = ask(tmp_path / "hf", theirs, path)
         assert torch.allclose(answer(task, path), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("fit", ["squash", "crop"])
-def test_exported_folder_sees_files_as_we_do(tmp_path, pictures, fit):
+def test_exported_folder_sees_files_as_we_do(tmp_path, image_files, fit):
     cut = {
         "image_processor_type": "CLIPImageProcessor",
         "size": {"shortest_edge": 8},
@@ -106,8 +106,10 @@ def test_exported_folder_sees_files_as_we_do(tmp_path, pictures, fit):
     assert theirs.config.id2label[3] == "crane (3)"
     # Where the middle of a longer side is not a whole pixel, the two cut a little differently.
     tolerance = 1e-4 if fit == "squash" else 0.05
-    assert torch.allclose(answer(task, pictures[0]), ask(tmp_path / "out", theirs, pictures[0]))
-    for path in pictures:
+    assert torch.allclose(
+        answer(task, image_files[0]), ask(tmp_path / "out", theirs, image_files[0])
+    )
+    for path in image_files:
         expected = ask(tmp_path / "out", theirs, path)
         assert torch.allclose(answer(task, path), expected, atol=tolerance)
 
