@@ -50,7 +50,7 @@ def image_files(tmp_path):
     return paths
 
 
-def ask(folder, model, path):
+def predict_theirs(folder, model, path):
     """Return the probabilities of the labels of a file by `transformers`."""
     processor = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
     with Image.open(path) as image:
@@ -58,7 +58,7 @@ def ask(folder, model, path):
     return model(**inputs).logits[0].softmax(-1)
 
 
-def answer(task, path):
+def predict_ours(task, path):
     """Return the probabilities of the labels of a file by our model."""
     (found,) = task.predict([str(path)], num_best=4)
     by_label = {one.text: one.log_prob for one in found}
@@ -76,17 +76,17 @@ def test_logits_equal_theirs(tmp_path, changes):
     assert torch.equal(again.model(values, MASK), task.model(values, MASK))
 
 
-def test_files_are_seen_as_there(tmp_path, image_files):
+def test_predictions_for_files_equal_theirs(tmp_path, image_files):
     theirs = save_vit(tmp_path / "hf", preprocessor=PREPROCESSOR)
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     assert task.labels.names == ("cat", "crane (1)", "dog", "crane (3)")
     for path in image_files:
-        expected = ask(tmp_path / "hf", theirs, path)
-        assert torch.allclose(answer(task, path), expected, atol=1e-4)
+        expected = predict_theirs(tmp_path / "hf", theirs, path)
+        assert torch.allclose(predict_ours(task, path), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("fit", ["squash", "crop"])
-def test_exported_folder_sees_files_as_we_do(tmp_path, image_files, fit):
+def test_predictions_of_an_exported_folder_equal_ours(tmp_path, image_files, fit):
     cut = {
         "image_processor_type": "CLIPImageProcessor",
         "size": {"shortest_edge": 8},
@@ -107,11 +107,11 @@ def test_exported_folder_sees_files_as_we_do(tmp_path, image_files, fit):
     # Where the middle of a longer side is not a whole pixel, the two cut a little differently.
     tolerance = 1e-4 if fit == "squash" else 0.05
     assert torch.allclose(
-        answer(task, image_files[0]), ask(tmp_path / "out", theirs, image_files[0])
+        predict_ours(task, image_files[0]), predict_theirs(tmp_path / "out", theirs, image_files[0])
     )
     for path in image_files:
-        expected = ask(tmp_path / "out", theirs, path)
-        assert torch.allclose(answer(task, path), expected, atol=tolerance)
+        expected = predict_theirs(tmp_path / "out", theirs, path)
+        assert torch.allclose(predict_ours(task, path), expected, atol=tolerance)
 
 
 def test_weights_come_back_as_they_were(tmp_path):

@@ -39,7 +39,7 @@ def test_monotonic_attention_selects_one_position_and_never_goes_back(model, sen
     assert (weights.sum(-1) == 1).all()
     choices = weights.argmax(-1)
     assert (choices.diff(dim=1) >= 0).all()
-    assert len(choices.unique()) > 1
+    assert choices.any(), "attention never leaves the first position"
 
 
 @torch.no_grad()
