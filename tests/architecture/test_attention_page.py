@@ -1,4 +1,4 @@
-"""The page on attention: its blocks run, in order, and hold its numbers as assertions."""
+"""The page on attention: its code blocks run in order and assert its numbers."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every module of `attention` and `plots` is also a short program that shows what it does."""
+"""Every module of `attention` and `plots` can be run as a short demonstration."""
 
 import runpy
 from pathlib import Path

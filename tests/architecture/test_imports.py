@@ -77,7 +77,7 @@ def test_web_framework_is_used_in_serve_only():
     assert {name for name in used if not name.startswith("serve/")} == set()
 
 
-def test_processes_speak_to_each_other_in_one_file_only():
+def test_distributed_communication_is_in_one_file_only():
     assert users("torch.distributed") <= {"training/distributed.py"}
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_pickled():
     assert users("pickle", "shelve", "joblib", "dill", "torch.save") == set()
 
 
-def test_pickles_of_others_are_read_in_one_file_only_and_never_run():
+def test_pickles_are_read_in_one_file_only_and_never_executed():
     assert users("torch.load") == {"interop/huggingface/weights.py"}
     calls = [
         {word.arg: ast.unparse(word.value) for word in node.keywords}
@@ -95,7 +95,7 @@ def test_pickles_of_others_are_read_in_one_file_only_and_never_run():
     assert [words.get("weights_only") for words in calls] == ["True"]
 
 
-def test_softmax_over_keys_is_taken_in_one_file_only():
+def test_softmax_over_keys_is_in_one_file_only():
     def takes_softmax(path):
         names = (name.rpartition(".")[2] for name in mentioned(parse(path)))
         return any(name in ("softmax", "Softmax") for name in names)

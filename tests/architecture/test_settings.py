@@ -1,4 +1,4 @@
-"""Every settings class of the package: documented, and equal in all its spellings."""
+"""Every settings class of the package: documented, checked, and equal after loading."""
 
 import dataclasses
 import importlib
@@ -32,7 +32,7 @@ def settings_class(request):
     return request.param
 
 
-def test_every_setting_is_explained_under_its_field(settings_class):
+def test_every_setting_has_a_docstring(settings_class):
     names = {field.name for field in dataclasses.fields(settings_class)}
     notes = field_docs(settings_class)
     assert names - set(notes) == set()
@@ -43,14 +43,14 @@ def test_settings_are_frozen(settings_class):
     assert settings_class.__dataclass_params__.frozen
 
 
-def test_limits_of_every_setting_are_checked(settings_class):
+def test_values_below_a_limit_are_refused(settings_class):
     assert issubclass(settings_class, Config)
     for name, limit in limits(settings_class).items():
         with pytest.raises(ConfigError, match=f"^`{name}` must be .*{limit.low}"):
             settings_class(**{name: limit.low - 1})
 
 
-def test_defaults_are_equal_in_all_spellings(settings_class):
+def test_defaults_load_back_from_a_dict_and_from_toml(settings_class):
     settings = settings_class()
     assert from_dict(settings_class, to_dict(settings)) == settings
     assert from_dict(settings_class, tomllib.loads(explain(settings))) == settings

@@ -1,4 +1,4 @@
-"""Every shape in a comment or docstring is written in the letters of the legend."""
+"""Shapes in comments and docstrings use the letters of `regard.core.shapes`."""
 
 import ast
 import re
@@ -25,7 +25,7 @@ def comments(path):
 
 
 def docstrings(path):
-    """Every string that stands alone: docstrings, and notes under a field."""
+    """Return every string that is a statement: docstrings of modules, functions and fields."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield str(node.value.value)
@@ -52,7 +52,7 @@ def faults_in_docstring(text):
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_shapes_use_the_letters_of_the_legend(path):
+def test_shapes_use_known_letters(path):
     faults = [
         fault
         for comment in comments(path)

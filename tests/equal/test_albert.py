@@ -1,4 +1,4 @@
-"""Our ALBERT = that of the `transformers` package, weights and all."""
+"""Our ALBERT equals that of `transformers` with the same weights."""
 
 import pytest
 import torch
@@ -77,7 +77,7 @@ def ours(theirs):
     return model
 
 
-def test_logits_are_the_same(ours, theirs):
+def test_logits_equal_theirs(ours, theirs):
     values = torch.tensor([[2, 5, 6, 3, 7, 8, 3], [2, 9, 4, 10, 3, 0, 0]])
     mask = values != 0
     with torch.no_grad():

@@ -202,7 +202,7 @@ def test_forward_hooks_of_all_blocks_fire(case):
     assert all(len(shape) == 3 and shape[-1] == 8 for _, shape in fired)
 
 
-def test_wrapped_blocks_give_the_same(case):
+def test_wrapped_blocks_give_the_same_loss(case):
     model, run, inputs = case
     loss, expected = gradients(model, run, inputs)
     other, found = gradients(wrap(model, Wrapped), run, inputs)
@@ -223,7 +223,7 @@ def test_checkpointed_blocks_give_the_same_loss_and_gradients(case):
 
 @pytest.mark.filterwarnings("ignore")
 @torch.no_grad()
-def test_compiled_blocks_give_the_same(case):
+def test_compiled_blocks_give_the_same_result(case):
     model, run, inputs = case
     expected = run(model, inputs)
     compiled = copy.deepcopy(model)

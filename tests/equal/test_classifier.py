@@ -1,4 +1,4 @@
-"""A text's label does not depend on the texts beside it, nor on padding."""
+"""The label of a text depends neither on the other texts of a batch nor on padding."""
 
 import pytest
 import torch
