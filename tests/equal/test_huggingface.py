@@ -132,7 +132,8 @@ def test_list_of_wordpieces_reads_as_theirs(tmp_path):
 def test_encoder_alone_gets_a_fresh_head(tmp_path):
     theirs = save_bert(tmp_path / "hf", has_head=False)
     imported = import_folder(tmp_path / "hf", tmp_path / "run")
-    assert imported.notes == ["The folder has no head that tells hidden tokens; it is fresh."]
+    (note,) = imported.notes
+    assert "no head" in note
     ids, mask = pairs_of(imported.task)
     extra = extra_of(imported.task, theirs, ids)
     expected = theirs(input_ids=ids, attention_mask=mask.long(), **extra).last_hidden_state
