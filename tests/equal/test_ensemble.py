@@ -15,7 +15,7 @@ from tests.all_pairs import Matrix
 from tests.fixtures.inputs import END, PAD, START, make_sentences
 
 MAX_LENGTHS = [9, 8, 4]
-NUMBERS = [11, 5, 8]
+SAMPLE_KEYS = [11, 5, 8]
 ENSEMBLES = Matrix(
     "ensembles",
     decoders={settings.kind: [settings] for settings in DECODERS} | {"all": list(DECODERS)},
@@ -55,7 +55,7 @@ def start(model, sentences, beams=1):
     return model.start(model.encode(sentences.source, sentences.mask), beams=beams)
 
 
-def run_search(model, source, mask, *, method, max_lengths=MAX_LENGTHS, numbers=NUMBERS):
+def run_search(model, source, mask, *, method, max_lengths=MAX_LENGTHS, sample_keys=SAMPLE_KEYS):
     settings, num_best = method
     return search(
         ModelScorer(model, model.encode(source, mask), banned=(PAD, START)),
@@ -64,7 +64,7 @@ def run_search(model, source, mask, *, method, max_lengths=MAX_LENGTHS, numbers=
         max_lengths=torch.tensor(max_lengths),
         config=SearchConfig(**settings),
         num_best=num_best,
-        sample_keys=numbers,
+        sample_keys=sample_keys,
     )
 
 
@@ -112,7 +112,7 @@ def test_batched_search_equals_alone(model, sentences, method, hypotheses):
             *sentences.alone(row),
             method=method,
             max_lengths=MAX_LENGTHS[row : row + 1],
-            numbers=NUMBERS[row : row + 1],
+            sample_keys=SAMPLE_KEYS[row : row + 1],
         )
         assert [best.tokens for best in alone] == [best.tokens for best in group]
 
@@ -121,5 +121,5 @@ def test_log_probabilities_of_search_equal_those_of_forced_decoding(model, sente
     for row, group in enumerate(hypotheses):
         for hypothesis in group:
             targets = torch.tensor([[START, *hypothesis.tokens]])
-            forced = force(model, *sentences.alone(row), targets=targets)[0]
+            forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
             assert hypothesis.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)

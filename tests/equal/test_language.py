@@ -130,7 +130,7 @@ def test_carried_in_chunks_equals_all_at_once(model, text):
 def test_rows_carried_in_parallel_are_parts_of_the_text(model, text):
     # 29 labels in 3 rows of 10, the last of 9.
     parts = [forced(model, text[first : first + 11]) for first in (0, 10, 20)]
-    assert same(carry(model, text, chunk=4, rows=3), torch.cat(parts))
+    assert same(score_carrying_state(model, text, chunk=4, rows=3), torch.cat(parts))
 
 
 def test_one_window_over_a_short_text_equals_all_at_once(model, text):
@@ -139,7 +139,7 @@ def test_one_window_over_a_short_text_equals_all_at_once(model, text):
 
 def test_sliding_equals_each_token_in_its_own_window(model, text, sliding):
     window, stride = sliding
-    log_probs = slide(model, text, window=window, stride=stride, batch=3)
+    log_probs = score_windows(model, text, window=window, stride=stride, batch=3)
     assert len(log_probs) == 29
     for label in range(1, 30):
         # The first window that reaches this label begins here.

@@ -45,7 +45,9 @@ def model(decoder, tiny_configs, build, calibrate, sentences):
     return calibrate(build(config).double(), sentences).requires_grad_(False)
 
 
-def run_search(model, source, mask, *, method, max_lengths, prefixes=None, numbers=None, **rules):
+def run_search(
+    model, source, mask, *, method, max_lengths, prefixes=None, sample_keys=None, **rules
+):
     settings, num_best = method
     return search(
         ModelScorer(model, model.encode(source, mask), banned=(PAD, START)),
@@ -55,7 +57,7 @@ def run_search(model, source, mask, *, method, max_lengths, prefixes=None, numbe
         config=SearchConfig(**settings, **rules),
         num_best=num_best,
         prefixes=prefixes,
-        sample_keys=numbers,
+        sample_keys=sample_keys,
     )
 
 
@@ -76,7 +78,7 @@ def search_batch(model, sentences, method, **options):
 def assert_log_probs_of_forced_decoding(model, sentences, hypotheses):
     for row, hypothesis in hypotheses:
         targets = torch.tensor([[START, *hypothesis.tokens]])
-        forced = force(model, *sentences.alone(row), targets=targets)[0]
+        forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
         assert hypothesis.step_log_probs == pytest.approx(forced.tolist(), abs=1e-5)
         assert hypothesis.log_prob == pytest.approx(float(forced.sum()), abs=1e-4)
 
@@ -104,7 +106,7 @@ def test_constraints_do_not_change_log_probabilities(model, sentences, method):
 
 def test_batched_equals_alone(model, sentences, method):
     rules = {"no_repeat_ngram": 2, "min_length": 3, "repetition_penalty": 1.3}
-    numbers = [11, 5, 8]
+    sample_keys = [11, 5, 8]
     together = run_search(
         model,
         sentences.source,
@@ -112,7 +114,7 @@ def test_batched_equals_alone(model, sentences, method):
         method=method,
         max_lengths=MAX_LENGTHS,
         prefixes=PREFIXES,
-        numbers=numbers,
+        sample_keys=sample_keys,
         **rules,
     )
     for row, hypotheses in enumerate(together):
@@ -122,7 +124,7 @@ def test_batched_equals_alone(model, sentences, method):
             method=method,
             max_lengths=MAX_LENGTHS[row : row + 1],
             prefixes=PREFIXES[row : row + 1],
-            numbers=numbers[row : row + 1],
+            sample_keys=sample_keys[row : row + 1],
             **rules,
         )
         assert [best.tokens for best in alone] == [best.tokens for best in hypotheses]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.search.beam import beam_search
-from regard.search.forced import force
+from regard.search.forced import target_log_probs
 from regard.search.greedy import greedy
 from regard.search.scorer import ModelScorer
 from regard.search.settings import SearchConfig
@@ -52,5 +52,5 @@ def test_log_probabilities_of_search_equal_those_of_forced_decoding(model, sente
     for row, hypotheses in enumerate(best_four):
         for hypothesis in hypotheses:
             targets = torch.tensor([[START, *hypothesis.tokens]])
-            forced = force(model, *sentences.alone(row), targets=targets)[0]
+            forced = target_log_probs(model, *sentences.alone(row), targets=targets)[0]
             assert torch.allclose(forced, torch.tensor(hypothesis.step_log_probs), atol=1e-5)
