@@ -55,7 +55,9 @@ def main() -> None:
 
 def _gather(run: Run, place: Path) -> dict[str, Any]:
     task = runs.load(place)
-    test: list[Example] = task.read_side((str(place / runs.TEST),), "test", config=task.recipe.data)
+    test: list[Example] = task.read_split(
+        (str(place / runs.TEST),), "test", config=task.recipe.data
+    )
     answers = read_json(place / runs.PREDICTIONS)
     return {
         **conduct.describe(run, place),

@@ -170,7 +170,7 @@ def _maps(place: Path) -> list[dict[str, Any]]:
     """Return where the words of the first test pairs look in one another."""
     task = runs.load(place)
     found = task.attend(
-        task.read_side((str(place / runs.TEST),), "test", config=task.recipe.data)[:4]
+        task.read_split((str(place / runs.TEST),), "test", config=task.recipe.data)[:4]
     )
     return [
         {"rows": one.labels[0], "columns": one.labels[1], "weights": one.mean().tolist()}
@@ -190,7 +190,7 @@ def _samples(run: Run, place: Path, *, task: str) -> list[Any]:
     answers = json.loads((place / runs.PREDICTIONS).read_text(encoding="utf-8"))
     kind = task_class(recipe_class(task)())
     rows = zip(
-        kind.read_side((str(place / runs.TEST),), "test", config=BaseDataConfig()),
+        kind.read_split((str(place / runs.TEST),), "test", config=BaseDataConfig()),
         answers,
         strict=True,
     )

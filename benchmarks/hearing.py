@@ -100,7 +100,7 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
 
 
 def _read_test(task: Any, place: Path) -> list[Example]:
-    found: list[Example] = task.read_side(
+    found: list[Example] = task.read_split(
         (str(place / runs.TEST),), "test", config=task.recipe.data
     )
     return found

@@ -142,7 +142,7 @@ CHOSEN: dict[str, Choice] = {
 
 
 def _read_test(task: Any, place: Path) -> list[Example]:
-    found: list[Example] = task.read_side(
+    found: list[Example] = task.read_split(
         (str(place / runs.TEST),), "test", config=task.recipe.data
     )
     return found

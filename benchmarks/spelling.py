@@ -136,7 +136,7 @@ def _gather(run: Run, place: Path) -> dict[str, Any]:
 def _samples(place: Path) -> list[tuple[str, str, str]]:
     answers = read_json(place / runs.PREDICTIONS)
     task = runs.load(place, "cpu")
-    examples = task.read_side((str(place / runs.TEST),), "test", config=task.recipe.data)
+    examples = task.read_split((str(place / runs.TEST),), "test", config=task.recipe.data)
     rows = zip(examples, answers, strict=True)
     return [(example.source, example.target, answer) for example, answer in rows][:20]
 
@@ -167,7 +167,7 @@ def _join(name: str, folder: Path) -> list[dict[str, Any]]:
         if not all((place / runs.METRICS).exists() for place in places):
             continue
         task = runs.load(",".join(map(str, places)))
-        test = task.read_side((str(places[0] / runs.TEST),), "test", config=task.recipe.data)
+        test = task.read_split((str(places[0] / runs.TEST),), "test", config=task.recipe.data)
         evaluation = task.evaluate(test, num_bootstrap=1000)
         rows.append(
             {

@@ -165,10 +165,10 @@ def _look(task: Any, example: Example, answer: str) -> dict[str, Any]:
         "right": example.target,
         "answer": answer,
         "looked": found.kind,
-        "words": found.labels[1][: found.num_words],
-        "on words": _rounded(weights[: found.num_words]),
+        "words": found.labels[1][: found.num_text_tokens],
+        "on words": _rounded(weights[: found.num_text_tokens]),
         "grid": found.grid,
-        "on cells": _rounded(weights[found.num_words :]),
+        "on cells": _rounded(weights[found.num_text_tokens :]),
     }
 
 

@@ -107,7 +107,7 @@ def _restoring(runs: Runs) -> list[str]:
     if not own:
         return []
     rows = [
-        (_model(run), run["width"], score(run, "spoilt_bleu"), score(run, "restored_bleu"))
+        (_model(run), run["width"], score(run, "corrupted_bleu"), score(run, "restored_bleu"))
         for run in own
     ]
     noise = own[0]["settings"]["data"]["noise"]

@@ -37,7 +37,7 @@ VECTORS = "vectors"
 """The name of the vectors in a `.safetensors` file."""
 
 
-def as_embedder(task: Task[Any]) -> Embeds:
+def require_embedder(task: Task[Any]) -> Embeds:
     """Return a task that embeds sources with one encoder; raise a `ConfigError` for any other."""
     if not isinstance(task, Embeds) or isinstance(task.encoder, EnsembleEncoder):
         raise ConfigError(
@@ -62,13 +62,13 @@ def embed(
         pooling: What makes one vector of the states: the encoder's own summary, their mean or the
             first of them. If not given, the summary, and of a layer, which has none, the mean.
     """
-    embedder = as_embedder(task)
+    embedder = require_embedder(task)
     pool = _find_pooling(task, layer, pooling)
     filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
     if len(filled) < len(sources):
         num_empty = len(sources) - len(filled)
         logger.warning("%s of %s lines are empty: their vectors are zeros", num_empty, len(sources))
-    readable = set(keep_readable_sources(task, [sources[row] for row in filled]))
+    readable = set(drop_unreadable_sources(task, [sources[row] for row in filled]))
     filled = [row for row in filled if sources[row] in readable]
     found: dict[int, Vectors] = {}
     with torch.inference_mode():
@@ -82,7 +82,7 @@ def embed(
     return vectors
 
 
-def keep_readable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
+def drop_unreadable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
     """Leave out images and the like that cannot be read, and say how many; texts are all kept."""
     kept = drop_unreadable([Example(source) for source in sources], task.recipe.data)
     return [example.source for example in kept]
@@ -129,7 +129,7 @@ def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], f
 
 
 def _find_pooling(task: Task[Any], layer: int | None, pooling: str | None) -> Pooling:
-    embedder = as_embedder(task)
+    embedder = require_embedder(task)
     if pooling is None:
         pooling = "summary" if layer is None else "mean"
     kind = pick(POOLINGS, pooling, "pooling")

@@ -8,7 +8,7 @@ import numpy as np
 
 from regard.core.errors import DataError
 from regard.data.text.field import as_text
-from regard.interpret.embed import embed, keep_readable_sources
+from regard.interpret.embed import drop_unreadable_sources, embed
 from regard.metrics.representation.vectors import cosines, nearest
 from regard.tasks.base import Task
 
@@ -46,10 +46,10 @@ def find_neighbours(
         layer: As for `embed`.
         pooling: As for `embed`.
     """
-    candidates = keep_readable_sources(task, _distinct(sources))
+    candidates = drop_unreadable_sources(task, _distinct(sources))
     asked = candidates
     if queries is not None:
-        asked = keep_readable_sources(task, [query for query in queries if _line(query)])
+        asked = drop_unreadable_sources(task, [query for query in queries if _line(query)])
     if len(candidates) < (2 if queries is None else 1) or not asked:
         raise DataError(
             "Neighbours need something to look for and something else to find, but there are "

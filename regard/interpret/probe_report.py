@@ -12,10 +12,10 @@ from regard.data.text.field import Text, as_text
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import (
     LENGTH,
-    MEASURES,
     MIN_TEXTS,
     ORDER,
     POSITION,
+    PROBES,
     ProbeResults,
     check_layerwise,
     probe,
@@ -110,7 +110,7 @@ def _curves(found: ProbeResults) -> Any:
     drawn = curves.lines(series, x_label="layer (0: embeddings)", y_label="R², or share right")
     drawn.axes[0].set_xticks(range(len(found.layers)))
     drawn.axes[0].set_ylim(0.0, 1.02)
-    head = ["", *(f"{name}{side}" for name in MEASURES for side in sides)]
+    head = ["", *(f"{name}{side}" for name in PROBES for side in sides)]
     rows = [[name, *(_shown(value) for value in values)] for name, values in _by_layer(found)]
     note = _PROBES.format(learned=found.num_learned, tested=found.num_tested)
     return join(paragraph(note), figure(to_svg(drawn)), table(head, rows))
@@ -118,7 +118,7 @@ def _curves(found: ProbeResults) -> Any:
 
 def table_rows(found: ProbeResults) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of the table that a terminal shows."""
-    head = ["", *(column for name in MEASURES for column in (name, "fresh"))]
+    head = ["", *(column for name in PROBES for column in (name, "fresh"))]
     rows = [
         [name, *("–" if math.isnan(value) else f"{value:.2f}" for value in values)]
         for name, values in _by_layer(found)
@@ -129,7 +129,7 @@ def table_rows(found: ProbeResults) -> tuple[list[str], list[list[str]]]:
 def _by_layer(found: ProbeResults) -> Iterator[tuple[str, list[float]]]:
     """Yield each layer with its measures, each for the trained and for the fresh encoder."""
     for name, trained, fresh in zip(found.names, found.layers, found.control, strict=True):
-        yield name, [values[measure] for measure in MEASURES for values in (trained, fresh)]
+        yield name, [values[measure] for measure in PROBES for values in (trained, fresh)]
 
 
 def _shown(value: float) -> float | str:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.text.field import Text, as_text
-from regard.interpret.embed import Vectors, as_embedder
+from regard.interpret.embed import Vectors, require_embedder
 from regard.models.layer_states import check_layers, layer_states
 from regard.tasks.base import Embeds, Task
 
 LENGTH, ORDER, POSITION = "length R²", "word order %", "position R²"
-MEASURES = (LENGTH, ORDER, POSITION)
+PROBES = (LENGTH, ORDER, POSITION)
 """How well a linear probe tells the number of tokens of a text; whether two neighbouring words were
 swapped; and the position of a single token."""
 
@@ -94,8 +94,8 @@ def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MAX_TEXTS) -> P
             f"there are {len(chosen)}. Name more data."
         )
     return ProbeResults(
-        layers=_probe_layers(as_embedder(task), chosen),
-        control=_probe_layers(as_embedder(untrained_copy(task)), chosen),
+        layers=_probe_layers(require_embedder(task), chosen),
+        control=_probe_layers(require_embedder(untrained_copy(task)), chosen),
         num_learned=len(chosen[::2]),
         num_tested=len(chosen[1::2]),
     )
@@ -103,7 +103,7 @@ def probe(task: Task[Any], texts: Sequence[Text], *, most: int = MAX_TEXTS) -> P
 
 def check_layerwise(task: Task[Any]) -> None:
     """Raise a `ConfigError` unless a run reads single texts layer by layer."""
-    embedder = as_embedder(task)
+    embedder = require_embedder(task)
     if not embedder.reads_text:
         raise ConfigError(
             "Probes ask about the words of a text, but this run, for the task "
@@ -203,7 +203,7 @@ def _probe_length(states: Sequence[Vectors]) -> float:
     lengths = np.array([len(own) for own in states], dtype=float)
     if np.ptp(lengths[1::2]) == 0:
         return float("nan")
-    return explained(LinearProbe(pooled[::2], lengths[::2])(pooled[1::2]), lengths[1::2])
+    return r_squared(LinearProbe(pooled[::2], lengths[::2])(pooled[1::2]), lengths[1::2])
 
 
 def _probe_order(swaps: Sequence[tuple[int, Vectors, Vectors]]) -> float:
@@ -226,7 +226,7 @@ def _probe_position(states: Sequence[Vectors]) -> float:
     ]
     (learned, places), (tested, right) = sides
     kept = slice(None, None, -(-len(learned) // MAX_TOKENS))
-    return explained(LinearProbe(learned[kept], places[kept])(tested), right)
+    return r_squared(LinearProbe(learned[kept], places[kept])(tested), right)
 
 
 class LinearProbe:
@@ -268,7 +268,7 @@ class LinearProbe:
         return found + self._offset
 
 
-def explained(found: Array, values: Array) -> float:
+def r_squared(found: Array, values: Array) -> float:
     """Return R²: the share of the values' variance that is predicted; below 0, worse than none."""
     total = float(np.sum((values - np.mean(values)) ** 2))
     if total == 0:

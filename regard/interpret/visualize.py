@@ -98,7 +98,7 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
         text,
         (text,) if found.kind == "attention" else (text, f"Shown: {found.kind}"),
         audio=audio,
-        words=found.words() if found.num_words and audio is None else None,
+        words=found.text_only() if found.num_text_tokens and audio is None else None,
         tiles=attention_tiles(found),
         columns=num_columns(found),
     )
@@ -130,8 +130,8 @@ def spectrogram_of(found: AttentionMap) -> AudioAlignment | None:
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
         words=tuple(words[:num]),
-        weights={name: own[:num].numpy() for name, own in weights.items()},
-        step=recording.num_joined * recording.hop,
+        roads={name: own[:num].numpy() for name, own in weights.items()},
+        step=recording.frames_per_position * recording.hop,
     )
 
 
@@ -147,7 +147,7 @@ def attention_tiles(found: AttentionMap) -> list[Tile]:
     if found.grid is None or not found.weights.shape[0]:
         return [Tile(resize_image(check_image(found.still)))]
     words, _ = found.labels
-    cells = found.mean()[:, found.num_words :]  # (T, P)
+    cells = found.mean()[:, found.num_text_tokens :]  # (T, P)
     grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
     return (video_attention if _is_video(found) else image_attention)(found.image, words, grids)
 

@@ -39,7 +39,7 @@ def evaluate_data(
                 f"'{task.recipe.task}'. Leave it out."
             )
         config = replace(config, columns=columns)
-    examples = task.read_side(paths, "test", config=config)
+    examples = task.read_split(paths, "test", config=config)
     search = search_with(task, beams=beams)
     if isinstance(task, Generates) and search is not None:
         task = task.with_search(search)
@@ -58,5 +58,5 @@ def score_data(task: Task[Any], paths: tuple[str, ...]) -> Iterator[tuple[Exampl
             "This needs a run that computes log-probabilities of targets, but the task of this run "
             f"is '{task.recipe.task}'."
         )
-    examples = task.read_side(paths, "test", config=task.recipe.data)
+    examples = task.read_split(paths, "test", config=task.recipe.data)
     yield from zip(examples, task.score(examples), strict=True)

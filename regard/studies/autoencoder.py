@@ -94,7 +94,7 @@ class AutoencoderRun:
         """
         if not self.is_text and split_reference(data) is not None:
             return [data]
-        examples = self.task.read_side((data,), "test", config=self.task.recipe.data)
+        examples = self.task.read_split((data,), "test", config=self.task.recipe.data)
         if not examples:
             raise DataError(f"{data} holds no items.")
         return [example.source for example in examples]

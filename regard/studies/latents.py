@@ -13,7 +13,7 @@ from regard.plots.grid import COLUMNS, Tile, sheet
 from regard.plots.inputs import check_image, resize_image
 from regard.tasks.base import Autoencodes, Generates, GeneratesImages, Task, search_with
 from regard.tasks.latents import check_autoencoder, interpolate, sample_latents
-from regard.tasks.prediction import as_picture
+from regard.tasks.prediction import to_image
 
 MAX_IMAGES = 500
 """Maximum number of images on a sheet."""
@@ -86,7 +86,7 @@ class LatentDecoder:
         self, latents: Tensor, default: Path, *, title: str, columns: int = COLUMNS
     ) -> list[str]:
         # A task without search refuses overrides.
-        task, search = self.task, search_with(self.task, beams=None, words=self.overrides)
+        task, search = self.task, search_with(self.task, beams=None, overrides=self.overrides)
         if isinstance(task, Generates) and search is not None:
             task = task.with_search(search)
         assert isinstance(task, Autoencodes)

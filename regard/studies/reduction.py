@@ -15,7 +15,7 @@ from regard.models.pca import Pca
 from regard.plots.scatter import projections
 from regard.studies.autoencoder import AutoencoderRun
 from regard.tasks.image_to_image.metrics import to_bytes
-from regard.tasks.reading import read_labelled_side
+from regard.tasks.reading import read_labelled_split
 
 PCA = "principal components"
 

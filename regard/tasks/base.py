@@ -22,7 +22,7 @@ from regard.models.interfaces import Encoder
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks import reading
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.prediction import AttentionMap, Picture, Prediction
+from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
 from regard.tasks.recipe import BaseRecipe
 from regard.training.loop import Batches, Validation
 from regard.training.losses import Loss
@@ -59,9 +59,9 @@ class Task(ABC, Generic[AnyRecipe]):
 
     read: ClassVar[Callable[..., Splits]] = staticmethod(reading.read_pairs)
     """Reads `(data, valid, test, *, config)` into training, validation and test data."""
-    read_side: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_side)
+    read_split: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_split)
     """Reads `(paths, side, *, config)`: a whole file, or one side of a built-in data set."""
-    own_runs: ClassVar[str] = ""
+    run_description: ClassVar[str] = ""
     """What runs of this task are, where no others can be started from: `of a language model`."""
 
     def __init__(
@@ -90,11 +90,11 @@ class Task(ABC, Generic[AnyRecipe]):
         """Build the model for these fields."""
 
     @classmethod
-    def require_own(cls, init_from: "Task[Any]") -> Self:
+    def require_same_task(cls, init_from: "Task[Any]") -> Self:
         """Return a run of this task, or raise a `ConfigError`."""
         if not isinstance(init_from, cls):
             raise ConfigError(
-                f"`init_from` must be a run {cls.own_runs}, but is one for the task "
+                f"`init_from` must be a run {cls.run_description}, but is one for the task "
                 f"'{init_from.recipe.task}'."
             )
         return init_from
@@ -104,11 +104,11 @@ class Task(ABC, Generic[AnyRecipe]):
         cls, recipe: AnyRecipe, init_from: "Task[Any]", examples: Sequence[Example]
     ) -> WarmStart:
         """Return what of another run this task starts from: all of a run of the same task."""
-        start = cls.require_own(init_from)
+        start = cls.require_same_task(init_from)
         return WarmStart(recipe, start.fields, start.model.state_dict())
 
     @classmethod
-    def fresh(cls, recipe: AnyRecipe, fields: Fields, *, device: torch.device) -> Self:
+    def from_scratch(cls, recipe: AnyRecipe, fields: Fields, *, device: torch.device) -> Self:
         """Build a task with initial weights, which depend on the recipe's seed alone."""
         seed_everything(recipe.seed)
         return cls(recipe, cls.build_model(recipe, fields), fields, device=device)
@@ -131,9 +131,9 @@ class Task(ABC, Generic[AnyRecipe]):
             init_from: A run whose fields, settings and weights to start from.
         """
         if init_from is None:
-            return cls.fresh(recipe, cls.fit_fields(recipe, examples), device=device)
+            return cls.from_scratch(recipe, cls.fit_fields(recipe, examples), device=device)
         start = cls.warm_start(recipe, init_from, examples)
-        task = cls.fresh(start.recipe, start.fields, device=device)
+        task = cls.from_scratch(start.recipe, start.fields, device=device)
         own = task.model.state_dict()
         task.model.load_state_dict({name: start.weights.get(name, own[name]) for name in own})
         restart_annealing(task.model)
@@ -142,7 +142,7 @@ class Task(ABC, Generic[AnyRecipe]):
     @classmethod
     def open(cls, recipe: AnyRecipe, folder: Path, *, device: torch.device) -> Self:
         """Build the task from the fields in a run folder, with initial weights."""
-        return cls.fresh(recipe, cls.load_fields(recipe, folder), device=device)
+        return cls.from_scratch(recipe, cls.load_fields(recipe, folder), device=device)
 
     def save(self, folder: Path) -> None:
         """Write the fields into a run folder."""
@@ -266,7 +266,7 @@ class Generates(Task[AnyRecipe]):
 class GeneratesImages(Protocol):
     """A task whose predictions are images."""
 
-    def image_grid(self, source: Any, target: str | None = None) -> list[Picture]:
+    def image_grid(self, source: Any, target: str | None = None) -> list[CaptionedImage]:
         """Return the images that `regard show` plots: the source, the prediction, the target."""
 
 
@@ -341,7 +341,7 @@ class Autoencodes(Protocol):
 
 
 def search_with(
-    task: Task[Any], *, beams: int | None, num_best: int = 1, words: Sequence[str] = ()
+    task: Task[Any], *, beams: int | None, num_best: int = 1, overrides: Sequence[str] = ()
 ) -> SearchConfig | None:
     """Return the search settings of a task with changes; None if the task does not search.
 
@@ -351,17 +351,17 @@ def search_with(
         task: Any task.
         beams: Number of beams, if not that of the recipe.
         num_best: Number of predictions per source.
-        words: Overrides such as `search.temperature=0.8`.
+        overrides: Such as `search.temperature=0.8`.
     """
     if not isinstance(task, Generates):
-        if beams is not None or words:
+        if beams is not None or overrides:
             raise ConfigError(
-                f"`{'--beam' if beams is not None else words[0]}` is for models that search "
+                f"`{'--beam' if beams is not None else overrides[0]}` is for models that search "
                 f"for their answer, but the task of this run is '{task.recipe.task}'. "
                 "Leave it out."
             )
         return None
-    search = override_search(task.search, words)
+    search = change_search(task.search, overrides)
     search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search

@@ -21,20 +21,20 @@ def map_batches(compute: Callable[[Any], Iterable[Result]], batches: Iterable[An
     return [found[row] for row in sorted(found)]
 
 
-def predict_filled(
+def predict_nonempty(
     predict: Callable[[list[Any]], Sequence[list[Prediction]]],
     sources: Sequence[Any],
     *,
-    is_filled: Callable[[Any], object] = str.strip,
+    is_nonempty: Callable[[Any], object] = str.strip,
 ) -> list[list[Prediction]]:
     """Predict for the sources that are not empty; an empty source has one empty prediction.
 
     Args:
         predict: Returns the predictions of sources, in the order given.
         sources: The raw sources.
-        is_filled: Whether a source is not empty.
+        is_nonempty: Whether a source is not empty.
     """
-    has_content = [bool(is_filled(source)) for source in sources]
+    has_content = [bool(is_nonempty(source)) for source in sources]
     filled = [source for source, is_kept in zip(sources, has_content, strict=True) if is_kept]
     found = iter(predict(filled) if filled else ())
     return [next(found) if is_kept else [Prediction.empty()] for is_kept in has_content]

@@ -26,14 +26,14 @@ from regard.tasks.base import Fields
 from regard.tasks.evaluation import Evaluation, check_texts, evaluate_tokens
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
-from regard.tasks.masked_lm.gaps import (
-    GapField,
+from regard.tasks.masked_lm.masked_text import (
+    MaskedTextField,
     SpanField,
-    check_gaps,
+    check_masks,
     check_no_target,
-    fill,
-    fill_all,
-    has_gaps,
+    fill_all_masks,
+    fill_masks,
+    has_mask,
     shorten,
 )
 from regard.tasks.prediction import AttentionMap, Prediction
@@ -78,12 +78,12 @@ class DenoisingTask(Predictor):
     """Writes what is missing in a text (Raffel et al. 2020)."""
 
     recipe: DenoisingRecipe
-    source: GapField
+    source: MaskedTextField
     target: SpanField
 
     read = staticmethod(reading.read_texts)
-    read_side = staticmethod(reading.read_text_side)
-    own_runs = "that learned to write what was taken out of a text"
+    read_split = staticmethod(reading.read_text_split)
+    run_description = "that learned to write what was taken out of a text"
 
     @classmethod
     def fit_fields(cls, recipe: Any, examples: Sequence[Example]) -> Fields:
@@ -126,7 +126,7 @@ class DenoisingTask(Predictor):
         self, examples: Sequence[Example], config: BatchConfig | None = None
     ) -> list[Batch]:
         """Cut lines into batches: with gaps as they are, without with fixed spans taken out."""
-        if not examples or any(has_gaps(example.source) for example in examples):
+        if not examples or any(has_mask(example.source) for example in examples):
             return super().batches(examples, config)
         texts = self.source.tokenizer.encode_batch([example.source for example in examples])
         return self._fixed_batches(texts)
@@ -196,16 +196,16 @@ class DenoisingTask(Predictor):
             prefix: Beginning of the generated target, such as `<x0> the`.
         """
         lines = [as_text(source) for source in sources]
-        check_gaps(lines)
+        check_masks(lines)
         found = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
         return [
-            [replace(one, text=fill(line, self.target.spans(one.text))) for one in best]
+            [replace(one, text=fill_masks(line, self.target.spans(one.text))) for one in best]
             for line, best in zip(lines, found, strict=True)
         ]
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
         """Fill the gaps of each line; a line without gaps stays as it is."""
-        return fill_all(sources, partial(self.predict, search=search))
+        return fill_all_masks(sources, partial(self.predict, search=search))
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
         """Return the line that `regard show` plots, and the line with its gaps filled."""
@@ -219,7 +219,7 @@ class DenoisingTask(Predictor):
         the target, with sentinels: `<x0> cat <x1> away`.
         """
         for number, example in enumerate(examples, start=1):
-            if has_gaps(example.source) and not example.target:
+            if has_mask(example.source) and not example.target:
                 raise DataError(
                     f"Line {number:,} must be whole to be scored, but nothing says what is in its "
                     f"gap: '{shorten(example.source)}'. `regard predict` fills it."
@@ -231,7 +231,7 @@ class DenoisingTask(Predictor):
         maps = []
         for example in examples:
             line = example.source
-            text = super().predict([line])[0][0].text if has_gaps(line) else ""
+            text = super().predict([line])[0][0].text if has_mask(line) else ""
             maps += super().attend([Example(line, text)])
         return maps
 
@@ -240,6 +240,6 @@ def _fields(recipe: Any, source: Tokenizer, target: Tokenizer) -> Fields:
     """Return fields whose sentinels stand for the gaps."""
     spellings = recipe.data.corruption.sentinels
     return {
-        "source": GapField(source, [source.find(spelling) for spelling in spellings]),
+        "source": MaskedTextField(source, [source.find(spelling) for spelling in spellings]),
         "target": SpanField(target, spellings),
     }

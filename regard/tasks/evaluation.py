@@ -13,7 +13,7 @@ from regard.data.example import Example
 from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
 
-MOST_EDITS = 50
+MAX_EDITS = 50
 """Kinds of errors that are written down."""
 
 
@@ -51,7 +51,7 @@ class Evaluation:
             "by_length": [_group(group) for group in self.by_length],
             "by_tag": [_group(group) for group in self.by_tag],
             **({"by_unit": [_group(group) for group in self.by_unit]} if self.by_unit else {}),
-            **({"edits": [vars(edit) for edit in self.edits[:MOST_EDITS]]} if self.edits else {}),
+            **({"edits": [vars(edit) for edit in self.edits[:MAX_EDITS]]} if self.edits else {}),
             **({"confusion": self.confusion} if self.confusion else {}),
             "num_examples": len(self.outputs),
             "seconds": round(self.seconds, 3),

@@ -88,8 +88,8 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
     model: LanguageModel
     text: StreamField
     read = staticmethod(reading.read_texts)
-    read_side = staticmethod(reading.read_text_side)
-    own_runs = "of a language model"
+    read_split = staticmethod(reading.read_text_split)
+    run_description = "of a language model"
 
     @classmethod
     def fit_fields(cls, recipe: LanguageRecipe, examples: Sequence[Example]) -> Fields:
@@ -112,7 +112,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         cls, recipe: LanguageRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
         """Start from all of another language model."""
-        start = cls.require_own(init_from)
+        start = cls.require_same_task(init_from)
         data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
         recipe = replace(recipe, model=start.recipe.model, data=data)
         return WarmStart(recipe, start.fields, start.model.state_dict())
@@ -235,7 +235,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
                 log_probs.update(zip(rows, found, strict=True))
         pieces = self.text.tokenizer.tokens
         return [
-            Prediction.of_tokens(example.source, pieces(ids), log_probs.get(row, [])[: len(ids)])
+            Prediction.from_tokens(example.source, pieces(ids), log_probs.get(row, [])[: len(ids)])
             for row, (example, ids) in enumerate(zip(examples, texts, strict=True))
         ]
 
@@ -245,7 +245,9 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:
                 self.model(torch.tensor([tokens], device=self.device))
-            maps.append(AttentionMap.within(self.text.tokenizer.tokens(tokens), recorded))
+            maps.append(
+                AttentionMap.of_self_attention(self.text.tokenizer.tokens(tokens), recorded)
+            )
         return maps
 
     def example_to_show(self, source: str, target: str | None = None) -> tuple[Example, str]:
@@ -294,7 +296,9 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             )
         return [
             [
-                Prediction.of_hypothesis(self.text.write(one.tokens).removesuffix("\n"), one, roles)
+                Prediction.from_hypothesis(
+                    self.text.write(one.tokens).removesuffix("\n"), one, roles
+                )
                 for one in best
             ]
             for best in found

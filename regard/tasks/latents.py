@@ -18,7 +18,7 @@ from regard.tasks.batches import map_batches
 ACTIVE = 0.01
 """Variance of its mean over sources from which on a unit is active (Burda et al. 2016)."""
 
-MOST_LATENTS = 100_000
+MAX_LATENTS = 100_000
 """Latents that are sampled or interpolated at once: they have to fit in memory."""
 
 EXAMPLES = (
@@ -26,18 +26,18 @@ EXAMPLES = (
 )
 
 
-def num_active(means: Tensor) -> int:
+def num_active_units(means: Tensor) -> int:
     """Return the number of active units of posterior means (B, D)."""
     return int((means.var(0, correction=0) > ACTIVE).sum())
 
 
-def find_variational(task: Any) -> VariationalBottleneck | None:
+def find_variational_bottleneck(task: Any) -> VariationalBottleneck | None:
     """Return the bottleneck of a variational autoencoder; None for any other model."""
     bottleneck = getattr(task.model.encoder, "bottleneck", None)
     return bottleneck if isinstance(bottleneck, VariationalBottleneck) else None
 
 
-def measure_bound(
+def measure_elbo(
     task: Any,
     examples: Sequence[Example],
     *,
@@ -61,7 +61,7 @@ def measure_bound(
         per: Numbers by which the bound is also divided, by the names of the quotients.
         num_bootstrap: Bootstrap samples of the confidence intervals; 0 = no intervals.
     """
-    bottleneck, seed = find_variational(task), task.recipe.data.seed
+    bottleneck, seed = find_variational_bottleneck(task), task.recipe.data.seed
     if bottleneck is None:
         return {}
     generator = torch.Generator().manual_seed(seed)
@@ -94,7 +94,9 @@ def measure_bound(
             "KL", divergence.tolist(), ones, signature=how, num_bootstrap=num_bootstrap, scale=1
         ),
         "active_units": Result(
-            "active units", num_active(means), f"variance of means>{ACTIVE:g}|of:{means.shape[1]}"
+            "active units",
+            num_active_units(means),
+            f"variance of means>{ACTIVE:g}|of:{means.shape[1]}",
         ),
     }
 
@@ -125,9 +127,9 @@ def sample_latents(task: Any, num: int, *, seed: int = 0) -> Tensor:
         seed: Of the samples.
     """
     check_autoencoder(task)
-    within("num", num, low=1, high=MOST_LATENTS)
+    within("num", num, low=1, high=MAX_LATENTS)
     within("seed", seed, low=0, high=2**63 - 1)
-    if find_variational(task) is None:
+    if find_variational_bottleneck(task) is None:
         raise ConfigError(
             "Codes can be drawn only where training made them follow a known distribution, but "
             "this run has no variational code. Train one with `model.encoder.bottleneck.kind` "
@@ -139,6 +141,6 @@ def sample_latents(task: Any, num: int, *, seed: int = 0) -> Tensor:
 
 def interpolate(first: Tensor, last: Tensor, num: int) -> Tensor:
     """Return `num` latents (B, D) on the line between two latents (D,), ends included."""
-    within("steps", num, low=2, high=MOST_LATENTS)
+    within("steps", num, low=2, high=MAX_LATENTS)
     shares = torch.linspace(0, 1, num)[:, None]
     return torch.lerp(first[None], last[None], shares)  # (B, D)

@@ -15,7 +15,7 @@ LOSS = "loss"
 PERPLEXITY = "perplexity"
 """How surprised a model is by right targets; what it answers does not matter."""
 
-MOST_CANDIDATES = 100
+MAX_CANDIDATES = 100
 """Candidates for an answer that `accuracy@N` may ask for."""
 
 
@@ -28,7 +28,7 @@ def check_metric(name: str, setting: str) -> None:
         setting: Where the name was given.
     """
     if found := _find_candidates(name):
-        within(setting, found, low=2, high=MOST_CANDIDATES)
+        within(setting, found, low=2, high=MAX_CANDIDATES)
     else:
         pick({PERPLEXITY: None, **METRICS}, name, setting)
 
@@ -64,7 +64,7 @@ def measure(
     return results
 
 
-def goodness(name: str, value: float) -> float:
+def to_objective(name: str, value: float) -> float:
     """Return a value of which more is better, whatever the metric."""
     return -value if name in ERROR_RATES or name in (LOSS, PERPLEXITY) else value
 

@@ -40,14 +40,14 @@ class Prediction:
         return cls("", 0.0, (), ())
 
     @classmethod
-    def of_tokens(
+    def from_tokens(
         cls, text: str, tokens: Sequence[str], log_probs: Sequence[float]
     ) -> "Prediction":
         """Return a prediction whose log-probability is the sum of its tokens' ones."""
         return cls(text, sum(log_probs, 0.0), tuple(tokens), tuple(log_probs))
 
     @classmethod
-    def of_hypothesis(cls, text: str, found: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
+    def from_hypothesis(cls, text: str, found: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
         """Return what a search found as a prediction."""
         return cls(text, found.log_prob, tokenizer.tokens(found.tokens), found.step_log_probs)
 
@@ -56,7 +56,7 @@ class Prediction:
         return {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
 
 
-class Picture(NamedTuple):
+class CaptionedImage(NamedTuple):
     """An image and what is said of it."""
 
     image: NDArray[np.uint8]
@@ -75,7 +75,7 @@ class Recording:
     """(F, M), log-mel."""
     hop: float
     """Seconds from one frame to the next."""
-    num_joined: int
+    frames_per_position: int
     """Frames that went into one position of the memory."""
     aligned: Tensor | None = None
     """(T, S), 1 where CTC hears each piece of the target, where the model has it; on the host."""
@@ -102,7 +102,7 @@ class AttentionMap:
     """The sound that was listened to, where there is any."""
 
     @classmethod
-    def within(cls, text: tuple[str, ...], recorded: AttentionMaps) -> "AttentionMap":
+    def of_self_attention(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
         """Return where the pieces of one text looked at each other; no layers where none could."""
         weights = torch.zeros(0, 1, len(text), len(text))
         if recorded.num_layers:
@@ -110,7 +110,7 @@ class AttentionMap:
         return cls(source=text, target=text, weights=weights)
 
     @property
-    def num_words(self) -> int:
+    def num_text_tokens(self) -> int:
         """How many of `source` are pieces of a text: all that are no cells of an image."""
         return len(self.source) - (math.prod(self.grid) if self.grid else 0)
 
@@ -122,9 +122,9 @@ class AttentionMap:
         frame: NDArray[np.uint8] = self.image[len(self.image) // 2]
         return frame
 
-    def words(self) -> "AttentionMap":
+    def text_only(self) -> "AttentionMap":
         """Return the part of the map that is over a text."""
-        num = self.num_words
+        num = self.num_text_tokens
         return replace(
             self, source=self.source[:num], weights=self.weights[..., :num], grid=None, image=None
         )
@@ -154,7 +154,7 @@ def cell_names(grid: tuple[int, ...]) -> tuple[str, ...]:
     )
 
 
-def as_picture(pixels: Tensor) -> NDArray[np.uint8]:
+def to_image(pixels: Tensor) -> NDArray[np.uint8]:
     """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3); frames stay in front."""
     colours = pixels.expand(*pixels.shape[:-3], 3, -1, -1)
     return np.ascontiguousarray(colours.movedim(-3, -1).cpu().numpy())

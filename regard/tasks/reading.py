@@ -16,8 +16,8 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 Paths: TypeAlias = tuple[str, ...]
 """A data set's name, a file, or two line-aligned files."""
 
-SideReader: TypeAlias = Callable[..., list[Example]]
-"""Reads `(paths, side, *, config)`, as `read_side` does."""
+SplitReader: TypeAlias = Callable[..., list[Example]]
+"""Reads `(paths, side, *, config)`, as `read_split` does."""
 
 
 def read_pairs(
@@ -35,8 +35,8 @@ def read_pairs(
     read = read or _pair_reader(config)
     seed = config.seed
     found = find_data(*data, seed=seed, read=read)
-    valid_side = read_side(valid, "valid", config=config, read=read)
-    test_side = read_side(test, "test", config=config, read=read)
+    valid_side = read_split(valid, "valid", config=config, read=read)
+    test_side = read_split(test, "test", config=config, read=read)
     if isinstance(found, Splits):
         train, note = drop_unreadable(found.train, config), found.note
         valid_side = valid_side or _hold_out(found.valid, config)
@@ -62,7 +62,7 @@ def read_pairs(
     return Splits(train=train, valid=valid_side, test=test_side, note=note)
 
 
-def read_side(
+def read_split(
     paths: Paths, side: str, *, config: BaseDataConfig, read: Reader | None = None
 ) -> list[Example]:
     """Read a file of pairs whole, or one side (`valid`, `test`) of a data set with a name."""
@@ -115,16 +115,18 @@ def read_inputs(path: str, recipe: BaseRecipe) -> Iterator[str]:
     return iter(find_modality(recipe.data).read_sources(path))
 
 
-def read_listed(data: str, recipe: BaseRecipe, *, read_side: SideReader) -> list[Any]:
+def read_inputs_or_test_split(
+    data: str, recipe: BaseRecipe, *, read_split: SplitReader
+) -> list[Any]:
     """Read sources from a file as `read_inputs` does, or those of a named data set's test part.
 
     Args:
         data: A file, `-`, a folder, or the name of a data set; a file wins over a name.
         recipe: What the model reads.
-        read_side: How the task reads data sets with a name.
+        read_split: How the task reads data sets with a name.
     """
     if data.partition(":")[0] in DATASETS and not Path(data).exists():
-        return [example.source for example in read_side((data,), "test", config=recipe.data)]
+        return [example.source for example in read_split((data,), "test", config=recipe.data)]
     return list(read_inputs(data, recipe))
 
 
@@ -138,8 +140,8 @@ def read_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
         config: The seed of generated data.
     """
     found = _find_text(data, "data", seed=config.seed)
-    valid_side = read_text_side(valid, "valid", config=config)
-    test_side = read_text_side(test, "test", config=config)
+    valid_side = read_text_split(valid, "valid", config=config)
+    test_side = read_text_split(test, "test", config=config)
     if not isinstance(found, Splits):
         if valid_side and test_side:
             found = Splits(found, valid_side, test_side, "validation and test text as given")
@@ -148,7 +150,7 @@ def read_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
     return Splits(found.train, valid_side or found.valid, test_side or found.test, found.note)
 
 
-def read_text_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
+def read_text_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
     """Read a text file whole, or one side (`valid`, `test`) of a data set with a name."""
     if not paths:
         return []
@@ -185,6 +187,6 @@ def read_labelled_texts(
     return splits
 
 
-def read_labelled_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
-    """Read one side of labelled data, otherwise as `read_side`."""
-    return read_side(paths, side, config=config, read=find_modality(config).read_labelled)
+def read_labelled_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
+    """Read one side of labelled data, otherwise as `read_split`."""
+    return read_split(paths, side, config=config, read=find_modality(config).read_labelled)

@@ -35,6 +35,6 @@ class BaseRecipe(Config):
     """How it is trained."""
 
 
-def check_kinds(source: SourceConfig, encoder: EncoderConfig) -> None:
+def check_encoder_reads(source: SourceConfig, encoder: EncoderConfig) -> None:
     """Raise if an encoder is to read what it cannot: text, an image, both at once, or sound."""
     check_source(encoder, modality_of(source).input_spec)

@@ -12,7 +12,7 @@ from regard.models.interfaces import Encoder
 from regard.tasks.base import AnyRecipe, EncoderBatch, Task
 
 
-def warn_of_long(items: Sequence[Sized], most: int, message: str) -> bool:
+def warn_if_long(items: Sequence[Sized], most: int, message: str) -> bool:
     """Log how many items are longer than `most`; return whether there are any.
 
     Args:
@@ -86,7 +86,7 @@ class EncoderTask(SourceTask[AnyRecipe]):
         """Return sources as items of the source field, truncated to the encoder's limit."""
         items, most = self.read_sources(sources), self.max_source_length
         what = "shortened %s of %s texts to %d tokens, for which the encoder has learned positions"
-        if not most or not warn_of_long(items, most, what):
+        if not most or not warn_if_long(items, most, what):
             return items
         return [self.shorten_item(item, most) for item in items]
 

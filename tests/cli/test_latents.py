@@ -11,7 +11,7 @@ from PIL import Image
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.tasks.latents import interpolate
-from regard.tasks.prediction import as_picture
+from regard.tasks.prediction import to_image
 
 SMALL = (
     "model.encoder.encoder.embedding_dim=12",

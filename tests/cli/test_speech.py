@@ -91,7 +91,7 @@ def test_ctc_weight_is_a_search_setting(regard, run):
 def test_report_plots_recordings(run):
     predictor = load(run, "cpu")
     held, config = str(run.parent / "held.tsv"), predictor.recipe.data
-    examples = predictor.read_side((held,), "test", config=config)
+    examples = predictor.read_split((held,), "test", config=config)
     path = write_report(run, predictor, predictor.evaluate(examples), title="Tones", num_maps=1)
     page = path.read_text(encoding="utf-8")
     assert "test recordings" in page

@@ -37,7 +37,7 @@ def predictor(request):
     recipe = load_recipe(request.param, ["train.precision=bf16"])
     tokenizer = train_tokenizer(TokenizerConfig(kind="word", vocab_size=20), SOURCES)
     device = torch.device("cuda")
-    predictor = Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=device)
+    predictor = Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=device)
     predictor.model.train()
     return predictor
 

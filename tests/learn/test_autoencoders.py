@@ -38,7 +38,7 @@ def test_sequence_autoencoder_reconstructs_sentences(learn_opinions, value):
 def test_denoising_autoencoder_restores_corrupted_sentences(learn_opinions, value):
     trained = learn_opinions("hill2016-laptop")
     assert value(trained, "accuracy") >= 80
-    assert value(trained, "restored_bleu") >= value(trained, "spoilt_bleu") + 12
+    assert value(trained, "restored_bleu") >= value(trained, "corrupted_bleu") + 12
 
 
 def test_variational_autoencoder_uses_its_latent_and_samples_sentences(learn_opinions, value):

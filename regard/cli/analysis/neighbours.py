@@ -27,11 +27,11 @@ def neighbours(
     from regard.data.text.lines import read_lines
     from regard.interpret.neighbours import find_neighbours
     from regard.runs.folder import load_one
-    from regard.tasks.reading import read_listed
+    from regard.tasks.reading import read_inputs_or_test_split
 
     at_least("-k", num, 1)
     task = load_one(run, device)
-    lines = read_listed(data, task.recipe, read_side=task.read_side)
+    lines = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
     queries = None
     if query is not None:
         queries = list(read_lines(query)) if query == "-" else [query]

@@ -9,22 +9,24 @@ from regard.data.example import Example
 from regard.data.modality import detect_modality
 from regard.data.splits import Splits
 from regard.data.text.readers import read_examples
-from regard.tasks.reading import Paths, read_pairs, read_side
+from regard.tasks.reading import Paths, read_pairs, read_split
 from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
 """What the names of files end in that hold pairs; of these the sources are read."""
 
 
-def read_own_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
+def read_unpaired_texts(
+    data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
+) -> Splits:
     """Read texts, one a line, or the sources of pairs; otherwise as `read_pairs`."""
     splits = read_pairs(data, valid, test, config=config, read=_read_file)
     return splits.map(_as_targets)
 
 
-def read_own_text_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
-    """Read one side of the texts, otherwise as `read_side`."""
-    return _as_targets(read_side(paths, side, config=config, read=_read_file))
+def read_unpaired_text_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
+    """Read one side of the texts, otherwise as `read_split`."""
+    return _as_targets(read_split(paths, side, config=config, read=_read_file))
 
 
 def _read_file(path: str, second: str | None = None) -> list[Example]:

@@ -19,14 +19,14 @@ from regard.metrics.result import Result
 from regard.metrics.text.bleu import bleu
 from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
 from regard.search.settings import SearchConfig
-from regard.tasks.autoencoding.reading import read_own_text_side, read_own_texts
+from regard.tasks.autoencoding.reading import read_unpaired_text_split, read_unpaired_texts
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
 from regard.tasks.base import Fields
 from regard.tasks.batches import map_batches
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.recipe import limit_targets
 from regard.tasks.generation.task import Predictor
-from regard.tasks.latents import check_latents, measure_bound
+from regard.tasks.latents import check_latents, measure_elbo
 from regard.training.loop import Validation
 from regard.training.losses import log_probs_of
 
@@ -44,9 +44,9 @@ class AutoencodingTask(Predictor):
     recipe: AutoencodingRecipe
     source: TextField
 
-    read = staticmethod(read_own_texts)
-    read_side = staticmethod(read_own_text_side)
-    own_runs = "of an autoencoder of texts"
+    read = staticmethod(read_unpaired_texts)
+    read_split = staticmethod(read_unpaired_text_split)
+    run_description = "of an autoencoder of texts"
 
     @property
     def bottleneck_encoder(self) -> BottleneckEncoder:
@@ -116,7 +116,7 @@ class AutoencodingTask(Predictor):
         results = dict(found.results)
         results["token_accuracy"] = self._measure_tokens(examples, num_bootstrap=num_bootstrap)
         num_tokens = sum(len(ids) - 1 for ids in self.target.read_all([e.target for e in examples]))
-        bound = measure_bound(
+        bound = measure_elbo(
             self,
             examples,
             split=self._split_at_bottleneck,
@@ -177,7 +177,7 @@ class AutoencodingTask(Predictor):
         how = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
         names = {
             "restored_bleu": "BLEU of texts restored",
-            "spoilt_bleu": "BLEU of the spoilt texts",
+            "corrupted_bleu": "BLEU of the spoilt texts",
         }
         results = {}
         for (key, name), own in zip(names.items(), texts, strict=True):

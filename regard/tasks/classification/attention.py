@@ -23,7 +23,7 @@ from regard.models.encoders.vit import VitEncoder
 from regard.models.heads.pooling import AlignedPooling, FirstPooling
 from regard.models.interfaces import Encoder, Memory, TokenEncoder, masked_mean
 from regard.tasks.batches import map_batches
-from regard.tasks.prediction import AttentionMap, Recording, as_picture, cell_names
+from regard.tasks.prediction import AttentionMap, Recording, cell_names, to_image
 
 if TYPE_CHECKING:
     from regard.tasks.classification.task import ClassificationTask
@@ -168,7 +168,7 @@ def _attend_recordings(
                 target=(task.labels.write(int(batch.labels[row])),),
                 weights=own[real][None, None, None],
                 kind=SALIENCY,
-                recording=Recording(frames, hop, num_joined=1),
+                recording=Recording(frames, hop, frames_per_position=1),
             )
         )
     return maps
@@ -229,7 +229,7 @@ def _attend_images(
                 weights=shares[None, None, None],
                 kind=kind,
                 grid=memory.layout,
-                image=as_picture(images[row]),
+                image=to_image(images[row]),
             )
         )
     return maps

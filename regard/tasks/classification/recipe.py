@@ -8,7 +8,7 @@ from regard.core.errors import ConfigError
 from regard.data.modality import SourceConfig, modality_of
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.models.classifier import ClassifierConfig
-from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,4 +56,4 @@ class ClassificationRecipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(self.data.source, self.model.encoder)
+        check_encoder_reads(self.data.source, self.model.encoder)

@@ -32,13 +32,13 @@ from regard.models.classifier import Classifier
 from regard.models.encoders.text_image import TextImageEncoderConfig
 from regard.tasks import reading
 from regard.tasks.base import Fields, Task, WarmStart
-from regard.tasks.batches import predict_filled
+from regard.tasks.batches import predict_nonempty
 from regard.tasks.classification import attention
 from regard.tasks.classification.recipe import ClassificationRecipe
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.labelled import LabelledTask, label_loss
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask, warn_of_long
+from regard.tasks.source_task import EncoderTask, warn_if_long
 from regard.tasks.warm_start import (
     encoder_weights,
     find_encoder,
@@ -48,7 +48,7 @@ from regard.tasks.warm_start import (
 )
 from regard.training.losses import Loss
 
-MOST_CANDIDATES = 5
+MAX_CANDIDATES = 5
 """The N of `accuracy@N`, which is measured if there are more labels."""
 
 
@@ -59,7 +59,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     labels: LabelField
     metrics = {"accuracy": accuracy}  # noqa: RUF012
     read = staticmethod(reading.read_labelled_texts)
-    read_side = staticmethod(reading.read_labelled_side)
+    read_split = staticmethod(reading.read_labelled_split)
     _has_warned = False
 
     @classmethod
@@ -133,7 +133,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         items, most = self.read_sources(sources), self.max_length
         if not self._has_warned:
             what = "shortened %s of %s texts to %d tokens (`max_length`)"
-            self._has_warned = warn_of_long(items, most, what)
+            self._has_warned = warn_if_long(items, most, what)
         return [self.source.shorten(item, most) for item in items]
 
     def read_targets(self, examples: Sequence[Example]) -> list[int]:
@@ -175,7 +175,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         check_examples(examples)
         right = [self.labels.write(number) for number in self.read_targets(examples)]
         started = time.perf_counter()
-        found = self.predict([example.source for example in examples], num_best=MOST_CANDIDATES)
+        found = self.predict([example.source for example in examples], num_best=MAX_CANDIDATES)
         seconds = time.perf_counter() - started
         candidates = [[prediction.text for prediction in best] for best in found]
         outputs = [best[0] for best in candidates]
@@ -186,8 +186,8 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             "accuracy": label_accuracy(outputs, right),
             "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
         }
-        if len(self.labels.names) > MOST_CANDIDATES:
-            results[f"accuracy@{MOST_CANDIDATES}"] = top_accuracy(candidates, right)
+        if len(self.labels.names) > MAX_CANDIDATES:
+            results[f"accuracy@{MAX_CANDIDATES}"] = top_accuracy(candidates, right)
         return Evaluation(
             results=results,
             by_length=by_length(sources, outputs, references, metrics=self.metrics)
@@ -223,7 +223,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
                 for one in best
             ]
 
-        return predict_filled(predict, sources, is_filled=lambda one: as_text(one).strip())
+        return predict_nonempty(predict, sources, is_nonempty=lambda one: as_text(one).strip())
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's label, as a prediction of it."""

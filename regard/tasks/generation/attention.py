@@ -17,7 +17,7 @@ from regard.models.heads import ctc
 from regard.models.heads.copying import CopyAttention
 from regard.models.interfaces import Memory
 from regard.tasks.batches import map_batches
-from regard.tasks.prediction import COPYING, AttentionMap, Recording, as_picture, cell_names
+from regard.tasks.prediction import COPYING, AttentionMap, Recording, cell_names, to_image
 
 if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
@@ -110,14 +110,16 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
     """Return the times of memory positions, the frames, and the CTC alignment of the targets."""
     memory = _encode(task, batch)
     hop = field.config.hop_ms / 1000
-    groups = task.model.encoder.memory_positions(batch.source, batch.source_mask)
-    num_joined = 1 if groups is None else int((groups[0] == 0).sum())
+    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    frames_per_position = 1 if groups is None else int((groups[0] == 0).sum())
     found = []
     for row, aligned in enumerate(align_ctc(task, batch, memory)):
         frames = batch.source[row][batch.source_mask[row]].cpu().numpy()
         num_positions = int(memory.mask[row].sum())
-        times = tuple(f"{number * num_joined * hop:.2f} s" for number in range(num_positions))
-        recording = Recording(frames, hop, num_joined, aligned)
+        times = tuple(
+            f"{number * frames_per_position * hop:.2f} s" for number in range(num_positions)
+        )
+        recording = Recording(frames, hop, frames_per_position, aligned)
         found.append(_Source(times, slice(num_positions), recording=recording))
     return found
 
@@ -137,7 +139,7 @@ def _describe_images(task: "Predictor", field: SourceField, batch: Batch) -> lis
             pieces = field.text.tokenizer.tokens(real)
         # In the memory, cells come before tokens; in the map, after them.
         columns = memory.mask[row].cpu().nonzero()[:, 0].roll(-len(cells))
-        found.append(_Source((*pieces, *cells), columns, memory.layout, as_picture(images[row])))
+        found.append(_Source((*pieces, *cells), columns, memory.layout, to_image(images[row])))
     return found
 
 

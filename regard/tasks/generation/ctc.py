@@ -55,7 +55,7 @@ def build_scorer(
     return ctc if weight == 1 else JointScorer(decoder, ctc, weight=weight)
 
 
-def takes_best_path(config: SearchConfig, prefix: Sequence[int]) -> bool:
+def is_best_path_search(config: SearchConfig, prefix: Sequence[int]) -> bool:
     """Tell whether CTC alone is asked for one answer, greedily and without rules."""
     plain = SearchConfig(beams=1, ctc_weight=1.0)
     lengths = ("length_penalty", "max_ratio", "max_extra", "seed")
@@ -64,7 +64,7 @@ def takes_best_path(config: SearchConfig, prefix: Sequence[int]) -> bool:
     )
 
 
-def find_best_path(
+def decode_best_path(
     scorer: CtcScorer, model: EncoderDecoder, memory: Memory
 ) -> list[list[Hypothesis]]:
     """Collapse the likeliest class of each state; log-probabilities are the labelling's."""
@@ -73,7 +73,7 @@ def find_best_path(
     return rescore(scorer, found, start=scorer.sos)
 
 
-def own_log_probs(
+def with_decoder_log_probs(
     scorer: Scorer, found: list[list[Hypothesis]], *, start: int
 ) -> list[list[Hypothesis]]:
     """Give what two found together the log-probabilities of the decoder, as everywhere else."""

@@ -39,7 +39,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
             length = int(batch.target_mask[position].sum()) - 1
             tokens = task.target.tokenizer.tokens(batch.target[position, 1 : length + 1].tolist())
             own = log_probs[position, :length].tolist()
-            scored.append(Prediction.of_tokens(examples[row].target, tokens, own))
+            scored.append(Prediction.from_tokens(examples[row].target, tokens, own))
         return scored
 
     return map_batches(score_batch, task.batches(examples))

@@ -20,7 +20,7 @@ from regard.models.encoders import max_tokens
 from regard.models.encoders.bottleneck import BottleneckEncoderConfig
 from regard.search.settings import SearchConfig
 from regard.tasks.metrics import LOSS, PERPLEXITY, check_metric
-from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +95,7 @@ class Recipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(self.data.source, self.model.encoder)
+        check_encoder_reads(self.data.source, self.model.encoder)
         check_ctc(self.model, self.search)
         check_reward(self.reward, self.model)
         if not self.metrics:

@@ -32,20 +32,20 @@ from regard.search.hypothesis import Hypothesis
 from regard.search.search import search as find_targets
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Fields, Generates, Task, WarmStart
-from regard.tasks.batches import map_batches, predict_filled
+from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
-from regard.tasks.metrics import LOSS, PERPLEXITY, goodness, measure
+from regard.tasks.metrics import LOSS, PERPLEXITY, measure, to_objective
 from regard.tasks.prediction import AttentionMap, Prediction
-from regard.tasks.source_task import EncoderTask, warn_of_long
+from regard.tasks.source_task import EncoderTask, warn_if_long
 from regard.tasks.warm_start import encoder_weights, find_image_encoder, matching_image_field
 from regard.training.loop import Validation
 from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
 
-READ_WHOLE = (
+LONG_SOURCES = (
     "%s of %s sources have over %d tokens, the most that training allowed "
     "(`data.batch.max_length`); they are read whole."
 )
@@ -91,8 +91,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     ) -> WarmStart:
         """Start from all of an encoder–decoder, or from the image encoder of another run."""
         config = recipe.data.source
-        if cls.own_runs:
-            cls.require_own(init_from)
+        if cls.run_description:
+            cls.require_same_task(init_from)
         if isinstance(init_from, Predictor):
             source = init_from.source
             if isinstance(config, ImageConfig):
@@ -228,7 +228,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 outputs = [[best[0].text] for best in self._predict(sources, greedy)]
                 score = measure((config.metric,), outputs, references)[config.metric]
                 numbers[config.metric] = score.value
-            return Validation(goodness(config.metric, numbers[config.metric]), numbers)
+            return Validation(to_objective(config.metric, numbers[config.metric]), numbers)
 
         return validate
 
@@ -285,13 +285,15 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 )
                 write, tokenizer = self.target.write, self.target.tokenizer
                 return [
-                    [Prediction.of_hypothesis(write(one.tokens), one, tokenizer) for one in best]
+                    [Prediction.from_hypothesis(write(one.tokens), one, tokenizer) for one in best]
                     for best in found
                 ]
 
             return map_batches(predict_batch, self.batches([Example(one) for one in filled]))
 
-        return predict_filled(predict, sources, is_filled=lambda source: as_text(source).strip())
+        return predict_nonempty(
+            predict, sources, is_nonempty=lambda source: as_text(source).strip()
+        )
 
     def example_to_show(self, source: Text, target: str | None = None) -> tuple[Example, str]:
         """Return the example that `regard show` plots, and its target."""
@@ -339,8 +341,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         roles = self.target.tokenizer
         with torch.inference_mode():
             scorer = ctc.build_scorer(self.model, memory, roles, weight=config.ctc_weight)
-            if isinstance(scorer, CtcScorer) and ctc.takes_best_path(config, prefix):
-                return ctc.find_best_path(scorer, self.model, memory)
+            if isinstance(scorer, CtcScorer) and ctc.is_best_path_search(config, prefix):
+                return ctc.decode_best_path(scorer, self.model, memory)
             found = find_targets(
                 scorer,
                 start=roles.sos,
@@ -351,7 +353,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
                 prefixes=[prefix] * len(max_lengths),
                 sample_keys=numbers,
             )
-            return ctc.own_log_probs(scorer, found, start=roles.sos)
+            return ctc.with_decoder_log_probs(scorer, found, start=roles.sos)
 
     def encode_batch(self, batch: Batch) -> Memory:
         """Encode the sources of a batch."""
@@ -374,7 +376,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         field.warn_of_unknown(sources, "sources")
         if not self._has_warned:
             ids = field.read_all(sources)
-            self._has_warned = warn_of_long(ids, self.recipe.data.batch.max_length, READ_WHOLE)
+            self._has_warned = warn_if_long(ids, self.recipe.data.batch.max_length, LONG_SOURCES)
 
     def _read_prefix(self, prefix: str) -> list[int]:
         ids = self.target.tokenizer.encode(prefix)

@@ -38,7 +38,9 @@ def target_field(config: ImageToImageDataConfig) -> ImageField:
     return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
 
 
-def read_sides(source: Source, target: ImageField, examples: Sequence[Example]) -> Sides:
+def read_source_and_target(
+    source: Source, target: ImageField, examples: Sequence[Example]
+) -> Sides:
     """Read sources, images or videos without their last frame, and targets, images or these frames.
 
     Args:
@@ -71,7 +73,7 @@ READERS: dict[str, Callable[..., Sides]] = {
 """How both sides are read, by the modality of the source."""
 
 
-def check_same_form(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:
+def check_same_shapes(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:
     """Raise where a run draws for other images than those to learn from."""
     before = init_from.recipe.data
     for name in ("source", "target"):

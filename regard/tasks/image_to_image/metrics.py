@@ -11,10 +11,10 @@ from regard.data.example import Example
 from regard.metrics.result import Group, Result
 from regard.metrics.vision.images import image_psnr, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
-from regard.tasks.prediction import Picture, as_picture
-from regard.training.losses import gaussian_nll_constant
+from regard.tasks.prediction import CaptionedImage, to_image
+from regard.training.losses import log_constant
 
-MOST_FRAMES = 3
+MAX_FRAMES = 3
 """Frames of a video that are shown, the last ones."""
 
 
@@ -60,15 +60,15 @@ def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
     return -errors / (2 * deviation**2) - gaussian_nll_constant(deviation) * right[0].numel()
 
 
-def image_tiles(found: GeneratedImages) -> list[Picture]:
+def image_tiles(found: GeneratedImages) -> list[CaptionedImage]:
     """Return the first source, the image generated for it, and the target."""
     source = found.sources[0] if found.sources.dim() == 5 else found.sources[:1]  # (F, C, Y, X)
     names = [f"frame {number}" for number in range(1, len(source) + 1)]
     if len(source) == 1:
         names = ["source"]
-    tiles = [Picture(as_picture(one), name) for one, name in zip(source, names, strict=True)]
-    generated = Picture(as_picture(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
-    return [*tiles[-MOST_FRAMES:], generated, Picture(as_picture(found.targets[0]), "right")]
+    tiles = [CaptionedImage(to_image(one), name) for one, name in zip(source, names, strict=True)]
+    generated = CaptionedImage(to_image(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
+    return [*tiles[-MAX_FRAMES:], generated, CaptionedImage(to_image(found.targets[0]), "right")]
 
 
 def evaluate_images(

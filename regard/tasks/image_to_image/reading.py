@@ -9,22 +9,22 @@ from regard.data.datasets.catalog import Reader
 from regard.data.example import Example
 from regard.data.modality import Modality
 from regard.data.splits import Splits
-from regard.tasks.reading import Paths, find_modality, read_pairs, read_side
+from regard.tasks.reading import Paths, find_modality, read_pairs, read_split
 from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".json", ".jsonl"))
 """What the names of files end in that say something of each image."""
 
 
-def read_pictures(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
+def read_images(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
     """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
     splits = read_pairs(data, valid, test, config=config, read=_reader(config))
     return splits.map(_as_targets)
 
 
-def read_pictures_side(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
-    """Read one side of the images, otherwise as `read_side`."""
-    return _as_targets(read_side(paths, side, config=config, read=_reader(config)))
+def read_image_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
+    """Read one side of the images, otherwise as `read_split`."""
+    return _as_targets(read_split(paths, side, config=config, read=_reader(config)))
 
 
 def _reader(config: BaseDataConfig) -> Reader:

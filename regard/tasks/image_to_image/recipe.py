@@ -11,7 +11,7 @@ from regard.data.image.noise import PixelNoiseConfig
 from regard.data.image.variants import name_change
 from regard.data.video.field import VideoConfig
 from regard.models.image_to_image import ImageToImageConfig
-from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_kinds
+from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ class ImageToImageRecipe(BaseRecipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kinds(self.data.source, self.model.encoder)
+        check_encoder_reads(self.data.source, self.model.encoder)
         if self.model.is_residual and not self.data.change:
             raise ConfigError(
                 "`model.is_residual` must be false where the source is the target, which would "

@@ -23,12 +23,12 @@ from regard.data.labels import LabelledBatch
 from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
 from regard.models.image_to_image import ImageOutput, ImageToImage
 from regard.tasks.base import Fields, Task, WarmStart
-from regard.tasks.batches import map_batches, predict_filled
+from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.evaluation import Evaluation, check_examples
 from regard.tasks.image_to_image.fields import (
     Source,
-    check_same_form,
-    read_sides,
+    check_same_shapes,
+    read_source_and_target,
     source_class,
     start_from_image_encoder,
     target_field,
@@ -40,10 +40,10 @@ from regard.tasks.image_to_image.metrics import (
     log_densities,
     to_bytes,
 )
-from regard.tasks.image_to_image.reading import read_pictures, read_pictures_side
+from regard.tasks.image_to_image.reading import read_image_split, read_images
 from regard.tasks.image_to_image.recipe import ImageToImageRecipe
-from regard.tasks.latents import check_latents, measure_bound
-from regard.tasks.prediction import Picture, Prediction, as_picture
+from regard.tasks.latents import check_latents, measure_elbo
+from regard.tasks.prediction import CaptionedImage, Prediction, to_image
 from regard.tasks.source_task import EncoderTask
 from regard.training.loop import Validation
 from regard.training.losses import Loss, gaussian_nll
@@ -57,8 +57,8 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     model: ImageToImage
     source: Source
-    read = staticmethod(read_pictures)
-    read_side = staticmethod(read_pictures_side)
+    read = staticmethod(read_images)
+    read_split = staticmethod(read_image_split)
 
     @property
     def target(self) -> ImageField:
@@ -92,7 +92,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
     ) -> WarmStart:
         """Start from all of a run of this task, or from the image encoder of another one."""
         if isinstance(init_from, ImageToImageTask):
-            check_same_form(init_from, recipe.data)
+            check_same_shapes(init_from, recipe.data)
             recipe = replace(recipe, model=init_from.recipe.model)
             return WarmStart(recipe, init_from.fields, init_from.model.state_dict())
         return start_from_image_encoder(recipe, init_from)
@@ -107,7 +107,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         return self._pairs(examples).epoch(0)
 
     def _pairs(self, examples: Sequence[Example], *, is_shuffled: bool = False) -> ImagePairs:
-        sources, targets = read_sides(self.source, self.target, examples)
+        sources, targets = read_source_and_target(self.source, self.target, examples)
         return ImagePairs(
             sources,
             targets,
@@ -156,7 +156,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             seconds=time.perf_counter() - started,
             num_bootstrap=num_bootstrap,
         )
-        bound = measure_bound(
+        bound = measure_elbo(
             self,
             examples,
             split=partial(self._split_at_bottleneck, examples=examples),
@@ -176,8 +176,8 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         pixels = self.pixels(batch, examples, has_noise=True)
 
         def compute_log_probs(latents: Tensor) -> Tensor:
-            memory = memory_from_latents(latents, layout=self.model.layout)
-            images = self.model.generate(memory, self.base_of(pixels)).cpu()
+            memory = remember(latents, layout=self.model.layout)
+            images = self.model.generate(memory, self.to_target_form(pixels)).cpu()
             return self._log_densities(images, batch.labels)  # (B,)
 
         wide = encoder.inner_memory(self.standardise(pixels), batch.source_mask)
@@ -199,7 +199,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             values = self._log_densities(found.values, found.pixels).tolist()
             return [[_prediction(*one)] for one in zip(found.pixels, values, strict=True)]
 
-        return predict_filled(predict, sources)
+        return predict_nonempty(predict, sources)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-density of each target around the generated image.
@@ -215,7 +215,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
     def _log_densities(self, values: Tensor, targets: Tensor) -> Tensor:
         return log_densities(values, targets, deviation=self.recipe.model.deviation)
 
-    def image_grid(self, source: Any, target: str | None = None) -> list[Picture]:
+    def image_grid(self, source: Any, target: str | None = None) -> list[CaptionedImage]:
         """Return the source, with noise if the recipe has any, the generated image, the target."""
         return image_tiles(self.generate([Example(source, target or source)], has_noise=True))
 
@@ -271,12 +271,12 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         """Return the encoder inputs from sources from 0 to 1."""
         return self.source.standardise(pixels)
 
-    def base_of(self, pixels: Tensor) -> Tensor:
+    def to_target_form(self, pixels: Tensor) -> Tensor:
         """Return sources from 0 to 1 in the form of the target, (B, C, Y, X)."""
         return bring_to(pixels, self.target.spec.shape)
 
-    def _forward(self, pixels: Tensor, mask: Tensor) -> ImageOutput:
-        return self.model(self.standardise(pixels), mask, self.base_of(pixels))
+    def _forward(self, pixels: Tensor, mask: Tensor) -> Drawn:
+        return self.model(self.standardise(pixels), mask, self.to_target_form(pixels))
 
     def generate(self, examples: Sequence[Example], *, has_noise: bool = False) -> GeneratedImages:
         """Generate the images of examples, in the order given."""
@@ -289,7 +289,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
                 values=found.images,
                 targets=batch.labels,
                 sources=to_bytes(pixels),
-                base=to_bytes(self.base_of(pixels)),
+                base=to_bytes(self.to_target_form(pixels)),
                 losses=pixels.new_zeros(len(pixels)) + sum(found.losses.values()),
             )
             return zip(*(getattr(parts, one.name).cpu() for one in fields(parts)), strict=True)
@@ -301,4 +301,4 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 def _prediction(pixels: Tensor, log_prob: float) -> Prediction:
     """Return a prediction from an image (C, Y, X) in 8 bits."""
     text = f"image of {' x '.join(map(str, pixels.shape[1:]))} pixels"
-    return Prediction(text, log_prob, (), (), image=as_picture(pixels))
+    return Prediction(text, log_prob, (), (), image=to_image(pixels))

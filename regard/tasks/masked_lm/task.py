@@ -26,13 +26,13 @@ from regard.tasks.base import Fields, Task, WarmStart
 from regard.tasks.evaluation import Evaluation, check_texts, evaluate_tokens
 from regard.tasks.labelled import label_loss
 from regard.tasks.masked_lm.distillation import Teacher
-from regard.tasks.masked_lm.gaps import (
-    Gaps,
-    check_gaps,
+from regard.tasks.masked_lm.masked_text import (
+    MaskedText,
+    check_masks,
     check_no_target,
-    fill_all,
+    encode_masked,
+    fill_all_masks,
     rank_fillings,
-    read_gaps,
 )
 from regard.tasks.masked_lm.recipe import MaskedRecipe
 from regard.tasks.prediction import AttentionMap, Prediction
@@ -51,8 +51,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     """Predicts masked tokens."""
 
     read = staticmethod(reading.read_texts)
-    read_side = staticmethod(reading.read_text_side)
-    own_runs = "of a masked language model"
+    read_split = staticmethod(reading.read_text_split)
+    run_description = "of a masked language model"
 
     model: MaskedModel
     text: TextField
@@ -90,7 +90,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         cls, recipe: MaskedRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
         """Start from the encoder and the heads of another run of this task."""
-        start = cls.require_own(init_from)
+        start = cls.require_same_task(init_from)
         model = replace(recipe.model, encoder=start.recipe.model.encoder)
         recipe = replace(recipe, model=model)
         return WarmStart(recipe, start.fields, start.model.state_dict())
@@ -108,7 +108,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         if init_from is not None or not recipe.teacher:
             return super().prepare(recipe, examples, device=device, init_from=init_from)
         teacher = Teacher.load(recipe.teacher, recipe, device=device)
-        task = cls.fresh(recipe, text_fields(teacher.tokenizer), device=device)
+        task = cls.from_scratch(recipe, text_fields(teacher.tokenizer), device=device)
         teacher.initialize(task.model)
         task._teacher = teacher
         return task
@@ -196,8 +196,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             num_best: Number of fillings per line.
         """
         at_least("nbest", num_best, 1)
-        check_gaps(sources)
-        lines = [self._read_gaps(line) for line in sources]
+        check_masks(sources)
+        lines = [self._encode_masked(line) for line in sources]
         log_probs = self.log_probs(
             (gaps.values, gaps.positions) for gaps in lines if gaps.positions
         )
@@ -208,12 +208,12 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             for gaps in lines
         ]
 
-    def _read_gaps(self, line: str) -> Gaps:
-        return read_gaps(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
+    def _encode_masked(self, line: str) -> MaskedText:
+        return encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
 
     def translate(self, sources: Sequence[Any]) -> list[str]:
         """Fill the gaps of each line; a line without gaps stays as it is."""
-        return fill_all(sources, self.predict)
+        return fill_all_masks(sources, self.predict)
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
         """Return the line that `regard show` plots, and the line with its gaps filled."""
@@ -236,7 +236,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         for example, ids in zip(examples, rows, strict=True):
             own = [float(next(log_probs)[0, token]) for token in ids[1:-1]]
             pieces = self.tokenizer.tokens(ids[1:-1])
-            scored.append(Prediction.of_tokens(example.source.strip(), pieces, own))
+            scored.append(Prediction.from_tokens(example.source.strip(), pieces, own))
         return scored
 
     def log_probs(self, queries: Iterable[Query]) -> Iterator[Tensor]:
@@ -263,11 +263,11 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         """Return the self-attention weights of each line, layer by layer."""
         maps = []
         for example in examples:
-            ids = self._read_gaps(example.source).values
+            ids = self._encode_masked(example.source).values
             values = torch.tensor([ids], device=self.device)
             with torch.inference_mode(), record(self.model.encoder, is_self=True) as recorded:
                 self.model.encode(values, torch.ones_like(values, dtype=torch.bool))
-            maps.append(AttentionMap.within(self.tokenizer.tokens(ids), recorded))
+            maps.append(AttentionMap.of_self_attention(self.tokenizer.tokens(ids), recorded))
         return maps
 
 

@@ -27,18 +27,18 @@ from regard.metrics.vision.regions import (
 from regard.models.heads.regions import Grounder, Grounding, cell_overlaps
 from regard.tasks import reading
 from regard.tasks.base import Fields
-from regard.tasks.batches import predict_filled
+from regard.tasks.batches import predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import LabelledTask
-from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
+from regard.tasks.prediction import AttentionMap, Prediction, cell_names, to_image
 from regard.tasks.regions.recipe import GroundingRecipe
 from regard.training.losses import Loss, box_distance, generalized_iou
 
-LEAST = 1e-9
+MIN_SHARE = 1e-9
 """The smallest share of attention on a box, as zero has no logarithm."""
 
 
-class Found(NamedTuple):
+class PhraseBox(NamedTuple):
     """The output for one phrase."""
 
     box: Tensor
@@ -50,8 +50,8 @@ class Found(NamedTuple):
 
     def prediction(self, box: Tensor, text: str) -> Prediction:
         """Return a box as a prediction, with the log of the share of attention on it."""
-        share = float((cell_overlaps(box[None], self.layout)[0] * self.weights).sum())
-        return Prediction.of_tokens(text, (text,), (math.log(max(share, LEAST)),))
+        share = float((cell_shares(box[None], self.layout)[0] * self.weights).sum())
+        return Prediction.from_tokens(text, (text,), (math.log(max(share, MIN_SHARE)),))
 
 
 class GroundingTask(LabelledTask[GroundingRecipe]):
@@ -61,8 +61,8 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     source: JoinedField
     metrics = {"iou": mean_box_iou, "accuracy": box_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
-    read_side = staticmethod(partial(reading.read_side, read=read_labelled))
-    own_runs = "that finds what a phrase names"
+    read_split = staticmethod(partial(reading.read_split, read=read_labelled))
+    run_description = "that finds what a phrase names"
 
     @classmethod
     def fit_fields(cls, recipe: GroundingRecipe, examples: Sequence[Example]) -> Fields:
@@ -108,12 +108,12 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         count = torch.tensor(len(losses), device=losses.device)
         return Loss(total=total, nll=total.detach(), count=count)
 
-    def split_output(self, output: Grounding) -> Iterable[Found]:
+    def split_output(self, output: Grounding) -> Iterable[PhraseBox]:
         """Return the box and the attention weights of each phrase."""
         rows = zip(output.boxes.cpu(), output.weights.cpu(), strict=True)
-        return [Found(box, weights, output.layout) for box, weights in rows]
+        return [PhraseBox(box, weights, output.layout) for box, weights in rows]
 
-    def write_output(self, output: Found) -> str:
+    def write_output(self, output: PhraseBox) -> str:
         """Return the box as text."""
         return " ".join(f"{edge:.3f}" for edge in output.box.clamp(0, 1).tolist())
 
@@ -144,7 +144,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
             found = self.outputs(filled)
             return [[one.prediction(one.box, self.write_output(one))] for one in found]
 
-        return predict_filled(predict, sources, is_filled=lambda one: any(split_source(one)))
+        return predict_nonempty(predict, sources, is_nonempty=lambda one: any(split_source(one)))
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log of the share of the attention that falls on each example's box."""
@@ -165,7 +165,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
                 target=(read_pair(source)[0],),
                 weights=found.weights[None, None, None],
                 grid=found.layout,
-                image=as_picture(self.source.stack([item])[0][1][0]),
+                image=to_image(self.source.stack([item])[0][1][0]),
             )
             for source, item, found in zip(sources, items, self.outputs(sources), strict=True)
         ]

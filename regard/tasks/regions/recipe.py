@@ -28,7 +28,7 @@ class SegmentationDataConfig(BaseDataConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unmoved(self.source, "source")
+        check_geometry_unchanged(self.source, "source")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class GroundingDataConfig(BaseDataConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_unmoved(self.source.image, "source.image")
+        check_geometry_unchanged(self.source.image, "source.image")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ class GroundingRecipe(BaseRecipe):
     """How the best weights are told."""
 
 
-def check_unmoved(image: ImageConfig, name: str) -> None:
+def check_geometry_unchanged(image: ImageConfig, name: str) -> None:
     """Raise if something would move what is in an image, but not the regions that it has."""
     rules = {
         "fit": (f"'{image.fit}'", "'squash'"),

@@ -20,10 +20,10 @@ from regard.metrics.vision.regions import cell_accuracy, mean_iou, parse_cells
 from regard.models.heads.regions import PatchLabeller
 from regard.tasks import reading
 from regard.tasks.base import Fields, Task, WarmStart
-from regard.tasks.batches import predict_filled
+from regard.tasks.batches import predict_nonempty
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.labelled import LabelledTask, label_loss
-from regard.tasks.prediction import AttentionMap, Prediction, as_picture, cell_names
+from regard.tasks.prediction import AttentionMap, Prediction, cell_names, to_image
 from regard.tasks.regions.recipe import SegmentationRecipe
 from regard.tasks.source_task import EncoderTask
 from regard.tasks.warm_start import encoder_weights, find_image_encoder
@@ -41,7 +41,7 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
     labels: LabelField
     metrics = {"iou": mean_iou, "accuracy": cell_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
-    read_side = staticmethod(partial(reading.read_side, read=read_labelled))
+    read_split = staticmethod(partial(reading.read_split, read=read_labelled))
 
     @classmethod
     def fit_fields(cls, recipe: SegmentationRecipe, examples: Sequence[Example]) -> Fields:
@@ -126,7 +126,7 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
             best = [found.max(-1) for found in self.outputs([one.strip() for one in filled])]
             return [[self._prediction(one.indices, one.values)] for one in best]
 
-        return predict_filled(predict, sources)
+        return predict_nonempty(predict, sources)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's labels, as a prediction of them."""
@@ -156,7 +156,7 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
                     weights=(probs / probs.sum(-1, keepdim=True))[None, None],
                     kind=PROBABILITY,
                     grid=self.grid,
-                    image=as_picture(self.source.stack([item])[0][0]),
+                    image=to_image(self.source.stack([item])[0][0]),
                 )
             )
         return maps

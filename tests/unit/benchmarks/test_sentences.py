@@ -67,7 +67,7 @@ def page(tmp_path):
         "active_units": result(12.0),
     }
     variational = run("bowman2016", 16, 5.0, **bound)
-    restored = {"spoilt_bleu": result(60.0), "restored_bleu": result(75.0)}
+    restored = {"corrupted_bleu": result(60.0), "restored_bleu": result(75.0)}
     runs = [
         run("dai2015-autoencoder", 8, 20.0),
         run("dai2015-autoencoder", 16, 40.0),

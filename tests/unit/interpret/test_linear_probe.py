@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.interpret.probes import PENALTIES, LinearProbe, explained
+from regard.interpret.probes import PENALTIES, LinearProbe, r_squared
 
 
 @pytest.fixture
@@ -16,13 +16,13 @@ def drawn():
 def test_what_is_linear_is_read_off_wholly(drawn):
     vectors, values, _ = drawn
     probe = LinearProbe(vectors[:60], values[:60])
-    assert explained(probe(vectors[60:]), values[60:]) > 0.999
+    assert r_squared(probe(vectors[60:]), values[60:]) > 0.999
 
 
 def test_what_is_not_there_is_not_found(drawn):
     vectors, _, noise = drawn
     probe = LinearProbe(vectors[:60], noise[:60])
-    assert explained(probe(vectors[60:]), noise[60:]) < 0.2
+    assert r_squared(probe(vectors[60:]), noise[60:]) < 0.2
 
 
 def ridge(vectors, values, penalty):
@@ -56,7 +56,7 @@ def test_more_columns_than_rows_do_no_harm():
     vectors = generator.normal(size=(60, 200))
     values = vectors[:, :40].sum(1)
     found = LinearProbe(vectors[:40], values[:40])(vectors[40:])
-    assert explained(found, values[40:]) > -0.5
+    assert r_squared(found, values[40:]) > -0.5
 
 
 def test_column_that_never_changes_is_left_out(drawn):
@@ -68,14 +68,14 @@ def test_column_that_never_changes_is_left_out(drawn):
 
 def test_share_that_is_explained():
     values = np.array([1.0, 2.0, 3.0])
-    assert explained(values, values) == 1
-    assert explained(np.full(3, 2.0), values) == 0
-    assert explained(np.zeros(3), values) == pytest.approx(1 - 14 / 2)
+    assert r_squared(values, values) == 1
+    assert r_squared(np.full(3, 2.0), values) == 0
+    assert r_squared(np.zeros(3), values) == pytest.approx(1 - 14 / 2)
 
 
 def test_values_that_are_all_equal_are_refused():
     with pytest.raises(DataError, match="values that differ"):
-        explained(np.zeros(3), np.ones(3))
+        r_squared(np.zeros(3), np.ones(3))
 
 
 def test_probe_of_one_vector_is_refused():

@@ -6,7 +6,7 @@ import pytest
 from regard.core.errors import CheckpointError, ConfigError, DataError
 from regard.runs.request import Request
 from regard.tasks.generation.recipe import DataConfig
-from regard.tasks.reading import read_pairs, read_side
+from regard.tasks.reading import read_pairs, read_split
 
 
 def write_pairs(path, names):
@@ -115,7 +115,7 @@ def test_three_files_for_a_side_are_refused():
         match=r"`--valid` must be one file of pairs or two line-aligned files, but there are 3: "
         r"a, b, c\.",
     ):
-        read_side(("a", "b", "c"), "valid", config=DataConfig())
+        read_split(("a", "b", "c"), "valid", config=DataConfig())
 
 
 def test_test_part_of_a_data_set_is_read_by_name():

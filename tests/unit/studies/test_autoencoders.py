@@ -184,7 +184,7 @@ def test_changed_training_data_is_noticed(train_run, tmp_path):
 def test_videos_are_refused(monkeypatch):
     recipe = load_recipe("next-frame-laptop")
     source = FirstFrames(recipe.data.source, (0.5,) * 3, (1.0,) * 3)
-    task = ImageToImageTask.fresh(recipe, {"source": source}, device=torch.device("cpu"))
+    task = ImageToImageTask.from_scratch(recipe, {"source": source}, device=torch.device("cpu"))
     monkeypatch.setattr("regard.studies.autoencoder.load_one", lambda *_: task)
     with pytest.raises(ConfigError, match="images or sentences .* some-run .* videos"):
         AutoencoderRun("some-run")

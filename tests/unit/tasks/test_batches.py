@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from regard.tasks.batches import map_batches, predict_filled
+from regard.tasks.batches import map_batches, predict_nonempty
 from regard.tasks.prediction import Prediction
 
 
@@ -39,7 +39,7 @@ def test_empty_sources_have_one_empty_prediction():
     def predict(sources):
         return [[Prediction(source.upper(), -1.0, (), ())] for source in sources]
 
-    found = predict_filled(predict, ["a", "  ", "b", ""])
+    found = predict_nonempty(predict, ["a", "  ", "b", ""])
     assert [best[0].text for best in found] == ["A", "", "B", ""]
     assert found[1] == [Prediction.empty()]
 
@@ -48,4 +48,4 @@ def test_nothing_is_predicted_for_empty_sources_alone():
     def refuse(_sources):
         raise AssertionError("There is nothing to predict.")
 
-    assert predict_filled(refuse, ["", " "]) == [[Prediction.empty()]] * 2
+    assert predict_nonempty(refuse, ["", " "]) == [[Prediction.empty()]] * 2

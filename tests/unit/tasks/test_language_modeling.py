@@ -10,7 +10,7 @@ from regard.metrics.text.perplexity import TextSize
 from regard.runs.recipes import load_recipe
 from regard.search.settings import SearchConfig
 from regard.tasks.language_modeling import LanguageModelingTask
-from regard.tasks.reading import read_text_side, read_texts
+from regard.tasks.reading import read_text_split, read_texts
 from regard.tasks.recipe import BaseDataConfig
 from regard.training.losses import cross_entropy
 
@@ -211,7 +211,7 @@ class TestReading:
 
     def test_side_of_a_file_is_the_file(self, path):
         assert TextSize.of(
-            [line.source for line in read_text_side((path,), "test", config=BaseDataConfig())],
+            [line.source for line in read_text_split((path,), "test", config=BaseDataConfig())],
             num_tokens=0,
         ).num_characters == len(TEXT)
 

@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError
-from regard.tasks.latents import interpolate, num_active
+from regard.tasks.latents import interpolate, num_active_units
 
 
 def test_numbers_that_never_change_are_not_in_use():
     torch.manual_seed(0)
     codes = torch.randn(500, 4) * torch.tensor([1.0, 0.2, 0.05, 0.0]) + 7
-    assert num_active(codes) == 2
+    assert num_active_units(codes) == 2
 
 
 def test_mixed_codes_begin_and_end_exactly_with_the_given_ones():

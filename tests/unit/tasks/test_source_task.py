@@ -1,11 +1,11 @@
 """Warnings about long sources."""
 
-from regard.tasks.generation.task import READ_WHOLE
-from regard.tasks.source_task import warn_of_long
+from regard.tasks.generation.task import LONG_SOURCES
+from regard.tasks.source_task import warn_if_long
 
 
 def test_long_sources_are_counted(caplog):
-    assert warn_of_long([[1] * 3, [1] * 5, [1] * 6], 4, READ_WHOLE)
+    assert warn_if_long([[1] * 3, [1] * 5, [1] * 6], 4, LONG_SOURCES)
     assert caplog.messages == [
         "2 of 3 sources have over 4 tokens, the most that training allowed "
         "(`data.batch.max_length`); they are read whole."
@@ -13,5 +13,5 @@ def test_long_sources_are_counted(caplog):
 
 
 def test_nothing_is_said_of_short_sources(caplog):
-    assert not warn_of_long([[1] * 4], 4, READ_WHOLE)
+    assert not warn_if_long([[1] * 4], 4, LONG_SOURCES)
     assert caplog.messages == []

@@ -28,7 +28,7 @@ def masked_task():
         encoder = BertEncoderConfig(**{**sizes, "max_length": 9, **changes})
         data = MaskedDataConfig(batch=BatchConfig(max_length=encoder.max_length))
         config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
-        return MaskedLmTask.fresh(
+        return MaskedLmTask.from_scratch(
             MaskedRecipe(data=data, model=MaskedModelConfig(encoder=encoder)),
             text_fields(train_tokenizer(config, ["abc cab"])),
             device=CPU,

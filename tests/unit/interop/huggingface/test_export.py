@@ -105,7 +105,7 @@ def test_all_misfits_are_told_at_once(save, tmp_path):
 def translator(**settings):
     tokenizer = train_tokenizer(TokenizerConfig(kind="char"), ["abc"])
     recipe = Recipe(model=ModelConfig(**settings), data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
+    return Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def test_recurrent_translator_does_not_fit():

@@ -24,7 +24,7 @@ def build(encoder=None, fit="crop", **changes):
     model = ClassifierConfig(
         encoder=encoder or VitEncoderConfig(**SIZES), **{"pooling": "summary", **changes}
     )
-    return ClassificationTask.fresh(
+    return ClassificationTask.from_scratch(
         ClassificationRecipe(model=model, data=ClassificationDataConfig(source=image)),
         {
             "source": ImageField(image, (0.1, 0.2, 0.3), (0.4, 0.5, 0.6)),

@@ -29,7 +29,7 @@ def test_weights_belong_to_moments_and_sum_to_one(task):
         assert found.weights.sum().item() == pytest.approx(1)
         assert (found.weights >= 0).all()
         assert len(found.source) == len(found.recording.frames)
-        assert found.source[1] == "0.01 s" and found.recording.num_joined == 1
+        assert found.source[1] == "0.01 s" and found.recording.frames_per_position == 1
 
 
 def test_batched_equals_alone(task):

@@ -78,7 +78,7 @@ def test_a_look_is_over_frames_rows_and_columns(task):
     for found, example in zip(task.attend(examples_of(task)), examples_of(task), strict=True):
         assert found.grid == (3, 4, 4) and len(found.source) == 48
         assert found.source[0] == "1,1,1" and found.source[-1] == "3,4,4"
-        assert found.num_words == 0
+        assert found.num_text_tokens == 0
         assert found.image.shape == (3, 8, 8, 3)
         rows = found.mean().sum(-1)
         assert torch.allclose(rows, torch.ones(len(found.target)), atol=1e-5), example

@@ -29,7 +29,7 @@ def predictor():
         copying=PointerConfig(dim=4, coverage=1.0),
     )
     recipe = Recipe(model=model, data=DataConfig(is_joint=True))
-    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
+    return Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def open_gate(predictor, value):

@@ -17,7 +17,7 @@ from regard.runs.ensemble import build_ensemble
 from regard.search.forced import force
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.attention import CTC
-from regard.tasks.generation.ctc import takes_best_path
+from regard.tasks.generation.ctc import is_best_path_search
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.generation.task import Predictor
 from regard.training.settings import TrainConfig
@@ -119,7 +119,7 @@ def test_alone_ctc_scores_with_its_own_log_probability(alone):
 def test_greedy_ctc_is_the_best_path(alone):
     sources = [example.source for example in EXAMPLES]
     greedy = replace(alone.recipe.search, beams=1)
-    assert takes_best_path(greedy, ())
+    assert is_best_path_search(greedy, ())
     for source, (best,) in zip(sources, alone.predict(sources, search=greedy), strict=True):
         (batch,) = alone.batches([Example(source)])
         with torch.inference_mode():
@@ -140,15 +140,15 @@ def test_greedy_ctc_is_the_best_path(alone):
     "change", [{"beams": 2}, {"ctc_weight": 0.5}, {"temperature": 1.0}, {"min_length": 2}]
 )
 def test_whatever_else_is_asked_needs_a_search(change):
-    assert not takes_best_path(replace(SearchConfig(beams=1, ctc_weight=1.0), **change), ())
-    assert not takes_best_path(SearchConfig(beams=1, ctc_weight=1.0), (5,))
+    assert not is_best_path_search(replace(SearchConfig(beams=1, ctc_weight=1.0), **change), ())
+    assert not is_best_path_search(SearchConfig(beams=1, ctc_weight=1.0), (5,))
 
 
 def test_maps_hold_the_recording_and_both_alignments(joint):
     (found, *_) = joint.attend(EXAMPLES)
     recording = found.recording
     num_positions = -(-len(recording.frames) // 4)
-    assert recording.num_joined == 4
+    assert recording.frames_per_position == 4
     assert found.weights.shape[2:] == recording.aligned.shape == (4, num_positions)
     assert found.source[:3] == ("0.00 s", "0.04 s", "0.08 s")
     assert recording.aligned[:3].sum(1).min() >= 1

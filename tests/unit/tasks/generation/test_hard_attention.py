@@ -21,7 +21,7 @@ def build(decoder):
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     encoder = RnnEncoderConfig(embedding_dim=6, dim=8)
     recipe = Recipe(model=ModelConfig(encoder=encoder, decoder=decoder))
-    return Predictor.fresh(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
+    return Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
 def cost(predictor):

@@ -110,7 +110,7 @@ def test_words_about_the_search_need_a_search():
         match=r"^`search\.beams=2` is for models that search for their answer, but the task of "
         r"this run is 'sorting'\. Leave it out\.$",
     ):
-        search_with(Sorter(), beams=None, words=["search.beams=2"])
+        search_with(Sorter(), beams=None, overrides=["search.beams=2"])
 
 
 def test_more_answers_than_beams_are_refused(predictor):
@@ -206,7 +206,7 @@ def test_shared_weights_count_once(predictor, tiny_settings):
     recipe = load_recipe(
         "bahdanau2015-laptop", [*tiny_settings, "data.is_joint=true", "model.ties=all"]
     )
-    tied = Predictor.fresh(recipe, {**sides}, device=predictor.device)
+    tied = Predictor.from_scratch(recipe, {**sides}, device=predictor.device)
     with_names = sum(weight.numel() for weight in tied.model.state_dict().values())
     assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()
 

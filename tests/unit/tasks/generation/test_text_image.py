@@ -103,10 +103,10 @@ def test_a_text_without_an_image_is_refused(task):
 def test_a_writer_looks_at_words_and_cells(writer):
     for found, num_words in zip(writer.attend(EXAMPLES), (4, 9, 4), strict=True):
         assert found.grid == (2, 2)
-        assert found.num_words == num_words
+        assert found.num_text_tokens == num_words
         # Padding between words and cells has no column.
         assert torch.allclose(found.mean().sum(-1), torch.ones(len(found.target)), atol=1e-5)
-        words = found.words()
+        words = found.text_only()
         assert words.source == found.source[:num_words]
         assert torch.equal(words.weights, found.weights[..., :num_words])
         assert len(attention_tiles(found)) == 1 + len(found.target)
@@ -116,7 +116,7 @@ def test_a_writer_looks_at_words_and_cells(writer):
 def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classifier):
     for found, num_words in zip(classifier.attend(EXAMPLES), (5, 10, 5), strict=True):
         assert found.grid == (2, 2)
-        assert found.num_words == num_words
+        assert found.num_text_tokens == num_words
         assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
         assert len(attention_tiles(found)) == 2
 
@@ -138,7 +138,7 @@ def test_a_classifier_without_such_blocks_shows_which_cells_count(image, pooling
     for found in task.attend(EXAMPLES):
         assert found.grid == (2, 2)
         assert float(found.weights.sum()) == pytest.approx(1.0, abs=1e-5)
-        assert found.num_words == 0
+        assert found.num_text_tokens == 0
         assert len(attention_tiles(found)) == 2
 
 

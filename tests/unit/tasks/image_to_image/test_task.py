@@ -17,7 +17,7 @@ from regard.runs.request import Request
 from regard.runs.train import train
 from regard.tasks.base import Attends, Autoencodes, GeneratesImages
 from regard.tasks.classification.task import ClassificationTask
-from regard.tasks.image_to_image.reading import read_pictures
+from regard.tasks.image_to_image.reading import read_images
 from regard.tasks.image_to_image.task import ImageToImageTask
 
 CPU = torch.device("cpu")
@@ -358,19 +358,19 @@ def test_eyes_of_a_classifier_are_put_before_the_bottleneck():
 
 def test_images_of_any_folder_or_data_set_are_their_own_targets(folder, tmp_path):
     config = load_recipe("hinton2006-laptop").data
-    splits = read_pictures((str(folder),), (), (), config=config)
+    splits = read_images((str(folder),), (), (), config=config)
     everything = [*splits.train, *splits.valid, *splits.test]
     assert len(everything) == 12 and all(e.source == e.target for e in everything)
     said = "".join(f"{n:02}.png\tcaption {m}\n" for n in range(12) for m in range(2))
     (folder / "said.tsv").write_text(said, encoding="utf-8")
-    splits = read_pictures((str(folder / "said.tsv"),), (), (), config=config)
+    splits = read_images((str(folder / "said.tsv"),), (), (), config=config)
     assert len([*splits.train, *splits.valid, *splits.test]) == 12
 
 
 def test_a_second_file_is_refused(folder):
     config = load_recipe("hinton2006-laptop").data
     with pytest.raises(DataError, match="their own targets.*second one, b.txt"):
-        read_pictures((str(folder), "b.txt"), (), (), config=config)
+        read_images((str(folder), "b.txt"), (), (), config=config)
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_several_gaps_are_filled_independently_and_ranked(task):
 def test_a_mark_after_a_gap_is_cut_as_ever(task):
     whole = task.tokenizer.encode("in the sun.")
     assert task.predict(["in the <mask>."])[0][0].text.endswith(".")
-    assert task._read_gaps("in the <mask>.").values[-2] == whole[-1]
+    assert task._encode_masked("in the <mask>.").values[-2] == whole[-1]
 
 
 def test_a_batch_is_answered_as_alone(task):
@@ -253,7 +253,7 @@ def test_attention_of_a_shared_block_has_every_layer_too():
 def test_a_model_without_attention_has_maps_without_layers(task):
     encoder = RnnEncoderConfig(dim=8, embedding_dim=8)
     recipe = replace(task.recipe, model=MaskedModelConfig(encoder=encoder))
-    blind = MaskedLmTask.fresh(recipe, task.fields, device=torch.device("cpu"))
+    blind = MaskedLmTask.from_scratch(recipe, task.fields, device=torch.device("cpu"))
     (found,) = blind.attend([Example("two dogs run")])
     assert found.weights.shape[0] == 0
 

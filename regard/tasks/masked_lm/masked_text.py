@@ -1,4 +1,4 @@
-"""Gaps in a line of text: where they are, and what could fill them."""
+"""MaskedText in a line of text: where they are, and what could fill them."""
 
 import itertools
 import re
@@ -14,18 +14,20 @@ from regard.data.text.field import TextField
 from regard.data.text.tokenizers import Tokenizer
 from regard.tasks.prediction import Prediction
 
-GAP = re.compile(r"<mask>|\[MASK\]|_{3,}")
+MASK = re.compile(r"<mask>|\[MASK\]|_{3,}")
 """How a person writes that a word is missing."""
 
-_LIKE_A_GAP = re.compile(r"[<\[({]+\s*(mask|gap|blank)\w*\s*[>\])}]+|\b_{1,2}(?!\w)", re.IGNORECASE)
+_LIKE_A_MASK = re.compile(
+    r"[<\[({]+\s*(mask|gap|blank)\w*\s*[>\])}]+|\b_{1,2}(?!\w)", re.IGNORECASE
+)
 """What was probably meant as a gap."""
 
-_STAND_IN = "x"
+_PLACEHOLDER = "x"
 """Stands where a gap is while the line is cut into pieces, so that all others are cut as ever."""
 
 
 @dataclass(frozen=True, slots=True)
-class Gaps:
+class MaskedText:
     """A line with gaps, ready to be read."""
 
     line: str
@@ -36,16 +38,16 @@ class Gaps:
     """Where the gaps are among them."""
 
 
-def has_gaps(line: str) -> bool:
+def has_mask(line: str) -> bool:
     """Tell whether something is missing in a line."""
-    return GAP.search(line) is not None
+    return MASK.search(line) is not None
 
 
-def check_gaps(lines: Sequence[str]) -> None:
+def check_masks(lines: Sequence[str]) -> None:
     """Raise if a line has nothing to fill; empty lines may."""
     for number, line in enumerate(lines, start=1):
-        if line.strip() and not has_gaps(line):
-            near = _LIKE_A_GAP.search(line)
+        if line.strip() and not has_mask(line):
+            near = _LIKE_A_MASK.search(line)
             hint = f" Did you mean '<mask>' by '{near.group()}'?" if near else ""
             raise DataError(
                 f"Line {number:,} must have a gap to fill, spelled '<mask>', '[MASK]' or '___', "
@@ -53,7 +55,7 @@ def check_gaps(lines: Sequence[str]) -> None:
             )
 
 
-def read_gaps(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> Gaps:
+def encode_masked(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> MaskedText:
     """Cut a line into tokens, with a mark in each gap.
 
     Args:
@@ -61,13 +63,13 @@ def read_gaps(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> Gaps:
         tokenizer: Cuts it into tokens.
         marks: The tokens that stand in the gaps, one after the other.
     """
-    parts = GAP.split(unicodedata.normalize("NFC", line))
+    parts = MASK.split(unicodedata.normalize("NFC", line))
     text, stand_ins = parts[0], []
     for before, after in itertools.pairwise(parts):
         # A gap is a word of its own, even where it touches another.
         text += " " if before[-1:].isalnum() else ""
         stand_ins.append(len(text))
-        text += _STAND_IN + (" " if after[:1].isalnum() else "") + after
+        text += _PLACEHOLDER + (" " if after[:1].isalnum() else "") + after
     found: list[int] = [tokenizer.sos]
     positions: list[int] = []
     left = iter(marks)
@@ -78,10 +80,10 @@ def read_gaps(line: str, tokenizer: Tokenizer, marks: Iterable[int]) -> Gaps:
         elif stand_ins.index(held[0]) == len(positions):
             positions.append(len(found))
             found.append(next(left))
-    return Gaps(line, [*found, tokenizer.eos], positions)
+    return MaskedText(line, [*found, tokenizer.eos], positions)
 
 
-class GapField(TextField):
+class MaskedTextField(TextField):
     """A source whose gaps read as sentinels: `the ___ ran` is `the <x0> ran <eos>`."""
 
     def __init__(self, tokenizer: Tokenizer, sentinels: Sequence[int]) -> None:
@@ -90,13 +92,13 @@ class GapField(TextField):
 
     def read(self, raw: Any) -> list[int]:
         """Turn one line with gaps into token ids, the end included."""
-        num_gaps = len(GAP.findall(raw))
+        num_gaps = len(MASK.findall(raw))
         if num_gaps > len(self._sentinels):
             raise DataError(
                 f"A line must have at most {len(self._sentinels)} gaps "
                 f"(`data.corruption.num_sentinels`), but has {num_gaps}."
             )
-        return read_gaps(raw, self.tokenizer, self._sentinels).values[1:]
+        return encode_masked(raw, self.tokenizer, self._sentinels).values[1:]
 
     def read_all(self, texts: Sequence[Any]) -> list[list[int]]:
         """Turn many lines with gaps into token ids."""
@@ -128,7 +130,7 @@ class SpanField(TextField):
 
 
 def rank_fillings(
-    gaps: Gaps, log_probs: Tensor, tokenizer: Tokenizer, *, num_best: int
+    gaps: MaskedText, log_probs: Tensor, tokenizer: Tokenizer, *, num_best: int
 ) -> list[Prediction]:
     """Fill all gaps of a line, the likeliest fillings first.
 
@@ -154,7 +156,7 @@ def rank_fillings(
         )[:num_best]
     return [
         Prediction(
-            text=fill(gaps.line, [tokenizer.decode([token]) for token in chosen]),
+            text=fill_masks(gaps.line, [tokenizer.decode([token]) for token in chosen]),
             log_prob=total,
             tokens=tokenizer.tokens(chosen),
             token_log_probs=tuple(shares),
@@ -163,18 +165,18 @@ def rank_fillings(
     ]
 
 
-def fill(line: str, words: Sequence[str]) -> str:
+def fill_masks(line: str, words: Sequence[str]) -> str:
     """Put words into the gaps of a line, one after the other; gaps beyond the last stay empty."""
     missing = iter(words)
-    return GAP.sub(lambda _: next(missing, ""), line)
+    return MASK.sub(lambda _: next(missing, ""), line)
 
 
-def fill_all(
+def fill_all_masks(
     lines: Sequence[str], predict: Callable[[list[str]], list[list[Prediction]]]
 ) -> list[str]:
     """Fill the gaps of every line as is likeliest; a line without any is its own answer."""
-    filled = iter(predict([line for line in lines if has_gaps(line)]))
-    return [next(filled)[0].text if has_gaps(line) else line for line in lines]
+    filled = iter(predict([line for line in lines if has_mask(line)]))
+    return [next(filled)[0].text if has_mask(line) else line for line in lines]
 
 
 def check_no_target(target: str | None) -> None:

@@ -5,7 +5,12 @@ import pytest
 from regard.core.errors import DataError
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.tasks.masked_lm.gaps import check_gaps, fill, has_gaps, read_gaps
+from regard.tasks.masked_lm.masked_text import (
+    check_masks,
+    encode_masked,
+    fill_masks,
+    has_mask,
+)
 
 
 @pytest.fixture(scope="module", params=["word", "wordpiece", "bpe", "char", "byte"])
@@ -15,7 +20,7 @@ def tokenizer(request):
 
 
 def read(line, tokenizer):
-    return read_gaps(line, tokenizer, itertools.repeat(tokenizer.mask))
+    return encode_masked(line, tokenizer, itertools.repeat(tokenizer.mask))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,7 @@ def test_all_but_the_gaps_is_cut_as_ever(line, whole, tokenizer):
 
 
 def test_every_gap_has_the_next_mark(tokenizer):
-    gaps = read_gaps("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
+    gaps = encode_masked("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
     assert [gaps.values[place] for place in gaps.positions] == [7, 8, 9]
 
 
@@ -57,25 +62,25 @@ def test_an_x_of_the_text_is_no_gap(tokenizer):
 
 
 def test_gaps_have_three_spellings():
-    assert all(map(has_gaps, ("a <mask>", "[MASK] b", "___", "a ____ b")))
-    assert not any(map(has_gaps, ("a mask", "a __ b", "[mask]", "snake_case")))
+    assert all(map(has_mask, ("a <mask>", "[MASK] b", "___", "a ____ b")))
+    assert not any(map(has_mask, ("a mask", "a __ b", "[mask]", "snake_case")))
 
 
 def test_words_go_into_the_gaps_in_order():
-    assert fill("the ___ and <mask>.", ["cat", "dog"]) == "the cat and dog."
-    assert fill("the ___ and <mask>.", ["cat"]) == "the cat and ."
+    assert fill_masks("the ___ and <mask>.", ["cat", "dog"]) == "the cat and dog."
+    assert fill_masks("the ___ and <mask>.", ["cat"]) == "the cat and ."
 
 
 @pytest.mark.parametrize("gap", ["<MASK>", "[mask]", "(blank)", "{gap}", "__"])
 def test_what_was_meant_as_a_gap_is_guessed(gap):
     with pytest.raises(DataError, match=r"Line 1 must have a gap.*Did you mean '<mask>' by"):
-        check_gaps([f"the {gap} ran"])
+        check_masks([f"the {gap} ran"])
 
 
 def test_a_long_line_is_cut_in_the_message():
     with pytest.raises(DataError, match=r"word …'\.$"):
-        check_gaps(["word " * 11 + "word  and more"])
+        check_masks(["word " * 11 + "word  and more"])
 
 
 def test_an_empty_line_needs_no_gap():
-    check_gaps(["", "  "])
+    check_masks(["", "  "])
