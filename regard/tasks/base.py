@@ -1,4 +1,4 @@
-"""`Task`, the base class of all tasks, and protocols for what only some tasks offer."""
+"""`Task`, the base class of all tasks, and protocols for optional features of tasks."""
 
 import copy
 import math
@@ -35,7 +35,7 @@ Fields = dict[str, Any]
 
 @dataclass(frozen=True)
 class WarmStart:
-    """What a task takes over from another run."""
+    """Recipe, fields and weights for fine-tuning from another run."""
 
     recipe: Any
     """The recipe, with the settings that come from the other run."""
@@ -60,9 +60,10 @@ class Task(ABC, Generic[AnyRecipe]):
     read: ClassVar[Callable[..., Splits]] = staticmethod(reading.read_pairs)
     """Reads `(data, valid, test, *, config)` into training, validation and test data."""
     read_split: ClassVar[Callable[..., list[Example]]] = staticmethod(reading.read_split)
-    """Reads `(paths, side, *, config)`: a whole file, or one side of a built-in data set."""
+    """Reads `(paths, split, *, config)`: a whole file, or one split of a built-in data set."""
     run_description: ClassVar[str] = ""
-    """What runs of this task are, where no others can be started from: `of a language model`."""
+    """Description of runs of this task in messages, such as `of a language model`; set if
+    `init_from` must be such a run."""
 
     def __init__(
         self, recipe: AnyRecipe, model: nn.Module, fields: Fields, *, device: torch.device
@@ -71,8 +72,8 @@ class Task(ABC, Generic[AnyRecipe]):
         self.model = model.to(device).eval()
         self.fields = fields
         self.device = device
-        for name, one in fields.items():
-            setattr(self, name, one)
+        for name, value in fields.items():
+            setattr(self, name, value)
 
     @classmethod
     @abstractmethod
@@ -103,7 +104,7 @@ class Task(ABC, Generic[AnyRecipe]):
     def warm_start(
         cls, recipe: AnyRecipe, init_from: "Task[Any]", examples: Sequence[Example]
     ) -> WarmStart:
-        """Return what of another run this task starts from: all of a run of the same task."""
+        """Return the fields and weights of another run to start from; all of them by default."""
         start = cls.require_same_task(init_from)
         return WarmStart(recipe, start.fields, start.model.state_dict())
 
@@ -134,8 +135,9 @@ class Task(ABC, Generic[AnyRecipe]):
             return cls.from_scratch(recipe, cls.fit_fields(recipe, examples), device=device)
         start = cls.warm_start(recipe, init_from, examples)
         task = cls.from_scratch(start.recipe, start.fields, device=device)
-        own = task.model.state_dict()
-        task.model.load_state_dict({name: start.weights.get(name, own[name]) for name in own})
+        initial = task.model.state_dict()
+        weights = {name: start.weights.get(name, value) for name, value in initial.items()}
+        task.model.load_state_dict(weights)
         restart_annealing(task.model)
         return task
 
@@ -146,8 +148,8 @@ class Task(ABC, Generic[AnyRecipe]):
 
     def save(self, folder: Path) -> None:
         """Write the fields into a run folder."""
-        for name, one in self.fields.items():
-            one.save(folder, name)
+        for name, value in self.fields.items():
+            value.save(folder, name)
 
     @abstractmethod
     def training_batches(self, examples: Sequence[Example]) -> Batches:
@@ -189,11 +191,11 @@ class Task(ABC, Generic[AnyRecipe]):
 
     def translate(self, sources: Sequence[Any]) -> list[str]:
         """Return the text of the best prediction of each source."""
-        return [found[0].text for found in self.predict(sources)]
+        return [best[0].text for best in self.predict(sources)]
 
     @property
     def num_parameters(self) -> int:
-        """Number of weights, shared ones counted once."""
+        """Number of parameters; shared parameters count once."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     @property
@@ -202,13 +204,13 @@ class Task(ABC, Generic[AnyRecipe]):
         return self.recipe.train.label_smoothing if self.model.training else 0.0
 
     def log_model(self, description: str) -> None:
-        """Log the number of parameters, and what the model reads and predicts."""
+        """Log the number of parameters and a description of inputs and outputs."""
         logger.info("Model: %s parameters, %s.", f"{self.num_parameters:,}", description)
 
     def mean_nll(self, batches: Iterable[Any]) -> float:
         """Return the mean negative log-likelihood per token of batches, in nats."""
         losses = [self.loss(batch) for batch in batches]
-        return float(sum(found.nll for found in losses) / sum(found.count for found in losses))
+        return float(sum(loss.nll for loss in losses) / sum(loss.count for loss in losses))
 
     def loss_validation(self, batches: Sequence[Any]) -> Callable[[], Validation]:
         """Return a function that measures the mean loss and the perplexity of batches."""
@@ -220,7 +222,7 @@ class Task(ABC, Generic[AnyRecipe]):
         return validate
 
     def autocast(self) -> torch.autocast:
-        """Return the precision that the recipe trains in."""
+        """Return an autocast context with the training precision of the recipe."""
         dtype = find_dtype(self.recipe.train.precision, self.device)
         return torch.autocast(self.device.type, dtype, enabled=dtype != torch.float32)
 
@@ -259,7 +261,7 @@ class Generates(Task[AnyRecipe]):
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
         """Return the text of the best prediction of each source."""
-        return [found[0].text for found in self.predict(sources, search=search)]
+        return [best[0].text for best in self.predict(sources, search=search)]
 
 
 @runtime_checkable
@@ -301,14 +303,14 @@ class EncoderBatch:
     values: Values
     """Inputs of the encoder, on the model's device."""
     mask: Tensor
-    """(B, S), True = a real position; on the host."""
+    """(B, S), True = not padding; on the host."""
     rows: tuple[int, ...]
-    """The numbers of the sources."""
+    """Indices of the sources."""
 
 
 @runtime_checkable
 class Embeds(Protocol):
-    """A task with an encoder that turns sources into vectors."""
+    """A task with an encoder that computes vectors of sources."""
 
     @property
     def encoder(self) -> Encoder:
@@ -337,15 +339,15 @@ class Autoencodes(Protocol):
         """Return the latents of sources, (B, D), float32, on the host."""
 
     def decode(self, latents: Tensor) -> list[str] | Tensor:
-        """Return texts, or images (B, C, Y, X) in 8 bits, from latents (B, D)."""
+        """Return the texts, or the 8-bit images (B, C, Y, X), of latents (B, D)."""
 
 
 def search_with(
     task: Task[Any], *, beams: int | None, num_best: int = 1, overrides: Sequence[str] = ()
 ) -> SearchConfig | None:
-    """Return the search settings of a task with changes; None if the task does not search.
+    """Return the search settings of a task with overrides; None if the task does not search.
 
-    More predictions than the recipe has beams need as many beams.
+    Unless `beams` is given, there are at least `num_best` beams.
 
     Args:
         task: Any task.
@@ -357,7 +359,7 @@ def search_with(
         if beams is not None or overrides:
             raise ConfigError(
                 f"`{'--beam' if beams is not None else overrides[0]}` is for models that search "
-                f"for their answer, but the task of this run is '{task.recipe.task}'. "
+                f"for their output, but the task of this run is '{task.recipe.task}'. "
                 "Leave it out."
             )
         return None

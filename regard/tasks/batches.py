@@ -1,4 +1,4 @@
-"""Results of batches, in the order of the examples."""
+"""Computation over batches, with results in the order of the examples."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -13,12 +13,12 @@ def map_batches(compute: Callable[[Any], Iterable[Result]], batches: Iterable[An
 
     Args:
         compute: Returns one result per example of a batch.
-        batches: Batches that together hold each example once; `rows` are their numbers.
+        batches: Batches that together hold each example once; `rows` are the example indices.
     """
-    found: dict[int, Result] = {}
+    results: dict[int, Result] = {}
     for batch in batches:
-        found.update(zip(batch.rows, compute(batch), strict=True))
-    return [found[row] for row in sorted(found)]
+        results.update(zip(batch.rows, compute(batch), strict=True))
+    return [results[row] for row in sorted(results)]
 
 
 def predict_nonempty(
@@ -35,6 +35,6 @@ def predict_nonempty(
         is_nonempty: Whether a source is not empty.
     """
     has_content = [bool(is_nonempty(source)) for source in sources]
-    filled = [source for source, is_kept in zip(sources, has_content, strict=True) if is_kept]
-    found = iter(predict(filled) if filled else ())
-    return [next(found) if is_kept else [Prediction.empty()] for is_kept in has_content]
+    nonempty = [source for source, is_kept in zip(sources, has_content, strict=True) if is_kept]
+    predictions = iter(predict(nonempty) if nonempty else ())
+    return [next(predictions) if is_kept else [Prediction.empty()] for is_kept in has_content]

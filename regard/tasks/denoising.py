@@ -1,4 +1,4 @@
-"""Denoising: an encoder–decoder generates the spans that were taken out of a text."""
+"""Denoising: an encoder–decoder generates the masked spans of a text (Raffel et al. 2020)."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -42,40 +42,40 @@ from regard.training.loop import Validation
 
 @dataclass(frozen=True, kw_only=True)
 class DenoisingDataConfig(DataConfig):
-    """How texts become pairs of what is left of them and what was taken out."""
+    """Data settings: sources are texts with masked spans, targets are these spans."""
 
     is_joint: bool = True
-    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    """Always true: both sides are the same text, with the tokeniser settings of the source."""
     corruption: CorruptionConfig = field(default_factory=CorruptionConfig)
-    """What is taken out."""
+    """Span corruption."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.is_joint:
-            raise ConfigError("`is_joint` must be true where both sides are one text.")
+            raise ConfigError("`is_joint` must be true if both sides are one text, but is false.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DenoisingRecipe(Recipe):
-    """An encoder–decoder that writes what was taken out of a text."""
+    """An encoder–decoder that generates the masked spans of a text."""
 
     task: Literal["denoising"] = "denoising"  # type: ignore[assignment]
-    """What the model is for."""
+    """The task."""
     data: DenoisingDataConfig = field(default_factory=DenoisingDataConfig)
-    """How texts become batches."""
+    """Data and batching."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.reward.metric != "none":
             raise ConfigError(
-                "`reward.metric` must be 'none' where `task` is 'denoising', since spans are "
-                "taken out anew each time and no whole answers are judged, but is "
+                "`reward.metric` must be 'none' if `task` is 'denoising', since other spans are "
+                "masked in every epoch and there are no fixed targets to reward, but is "
                 f"'{self.reward.metric}'."
             )
 
 
 class DenoisingTask(Predictor):
-    """Writes what is missing in a text (Raffel et al. 2020)."""
+    """Fills masks in a text with any number of words (Raffel et al. 2020)."""
 
     recipe: DenoisingRecipe
     source: MaskedTextField
@@ -83,7 +83,7 @@ class DenoisingTask(Predictor):
 
     read = staticmethod(reading.read_texts)
     read_split = staticmethod(reading.read_text_split)
-    run_description = "that learned to write what was taken out of a text"
+    run_description = "for the task 'denoising'"
 
     @classmethod
     def fit_fields(cls, recipe: Any, examples: Sequence[Example]) -> Fields:
@@ -101,7 +101,7 @@ class DenoisingTask(Predictor):
         return _fields(recipe, *sides)
 
     def training_batches(self, examples: Sequence[Example]) -> Batches:
-        """Return the training batches, with other spans taken out in every epoch."""
+        """Return the training batches; other spans are masked in every epoch."""
         windows = self._windows(examples)
         batches = self.pair_batches(windows, windows, change=self.change_pairs(self.recipe.seed))
         vocab_size = self.source.tokenizer.vocab_size
@@ -109,36 +109,36 @@ class DenoisingTask(Predictor):
         return batches
 
     def change_pairs(self, seed: int) -> Change | None:
-        """Return what takes spans out of texts."""
+        """Return the function that masks spans of texts."""
         return Corruption(self.recipe.data.corruption, self.source.tokenizer, seed=seed).change
 
     def _fixed_batches(self, texts: Sequences) -> list[Batch]:
-        """Return texts in batches with always the same spans taken out, whatever the run's seed."""
+        """Return batches whose masked spans do not depend on the run's seed."""
         change = self.change_pairs(self.recipe.data.seed)
         return list(self.pair_batches(texts, texts, change=change, is_shuffled=False).epoch(0))
 
     def _windows(self, examples: Sequence[Example]) -> Sequences:
         lines = self.source.tokenizer.encode_batch([example.source for example in examples])
-        # One position is left for the end.
+        # One position is left for the end token.
         return cut_windows(lines, self.recipe.data.batch.max_length - 1)
 
     def batches(
         self, examples: Sequence[Example], config: BatchConfig | None = None
     ) -> list[Batch]:
-        """Cut lines into batches: with gaps as they are, without with fixed spans taken out."""
+        """Return batches; if no line has a mask, fixed spans are masked."""
         if not examples or any(has_mask(example.source) for example in examples):
             return super().batches(examples, config)
         texts = self.source.tokenizer.encode_batch([example.source for example in examples])
         return self._fixed_batches(texts)
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
-        """Return how to measure the loss on what was taken out, always the same spans."""
+        """Return a function that measures the loss of the masked spans, always the same ones."""
         return self.loss_validation(self._fixed_batches(self._windows(examples)))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
-        """Take spans out of a test text, always the same ones, and measure their prediction.
+        """Mask spans of a test text, always the same ones, and measure their prediction.
 
-        The measures are over all tokens and have no interval.
+        The metrics are over all tokens and have no confidence interval.
         """
         check_texts(examples)
         return evaluate_tokens(
@@ -147,7 +147,7 @@ class DenoisingTask(Predictor):
         )
 
     def _predict_spans(self, batch: Batch) -> tuple[Tensor, Iterator[tuple[str, str, str]]]:
-        """Return for each text its right tokens, loss and number of tokens, and the texts."""
+        """Return correct tokens, loss and number of tokens of each text, and the texts."""
         on_device = batch.to(self.device)
         with torch.inference_mode():
             output = self.model(on_device.source, batch.source_mask, on_device.target[:, :-1])
@@ -160,23 +160,25 @@ class DenoisingTask(Predictor):
         return sums, self._write_texts(batch, predicted)
 
     def _write_texts(self, batch: Batch, predicted: Tensor) -> Iterator[tuple[str, str, str]]:
-        """Yield each text with its gaps, the predicted spans and the true spans."""
+        """Yield each text with its masks, the predicted spans and the true spans."""
         texts = (batch.source, predicted, batch.target)
-        for source, own, target in zip(*(text.tolist() for text in texts), strict=True):
-            yield self.source.write(source), self.target.write(own), self.target.write(target)
+        for source, spans, target in zip(*(text.tolist() for text in texts), strict=True):
+            yield self.source.write(source), self.target.write(spans), self.target.write(target)
 
     def _measure(self, sums: Tensor) -> dict[str, Result]:
-        right, nll, count = sums.sum(0).tolist()
+        num_correct, nll, count = sums.sum(0).tolist()
         config = self.recipe.data
-        how = (
-            f"taken out:{config.corruption.share:g},spans of {config.corruption.mean_length:g}|"
+        signature = (
+            f"masked:{config.corruption.share:g},spans of {config.corruption.mean_length:g}|"
             f"windows:{config.batch.max_length}|seed:{config.seed}|"
             f"vocab:{self.source.tokenizer.vocab_size}|teacher-forced"
         )
         detail = {"tokens": count, "loss": nll / count}
         return {
-            "accuracy": Result("token accuracy", 100 * right / count, how, detail=detail),
-            "perplexity": Result("perplexity", math.exp(nll / count), how, detail=detail),
+            "accuracy": Result(
+                "token accuracy", 100 * num_correct / count, signature, detail=detail
+            ),
+            "perplexity": Result("perplexity", math.exp(nll / count), signature, detail=detail),
         }
 
     def predict(
@@ -187,42 +189,42 @@ class DenoisingTask(Predictor):
         search: SearchConfig | None = None,
         prefix: str = "",
     ) -> list[list[Prediction]]:
-        """Fill the gaps of each line, `<mask>`, `[MASK]` or `___`, with any number of words.
+        """Fill the masks of each line, `<mask>`, `[MASK]` or `___`, with any number of words.
 
         Args:
-            sources: Lines with at least one gap each.
-            num_best: Number of fillings per line.
+            sources: Lines with at least one mask each.
+            num_best: Number of predictions per line.
             search: The search settings; those of the recipe if not given.
             prefix: Beginning of the generated target, such as `<x0> the`.
         """
         lines = [as_text(source) for source in sources]
         check_masks(lines)
-        found = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
+        predictions = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
         return [
             [replace(one, text=fill_masks(line, self.target.spans(one.text))) for one in best]
-            for line, best in zip(lines, found, strict=True)
+            for line, best in zip(lines, predictions, strict=True)
         ]
 
     def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
-        """Fill the gaps of each line; a line without gaps stays as it is."""
+        """Fill the masks of each line; a line without masks is returned unchanged."""
         return fill_all_masks(sources, partial(self.predict, search=search))
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return the line that `regard show` plots, and the line with its gaps filled."""
+        """Return the line that `regard show` plots, and the line with its masks filled."""
         check_no_target(target)
         return super().example_to_show(source)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of the spans of each line.
 
-        Of a whole line, these are taken out, always the same ones; of a line with gaps, they are
-        the target, with sentinels: `<x0> cat <x1> away`.
+        In a line without masks, spans are masked, always the same ones. For a line with masks, the
+        target has the spans after their sentinels: `<x0> cat <x1> away`.
         """
         for number, example in enumerate(examples, start=1):
             if has_mask(example.source) and not example.target:
                 raise DataError(
-                    f"Line {number:,} must be whole to be scored, but nothing says what is in its "
-                    f"gap: '{shorten(example.source)}'. `regard predict` fills it."
+                    f"Line {number:,} must be without a mask, or have a target for it, to be "
+                    f"scored, but is '{shorten(example.source)}'. `regard predict` fills masks."
                 )
         return super().score(examples)
 
@@ -237,7 +239,7 @@ class DenoisingTask(Predictor):
 
 
 def _fields(recipe: Any, source: Tokenizer, target: Tokenizer) -> Fields:
-    """Return fields whose sentinels stand for the gaps."""
+    """Return the fields; sentinels replace the masks of the source."""
     spellings = recipe.data.corruption.sentinels
     return {
         "source": MaskedTextField(source, [source.find(spelling) for spelling in spellings]),

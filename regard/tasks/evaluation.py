@@ -14,38 +14,38 @@ from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
 
 MAX_EDITS = 50
-"""Kinds of errors that are written down."""
+"""Maximum number of edits in `to_dict`."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured on a test set."""
+    """Results on a test set."""
 
     results: dict[str, Result]
-    """Each score by its name."""
+    """The results by metric."""
     by_length: list[Group] = field(default_factory=list)
-    """The first score by the length of the source, in words or, where it is a word, characters."""
+    """The first metric by source length, in words, or in characters if sources are words."""
     by_tag: list[Group] = field(default_factory=list)
-    """The first score and exact matches by phenomenon, where the data carries tags."""
+    """The first metric and exact matches by tag, if the data has tags."""
     by_unit: list[Group] = field(default_factory=list)
-    """For exact answers: how often each phone, letter or word of the right ones is missed."""
+    """For error rates: how often each phone, letter or word of the references is missed."""
     edits: list[Edit] = field(default_factory=list)
-    """For exact answers: what was written in place of what, the most frequent first."""
+    """For error rates: substitutions, insertions and deletions, the most frequent first."""
     sources: list[str] = field(default_factory=list)
-    """What was given."""
+    """The sources."""
     outputs: list[str] = field(default_factory=list)
-    """What was answered."""
+    """The predictions."""
     references: list[str] = field(default_factory=list)
-    """What was right."""
+    """The targets."""
     confusion: dict[str, dict[str, int]] = field(default_factory=dict)
-    """For labels: right label → predicted label → how often."""
+    """For labels: true label → predicted label → count."""
     num_tokens: int = 0
-    """Target tokens written."""
+    """Number of predicted tokens."""
     seconds: float = 0.0
-    """Time that answering took."""
+    """Duration of the prediction."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the sentences."""
+        """Return plain values for JSON, without the texts."""
         return {
             "scores": {name: result.to_dict() for name, result in self.results.items()},
             "by_length": [_group(group) for group in self.by_length],
@@ -60,36 +60,36 @@ class Evaluation:
 
 
 def evaluate_tokens(
-    found: Iterable[tuple[Tensor, Iterable[tuple[str, str, str]]]],
+    batches: Iterable[tuple[Tensor, Iterable[tuple[str, str, str]]]],
     measure: Callable[[Tensor], dict[str, Result]],
 ) -> Evaluation:
-    """Measure the predicted tokens of texts.
+    """Evaluate the predicted tokens of texts.
 
     Args:
-        found: For each batch the sums of each text, (B, C): right tokens, loss, number of tokens
-            and others; and each text as given, with the predicted tokens, and with the true ones.
+        batches: For each batch the sums of each text, (B, C): correct tokens, loss, number of
+            tokens and others; and each text as given, with predicted and with true tokens.
         measure: Computes the results from the sums of all texts, (B, C), in double precision.
     """
     started = time.perf_counter()
     parts: list[Tensor] = []
     samples: list[tuple[str, str, str]] = []
-    for sums, texts in found:
+    for sums, texts in batches:
         parts.append(sums)
         samples += texts
-    whole = torch.cat(parts).double()
+    all_sums = torch.cat(parts).double()
     sources, outputs, references = map(list, zip(*samples, strict=True))
     return Evaluation(
-        results=measure(whole),
+        results=measure(all_sums),
         sources=sources,
         outputs=outputs,
         references=references,
-        num_tokens=int(whole[:, 2].sum()),
+        num_tokens=int(all_sums[:, 2].sum()),
         seconds=time.perf_counter() - started,
     )
 
 
 def check_examples(examples: Sequence[Example]) -> None:
-    """Raise a `DataError` if there is nothing to evaluate."""
+    """Raise a `DataError` if there are no examples."""
     if not examples:
         raise DataError("There is nothing to evaluate: the test set has no example.")
 

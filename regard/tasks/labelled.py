@@ -22,7 +22,7 @@ from regard.training.losses import Loss, cross_entropy
 
 
 class LabelledTask(SourceTask[AnyRecipe]):
-    """A task whose targets are tensors of one shape, such as the number of a label."""
+    """A task whose targets are tensors of one shape, such as the id of a label."""
 
     metrics: ClassVar[Mapping[str, Metric]]
     """The metrics of validation and evaluation, by name."""
@@ -44,7 +44,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
         """Return the best prediction as text, from an item of `split_output`."""
 
     def read_items(self, sources: Sequence[Any]) -> list[Any]:
-        """Return sources as items of their field, as long as the model reads them."""
+        """Return sources as items of their field, truncated if the task has a maximum length."""
         return self.read_sources(sources)
 
     def labelled_batches(
@@ -57,7 +57,7 @@ class LabelledTask(SourceTask[AnyRecipe]):
     def batches(
         self, examples: Sequence[Example], targets: Sequence[Any] | None = None
     ) -> list[LabelledBatch]:
-        """Return batches of similar length; without targets, all are 0."""
+        """Return batches of similar length; missing targets are 0."""
         if not examples:
             return []
         targets = [0] * len(examples) if targets is None else targets
@@ -95,10 +95,10 @@ class LabelledTask(SourceTask[AnyRecipe]):
                 with self.autocast():
                     output = self.forward(batch)
                 losses.append(self.output_loss(output, batch.labels.to(self.device)))
-                return [self.write_output(one) for one in self.split_output(output)]
+                return [self.write_output(part) for part in self.split_output(output)]
 
             outputs = map_batches(predict, batches)
-            loss = sum(float(one.nll) for one in losses) / sum(int(one.count) for one in losses)
+            loss = sum(float(part.nll) for part in losses) / sum(int(part.count) for part in losses)
             values = {
                 name: metric(outputs, references).value for name, metric in self.metrics.items()
             }
@@ -137,5 +137,5 @@ class LabelledTask(SourceTask[AnyRecipe]):
 def label_loss(logits: Tensor, labels: Tensor, *, smoothing: float = 0.0) -> Loss:
     """Compute the cross entropy of labels (...) from logits (..., V)."""
     flat = labels.flatten()[None]  # (1, L)
-    everywhere = torch.ones_like(flat, dtype=torch.bool)
-    return cross_entropy(logits.flatten(0, -2)[None], flat, everywhere, smoothing=smoothing)
+    mask = torch.ones_like(flat, dtype=torch.bool)
+    return cross_entropy(logits.flatten(0, -2)[None], flat, mask, smoothing=smoothing)

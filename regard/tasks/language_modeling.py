@@ -45,14 +45,14 @@ from regard.training.losses import Loss
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageDataConfig(BaseDataConfig):
-    """How a text becomes batches of windows."""
+    """Data settings of language models: a text is cut into windows."""
 
     tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="byte"))
-    """The tokeniser; 'byte' keeps the text to the letter."""
+    """The tokeniser; 'byte' is lossless."""
     window: Positive = 256
-    """Tokens of a training example, and of the windows that a test text is read by."""
+    """Number of tokens of a training example, and of a window of a test text."""
     num_windows: Positive = 64
-    """Windows in a batch."""
+    """Number of windows in a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,15 +60,15 @@ class LanguageRecipe(BaseRecipe):
     """An autoregressive language model."""
 
     task: Literal["language_model"] = "language_model"
-    """What the model is for."""
+    """The task."""
     data: LanguageDataConfig = field(default_factory=LanguageDataConfig)
-    """How a text becomes batches of windows."""
+    """Data and batching."""
     model: LanguageModelConfig = field(default_factory=TransformerLanguageConfig)
     """The model."""
     search: SearchConfig = field(
         default_factory=lambda: SearchConfig(beams=1, max_ratio=1.0, max_extra=200, temperature=0.8)
     )
-    """How texts are continued."""
+    """Search for continuations."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -111,7 +111,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
     def warm_start(
         cls, recipe: LanguageRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
-        """Start from all of another language model."""
+        """Start from the settings, the vocabulary and the weights of another language model."""
         start = cls.require_same_task(init_from)
         data = replace(recipe.data, tokenizer=start.recipe.data.tokenizer)
         recipe = replace(recipe, model=start.recipe.model, data=data)
@@ -129,16 +129,16 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     @property
     def max_source_length(self) -> int:
-        """Number of tokens that the model has positions for; 0 = no limit."""
+        """Maximum number of tokens of the model; 0 = no limit."""
         return self.model.max_length
 
     def read_sources(self, sources: Sequence[str]) -> list[Any]:
-        """Return the tokens of texts after a line end."""
+        """Return the tokens of texts, with a line end before each text."""
         return [[self.text.line_end, *ids] for ids in self.text.read_all(sources)]
 
-    def shorten_item(self, item: list[int], most: int) -> list[int]:
-        """Truncate a text to `most` tokens."""
-        return item[:most]
+    def shorten_item(self, item: list[int], max_length: int) -> list[int]:
+        """Truncate a text to `max_length` tokens."""
+        return item[:max_length]
 
     def training_batches(self, examples: Sequence[Example]) -> Windows:
         """Return windows of the training text."""
@@ -171,10 +171,10 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         return validate
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
-        """Measure the perplexity of a text, which is one sample and so has no interval.
+        """Measure the perplexity of a text. It is one sample, so there is no confidence interval.
 
-        A recurrent model reads the text from end to end and carries its state on; another one
-        reads it in windows that overlap by half.
+        A recurrent model reads the text in one pass and keeps its hidden state; other models read
+        it in windows that overlap by half.
         """
         lines = [example.source for example in examples]
         tokens = self._stream(examples)
@@ -213,16 +213,16 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         at_least("nbest", num_best, 1)
         config = search or self.search
         prompts = self.text.read_all([source + prefix for source in sources])
-        found: dict[int, list[Prediction]] = {}
+        predictions: dict[int, list[Prediction]] = {}
         for rows in group_by_length(prompts, self._max_tokens):
             numbers = [crc32(sources[row].encode()) for row in rows]
-            some = [prompts[row] for row in rows]
-            best = self._continue(some, config, num_best=num_best, numbers=numbers)
-            found.update(zip(rows, best, strict=True))
-        return [found[row] for row in range(len(sources))]
+            chunk = [prompts[row] for row in rows]
+            best = self._continue(chunk, config, num_best=num_best, numbers=numbers)
+            predictions.update(zip(rows, best, strict=True))
+        return [predictions[row] for row in range(len(sources))]
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-probability of each line, read from the start of a line on."""
+        """Return the log-probability of each line, after a line end."""
         texts = self.text.read_all([example.source for example in examples])
         log_probs: dict[int, list[float]] = {}
         for rows in group_by_length(texts, self._max_tokens):
@@ -231,16 +231,18 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             if tokens.shape[1] > 1:
                 with torch.inference_mode():
                     logits = self.model(tokens[:, :-1]).logits
-                    found = token_log_probs(logits, tokens[:, 1:]).tolist()
-                log_probs.update(zip(rows, found, strict=True))
-        pieces = self.text.tokenizer.tokens
+                    values = next_log_probs(logits, tokens[:, 1:]).tolist()
+                log_probs.update(zip(rows, values, strict=True))
+        to_tokens = self.text.tokenizer.tokens
         return [
-            Prediction.from_tokens(example.source, pieces(ids), log_probs.get(row, [])[: len(ids)])
+            Prediction.from_tokens(
+                example.source, to_tokens(ids), log_probs.get(row, [])[: len(ids)]
+            )
             for row, (example, ids) in enumerate(zip(examples, texts, strict=True))
         ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
-        """Return the self-attention weights of each line; maps without layers if it has none."""
+        """Return the self-attention weights of each line; no layers if the model has none."""
         maps = []
         for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:
@@ -254,11 +256,11 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         """Return the text, and the most probable next tokens with their probabilities."""
         if target is not None:
             raise ConfigError(
-                "`--target` is for models that answer a source, but a language model has only its "
-                f"text. Write '{target}' at the end of the sentence."
+                "`--target` is for models with a source and a target, but a language model has "
+                f"only a text. Write '{target}' at the end of the sentence."
             )
-        found = [f"{piece} {share:.3f}" for piece, share in self.next_tokens(source)]
-        return Example(source), f"Next: {'  '.join(found)}"
+        tokens = [f"{token} {prob:.3f}" for token, prob in self.next_tokens(source)]
+        return Example(source), f"Next: {'  '.join(tokens)}"
 
     def next_tokens(self, prompt: str, num: int = 10) -> list[tuple[str, float]]:
         """Return the most probable next tokens of a text with their probabilities."""
@@ -266,9 +268,9 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         tokens = torch.tensor(self.read_sources([prompt]), device=self.device)
         with torch.inference_mode():
             log_probs = self.model(tokens).logits[0, -1].float().log_softmax(-1)
-        found = log_probs.topk(min(num, len(log_probs)))
-        pieces = self.text.tokenizer.tokens(found.indices.tolist())
-        return list(zip(pieces, found.values.exp().tolist(), strict=True))
+        best = log_probs.topk(min(num, len(log_probs)))
+        names = self.text.tokenizer.tokens(best.indices.tolist())
+        return list(zip(names, best.values.exp().tolist(), strict=True))
 
     def _continue(
         self,
@@ -278,16 +280,20 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         num_best: int,
         numbers: Sequence[int],
     ) -> list[list[Prediction]]:
-        roles = self.text.tokenizer
+        tokenizer = self.text.tokenizer
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         limits = (lengths * config.max_ratio).long().clamp(min=lengths) + config.max_extra
         if self.model.max_length:
             limits = limits.clamp(max=self.model.max_length).maximum(lengths + 1)
         with torch.inference_mode():
-            found = find_targets(
-                ModelScorer(self.model, len(prompts), banned=(roles.pad, roles.sos, roles.unk)),
+            hypotheses = find_targets(
+                ModelScorer(
+                    self.model,
+                    len(prompts),
+                    banned=(tokenizer.pad, tokenizer.sos, tokenizer.unk),
+                ),
                 start=self.text.line_end,
-                end=roles.eos,
+                end=tokenizer.eos,
                 max_lengths=limits,
                 config=config,
                 num_best=num_best,
@@ -297,17 +303,17 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         return [
             [
                 Prediction.from_hypothesis(
-                    self.text.write(one.tokens).removesuffix("\n"), one, roles
+                    self.text.write(one.tokens).removesuffix("\n"), one, tokenizer
                 )
                 for one in best
             ]
-            for best in found
+            for best in hypotheses
         ]
 
     def _stream(self, examples: Sequence[Example]) -> Tensor:
         ids = self.text.stream([example.source for example in examples])
         if len(ids) < 2:
-            raise DataError("There is nothing to measure: the text has no token.")
+            raise DataError("There is nothing to evaluate: the text has no token.")
         return torch.from_numpy(ids).long().to(self.device)
 
     def _log_probs(self, tokens: Tensor, *, is_quick: bool) -> Tensor:

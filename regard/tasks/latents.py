@@ -1,4 +1,4 @@
-"""Latent vectors of autoencoders: sample them, interpolate them, and measure their use."""
+"""Latent vectors of autoencoders: sampling, interpolation, evidence lower bound, active units."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -16,13 +16,14 @@ from regard.tasks.base import Autoencodes
 from regard.tasks.batches import map_batches
 
 ACTIVE = 0.01
-"""Variance of its mean over sources from which on a unit is active (Burda et al. 2016)."""
+"""Minimum variance, over sources, of the posterior mean of an active unit (Burda et al. 2016)."""
 
 MAX_LATENTS = 100_000
-"""Latents that are sampled or interpolated at once: they have to fit in memory."""
+"""Maximum number of latents to sample or interpolate at once: they must fit in memory."""
 
 EXAMPLES = (
-    "say of texts with `--recipe bowman2016-laptop` or of images with `--recipe kingma2014-laptop`"
+    "for example of texts with `--recipe bowman2016-laptop` or of images with "
+    "`--recipe kingma2014-laptop`"
 )
 
 
@@ -42,23 +43,23 @@ def measure_elbo(
     examples: Sequence[Example],
     *,
     split: Callable[[Any], tuple[Tensor, Callable[[Tensor], Tensor]]],
-    how: str,
+    signature: str,
     per: dict[str, float],
     num_bootstrap: int,
 ) -> dict[str, Result]:
-    """Measure the evidence lower bound, its divergence, and the number of active units.
+    """Measure the evidence lower bound, its KL divergence, and the number of active units.
 
-    The reconstruction is that of one sample per source, always the same one. The bound is that of
-    the model itself: neither weight nor free bits change it. Without a variational bottleneck,
-    there is none.
+    The reconstruction term is estimated from one sample per source, always the same one. The
+    weight of the divergence and free bits do not apply. Return an empty dict if the bottleneck is
+    not variational.
 
     Args:
         task: The autoencoder.
         examples: The test set.
         split: Returns the states of a batch before the bottleneck, and a function that computes
-            the log-probability (B,) of its targets from latents of the form of these states.
-        how: What was measured, for the signature.
-        per: Numbers by which the bound is also divided, by the names of the quotients.
+            the log-probability (B,) of its targets from latents of the shape of these states.
+        signature: Signature of the results.
+        per: Divisors of the bound, by the name of the quotient.
         num_bootstrap: Bootstrap samples of the confidence intervals; 0 = no intervals.
     """
     bottleneck, seed = find_variational_bottleneck(task), task.recipe.data.seed
@@ -71,13 +72,13 @@ def measure_elbo(
     def measure(batch: Any) -> Iterable[tuple[Tensor, Tensor, Tensor]]:
         states, compute_log_probs = split(batch)
         mean, log_variance = bottleneck.posterior(states)
-        own = noise[list(batch.rows)].view(mean.shape)
-        log_probs = compute_log_probs(sample_latent(mean, log_variance, own))
-        divergence = kl_from_standard_normal(mean, log_variance).flatten(1).sum(1).cpu()
+        batch_noise = noise[list(batch.rows)].view(mean.shape)
+        log_probs = compute_log_probs(draw_code(mean, log_variance, batch_noise))
+        divergence = divergence_from_prior(mean, log_variance).flatten(1).sum(1).cpu()
         return zip(log_probs, divergence, mean.flatten(1).cpu(), strict=True)
 
-    found = map_batches(measure, task.batches(examples))
-    log_probs, divergence, means = map(torch.stack, zip(*found, strict=True))
+    measured = map_batches(measure, task.batches(examples))
+    log_probs, divergence, means = map(torch.stack, zip(*measured, strict=True))
     bound, ones = log_probs - divergence, [1.0] * len(log_probs)
     quotients = {name: float(bound.sum()) / number for name, number in per.items()}
     return {
@@ -85,13 +86,18 @@ def measure_elbo(
             "ELBO",
             bound.tolist(),
             ones,
-            signature=f"{how}|drawn:1|draw-seed:{seed}",
+            signature=f"{signature}|samples:1|sample-seed:{seed}",
             num_bootstrap=num_bootstrap,
             scale=1,
             detail={"reconstruction": float(log_probs.mean()), **quotients},
         ),
         "kl": ratio(
-            "KL", divergence.tolist(), ones, signature=how, num_bootstrap=num_bootstrap, scale=1
+            "KL",
+            divergence.tolist(),
+            ones,
+            signature=signature,
+            num_bootstrap=num_bootstrap,
+            scale=1,
         ),
         "active_units": Result(
             "active units",
@@ -114,7 +120,7 @@ def check_latents(latents: Tensor, dim: int) -> None:
     """Raise a `DataError` unless latents are of shape (B, `dim`)."""
     if latents.dim() != 2 or latents.shape[1] != dim:
         raise DataError(
-            f"`latents` must have {dim} numbers each, but has the shape {tuple(latents.shape)}."
+            f"`latents` must have the shape (B, {dim}), but has the shape {tuple(latents.shape)}."
         )
 
 
@@ -123,16 +129,16 @@ def sample_latents(task: Any, num: int, *, seed: int = 0) -> Tensor:
 
     Args:
         task: The autoencoder.
-        num: Number of samples; the first ones do not depend on it.
-        seed: Of the samples.
+        num: Number of samples; fewer samples are a prefix of more.
+        seed: Seed of the samples.
     """
     check_autoencoder(task)
     within("num", num, low=1, high=MAX_LATENTS)
     within("seed", seed, low=0, high=2**63 - 1)
     if find_variational_bottleneck(task) is None:
         raise ConfigError(
-            "Codes can be drawn only where training made them follow a known distribution, but "
-            "this run has no variational code. Train one with `model.encoder.bottleneck.kind` "
+            "Latents can be sampled only from a variational autoencoder, but the bottleneck of "
+            "this run is not variational. Train one with `model.encoder.bottleneck.kind` "
             f"'variational', {EXAMPLES}."
         )
     generator = torch.Generator().manual_seed(seed)
@@ -140,7 +146,7 @@ def sample_latents(task: Any, num: int, *, seed: int = 0) -> Tensor:
 
 
 def interpolate(first: Tensor, last: Tensor, num: int) -> Tensor:
-    """Return `num` latents (B, D) on the line between two latents (D,), ends included."""
+    """Interpolate linearly between two latents (D,): `num` latents (B, D), ends included."""
     within("steps", num, low=2, high=MAX_LATENTS)
-    shares = torch.linspace(0, 1, num)[:, None]
-    return torch.lerp(first[None], last[None], shares)  # (B, D)
+    weights = torch.linspace(0, 1, num)[:, None]
+    return torch.lerp(first[None], last[None], weights)  # (B, D)

@@ -1,4 +1,4 @@
-"""Metrics by the names that recipes and people give them: of answers, candidates and targets."""
+"""Metrics by name: of predictions, of n-best lists, and the perplexity of targets."""
 
 import re
 from collections.abc import Sequence
@@ -10,32 +10,32 @@ from regard.metrics.table import ERROR_RATES, METRICS
 from regard.metrics.text.error_rates import nbest_accuracy
 
 LOSS = "loss"
-"""What is no metric of answers, but may decide which weights are best."""
+"""The validation loss, as a criterion for the best weights."""
 
 PERPLEXITY = "perplexity"
-"""How surprised a model is by right targets; what it answers does not matter."""
+"""The perplexity of the targets under forced decoding; it needs no predictions."""
 
 MAX_CANDIDATES = 100
-"""Candidates for an answer that `accuracy@N` may ask for."""
+"""Maximum N of `accuracy@N`."""
 
 
 def check_metric(name: str, setting: str) -> None:
     """Raise a `ConfigError` unless there is a metric of this name.
 
     Args:
-        name: A name of the table of metrics, `perplexity`, or `accuracy@5`: one of five
-            candidates is right.
-        setting: Where the name was given.
+        name: A name of the table of metrics, `perplexity`, or `accuracy@5`: one of the five best
+            predictions is correct.
+        setting: The setting that holds the name.
     """
-    if found := _find_candidates(name):
-        within(setting, found, low=2, high=MAX_CANDIDATES)
+    if num_best := _parse_num_best(name):
+        within(setting, num_best, low=2, high=MAX_CANDIDATES)
     else:
         pick({PERPLEXITY: None, **METRICS}, name, setting)
 
 
 def num_candidates(names: Sequence[str]) -> int:
-    """Return how many candidates for each answer these metrics need."""
-    return max(_find_candidates(name) or 1 for name in names)
+    """Return the number of predictions per source that metrics need."""
+    return max(_parse_num_best(name) or 1 for name in names)
 
 
 def measure(
@@ -45,31 +45,31 @@ def measure(
     *,
     num_bootstrap: int = 0,
 ) -> dict[str, Result]:
-    """Measure answers in several ways.
+    """Compute metrics of predictions.
 
     Args:
-        names: The metrics, all of them of answers.
-        candidates: For each question its answers, the best first; most metrics look at that alone.
-        references: For each question its right answers.
-        num_bootstrap: Samples behind each confidence interval; 0 = none.
+        names: Names of the metrics; not `loss` or `perplexity`.
+        candidates: The predictions of each source, the best first; most metrics use only that.
+        references: The references of each source.
+        num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
     """
-    best = [found[0] for found in candidates]
+    best = [texts[0] for texts in candidates]
     results = {}
     for name in names:
-        if most := _find_candidates(name):
-            some = [found[:most] for found in candidates]
-            results[name] = nbest_accuracy(some, references, num_bootstrap=num_bootstrap)
+        if num_best := _parse_num_best(name):
+            n_best = [texts[:num_best] for texts in candidates]
+            results[name] = nbest_accuracy(n_best, references, num_bootstrap=num_bootstrap)
         else:
             results[name] = METRICS[name](best, references, num_bootstrap=num_bootstrap)
     return results
 
 
 def to_objective(name: str, value: float) -> float:
-    """Return a value of which more is better, whatever the metric."""
+    """Return the value of a metric, negated if lower is better."""
     return -value if name in ERROR_RATES or name in (LOSS, PERPLEXITY) else value
 
 
-def _find_candidates(name: str) -> int:
+def _parse_num_best(name: str) -> int:
     """Return N for `accuracy@N`, and 0 for any other name."""
-    found = re.fullmatch(r"accuracy@(\d+)", name)
-    return int(found[1]) if found else 0
+    match = re.fullmatch(r"accuracy@(\d+)", name)
+    return int(match[1]) if match else 0

@@ -1,4 +1,4 @@
-"""What a model answers, and where it looked."""
+"""Predictions and attention maps."""
 
 import math
 from collections.abc import Sequence
@@ -16,23 +16,24 @@ from regard.data.text.tokenizers import Tokenizer
 from regard.search.hypothesis import Hypothesis
 
 COPYING = "copying"
-"""What a map's weights are where tokens are copied: a row sums to the chance that its own is."""
+"""The kind of a map of copying probabilities: a row sums to the probability that its token is
+copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """One answer to one source."""
+    """One prediction for one source."""
 
     text: str
-    """The answer as text."""
+    """The prediction as text."""
     log_prob: float
-    """Its log-probability."""
+    """Log-probability of the prediction."""
     tokens: tuple[str, ...]
-    """Its pieces as the model wrote them, the end token included."""
+    """Tokens as the model generated them, the end token included."""
     token_log_probs: tuple[float, ...]
-    """The log-probability of each piece."""
+    """Log-probability of each token."""
     image: NDArray[np.uint8] | None = field(default=None, compare=False)
-    """The answer as an image, (Y, X, 3), where it is one."""
+    """The predicted image, (Y, X, 3), if the task predicts images."""
 
     @classmethod
     def empty(cls) -> "Prediction":
@@ -43,87 +44,90 @@ class Prediction:
     def from_tokens(
         cls, text: str, tokens: Sequence[str], log_probs: Sequence[float]
     ) -> "Prediction":
-        """Return a prediction whose log-probability is the sum of its tokens' ones."""
+        """Return a prediction whose log-probability is the sum of those of its tokens."""
         return cls(text, sum(log_probs, 0.0), tuple(tokens), tuple(log_probs))
 
     @classmethod
-    def from_hypothesis(cls, text: str, found: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
-        """Return what a search found as a prediction."""
-        return cls(text, found.log_prob, tokenizer.tokens(found.tokens), found.step_log_probs)
+    def from_hypothesis(
+        cls, text: str, hypothesis: Hypothesis, tokenizer: Tokenizer
+    ) -> "Prediction":
+        """Return a hypothesis of a search as a prediction."""
+        tokens = tokenizer.tokens(hypothesis.tokens)
+        return cls(text, hypothesis.log_prob, tokens, hypothesis.step_log_probs)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the image."""
+        """Return plain values for JSON, without the image."""
         return {field.name: getattr(self, field.name) for field in fields(self)[:-1]}
 
 
 class CaptionedImage(NamedTuple):
-    """An image and what is said of it."""
+    """An image with a caption."""
 
     image: NDArray[np.uint8]
     """(Y, X, 3)."""
     caption: str
-    """What it is."""
+    """Title of the image."""
     note: str = ""
-    """What else is worth knowing."""
+    """Further text below the caption."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Sound that was listened to, as it was read."""
+    """A recording as log-mel frames, with the CTC alignment of its target."""
 
     frames: NDArray[np.float32]
     """(F, M), log-mel."""
     hop: float
     """Seconds from one frame to the next."""
     frames_per_position: int
-    """Frames that went into one position of the memory."""
+    """Number of frames per position of the memory."""
     aligned: Tensor | None = None
-    """(T, S), 1 where CTC hears each piece of the target, where the model has it; on the host."""
+    """(T, S), 1 where CTC aligns a target token with a position; None without CTC; on the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionMap:
-    """Where the model looked while it wrote a given target."""
+    """Attention weights of a target over its source."""
 
     source: tuple[str, ...]
-    """The pieces that were looked at."""
+    """Labels of the keys: source tokens, cells of an image, or times."""
     target: tuple[str, ...]
-    """The pieces that looked."""
+    """Labels of the queries: target tokens or labels."""
     weights: Tensor
     """(N, H, T, S), on the host."""
     kind: str = "attention"
-    """What the weights are: attention, or what stands in for it where a model has none."""
+    """Name of the weights: attention, or a saliency for models without attention."""
     grid: tuple[int, ...] | None = None
-    """Rows and columns of an image's cells, before them the frames of a video; the cells are the
-    last of `source`, frame by frame and row by row."""
+    """Rows and columns of the cells of an image; (frames, rows, columns) for a video. The cells are
+    the last labels of `source`, frame by frame and row by row."""
     image: NDArray[np.uint8] | None = None
-    """The image that was looked at, (Y, X, 3), or the video, (F, Y, X, 3), where there is one."""
+    """The source image, (Y, X, 3), or the source video, (F, Y, X, 3), if there is one."""
     recording: Recording | None = None
-    """The sound that was listened to, where there is any."""
+    """The source recording, if there is one."""
 
     @classmethod
-    def of_self_attention(cls, text: tuple[str, ...], recorded: Maps) -> "AttentionMap":
-        """Return where the pieces of one text looked at each other; no layers where none could."""
-        weights = torch.zeros(0, 1, len(text), len(text))
+    def of_self_attention(cls, tokens: tuple[str, ...], recorded: Maps) -> "AttentionMap":
+        """Return the self-attention weights of one text; no layers if none were recorded."""
+        weights = torch.zeros(0, 1, len(tokens), len(tokens))
         if recorded.num_layers:
             weights = recorded.stack_self()[0].cpu().float()
-        return cls(source=text, target=text, weights=weights)
+        return cls(source=tokens, target=tokens, weights=weights)
 
     @property
     def num_text_tokens(self) -> int:
-        """How many of `source` are pieces of a text: all that are no cells of an image."""
+        """Number of labels of `source` that are not cells of an image."""
         return len(self.source) - (math.prod(self.grid) if self.grid else 0)
 
     @property
     def still(self) -> NDArray[np.uint8] | None:
-        """One picture to stand for what was looked at: the image, or the middle of the video."""
+        """The source image, or the middle frame of the source video."""
         if self.image is None or self.image.ndim == 3:
             return self.image
         frame: NDArray[np.uint8] = self.image[len(self.image) // 2]
         return frame
 
     def text_only(self) -> "AttentionMap":
-        """Return the part of the map that is over a text."""
+        """Return the part of the map over text, without cells of an image."""
         num = self.num_text_tokens
         return replace(
             self, source=self.source[:num], weights=self.weights[..., :num], grid=None, image=None
@@ -131,15 +135,15 @@ class AttentionMap:
 
     @property
     def labels(self) -> tuple[list[str], list[str]]:
-        """Target and source pieces as people read them, without the mark of a word's init_from.
+        """Target and source tokens for display, without the marker of a word's beginning.
 
-        Where tokens are copied, each of the target's has the probability of it beside it.
+        In a map of copying probabilities, each target token is followed by its probability.
         """
         sides = (self.target, self.source)
-        rows, columns = ([piece.removeprefix("▁") or piece for piece in side] for side in sides)
+        rows, columns = ([token.removeprefix("▁") or token for token in side] for side in sides)
         if self.kind == COPYING:
-            shares = self.mean().sum(-1).tolist()
-            rows = [f"{row} {share:.2f}" for row, share in zip(rows, shares, strict=True)]
+            probs = self.mean().sum(-1).tolist()
+            rows = [f"{row} {prob:.2f}" for row, prob in zip(rows, probs, strict=True)]
         return rows, columns
 
     def mean(self) -> Tensor:
@@ -148,13 +152,16 @@ class AttentionMap:
 
 
 def cell_names(grid: tuple[int, ...]) -> tuple[str, ...]:
-    """Name the cells of a grid row by row, `row,column` from 1 on; of a video, the frame first."""
+    """Return labels of the cells of a grid, row by row: `row,column` from 1 on.
+
+    The cells of a video have the frame first: `frame,row,column`.
+    """
     return tuple(
         ",".join(map(str, cell)) for cell in product(*(range(1, size + 1) for size in grid))
     )
 
 
 def to_image(pixels: Tensor) -> NDArray[np.uint8]:
-    """Turn stacked bytes (C, Y, X) into a picture in colour, (Y, X, 3); frames stay in front."""
-    colours = pixels.expand(*pixels.shape[:-3], 3, -1, -1)
-    return np.ascontiguousarray(colours.movedim(-3, -1).cpu().numpy())
+    """Convert 8-bit pixels (..., C, Y, X) to an RGB image (..., Y, X, 3)."""
+    rgb = pixels.expand(*pixels.shape[:-3], 3, -1, -1)
+    return np.ascontiguousarray(rgb.movedim(-3, -1).cpu().numpy())

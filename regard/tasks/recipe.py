@@ -1,4 +1,4 @@
-"""The settings that the recipes of all tasks share."""
+"""Settings that the recipes of all tasks share."""
 
 from dataclasses import dataclass, field
 
@@ -11,30 +11,31 @@ from regard.training.settings import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class BaseDataConfig(Config):
-    """What every recipe says about data."""
+    """Data settings of every recipe."""
 
     seed: int = 0
-    """Seed of splits and generated data, apart from the model's, so that runs stay comparable."""
+    """Seed of splits and generated data; independent of the model's, so that runs with several
+    seeds share their data."""
     batch: BatchConfig = field(default_factory=BatchConfig)
-    """How batches are cut."""
+    """Batching."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseRecipe(Config):
-    """What every recipe says, whatever the task."""
+    """Settings of every recipe."""
 
     task: str = ""
-    """What the model is for."""
+    """The task."""
     seed: int = 1
-    """Seed of the weights, the order of the data and dropout."""
+    """Seed of weight initialisation, data order and dropout."""
     init_from: str = ""
-    """A run folder whose vocabularies and weights to begin with; empty = from nothing."""
+    """Run folder whose vocabularies and weights to fine-tune; empty = train from scratch."""
     data: BaseDataConfig = field(default_factory=BaseDataConfig)
-    """How text becomes batches."""
+    """Data and batching."""
     train: TrainConfig = field(default_factory=TrainConfig)
-    """How it is trained."""
+    """Training."""
 
 
 def check_encoder_reads(source: SourceConfig, encoder: EncoderConfig) -> None:
-    """Raise if an encoder is to read what it cannot: text, an image, both at once, or sound."""
-    check_source(encoder, modality_of(source).input_spec)
+    """Raise a `ConfigError` if an encoder cannot read the modality of the source."""
+    check_reads(encoder, modality_of(source).input_spec)

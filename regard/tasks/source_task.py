@@ -1,4 +1,4 @@
-"""Base classes of tasks that read sources with one field and, most of them, one encoder."""
+"""Base classes of tasks that read sources with one field, with or without a single encoder."""
 
 from collections.abc import Iterator, Sequence, Sized
 from typing import Any, cast
@@ -12,17 +12,17 @@ from regard.models.interfaces import Encoder
 from regard.tasks.base import AnyRecipe, EncoderBatch, Task
 
 
-def warn_if_long(items: Sequence[Sized], most: int, message: str) -> bool:
-    """Log how many items are longer than `most`; return whether there are any.
+def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:
+    """Log how many items are longer than `max_length`; return whether there are any.
 
     Args:
-        items: Texts as tokens, or the like.
-        most: The maximum length.
-        message: What becomes of them; it holds their number, that of all items, and `most`.
+        items: Texts as tokens, or items of another modality.
+        max_length: The maximum length.
+        message: A format string for the number of long items, that of all items, and `max_length`.
     """
-    num_long = sum(len(item) > most for item in items)
+    num_long = sum(len(item) > max_length for item in items)
     if num_long:
-        logger.warning(message, f"{num_long:,}", f"{len(items):,}", most)
+        logger.warning(message, f"{num_long:,}", f"{len(items):,}", max_length)
     return num_long > 0
 
 
@@ -70,7 +70,7 @@ class SourceTask(Task[AnyRecipe]):
 
 
 class EncoderTask(SourceTask[AnyRecipe]):
-    """A task whose model has one encoder; it offers what `Embeds` names."""
+    """A task whose model has one encoder; it implements `Embeds`."""
 
     @property
     def encoder(self) -> Encoder:
@@ -79,20 +79,20 @@ class EncoderTask(SourceTask[AnyRecipe]):
 
     @property
     def max_source_length(self) -> int:
-        """Number of tokens that the encoder has positions for; 0 = no limit."""
+        """Number of learned positions of the encoder; 0 = no limit."""
         return max_tokens(cast(Any, self.recipe).model.encoder)
 
     def encoder_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return sources as items of the source field, truncated to the encoder's limit."""
-        items, most = self.read_sources(sources), self.max_source_length
-        what = "shortened %s of %s texts to %d tokens, for which the encoder has learned positions"
-        if not most or not warn_if_long(items, most, what):
+        items, max_length = self.read_sources(sources), self.max_source_length
+        message = "shortened %s of %s texts to %d tokens, the learned positions of the encoder"
+        if not max_length or not warn_if_long(items, max_length, message):
             return items
-        return [self.shorten_item(item, most) for item in items]
+        return [self.shorten_item(item, max_length) for item in items]
 
-    def shorten_item(self, item: Any, most: int) -> Any:
-        """Truncate an item to `most` positions."""
-        return self.source_field.shorten(item, most)
+    def shorten_item(self, item: Any, max_length: int) -> Any:
+        """Truncate an item to `max_length` positions."""
+        return self.source_field.shorten(item, max_length)
 
     def encoder_batches(self, sources: Sequence[Any]) -> Iterator[EncoderBatch]:
         """Yield sources as inputs of the encoder, in batches of similar length."""

@@ -1,4 +1,4 @@
-"""The table of tasks, imported on first use, and recipes from plain values."""
+"""Table of tasks, imported on first use; recipes from plain values."""
 
 from typing import Any
 
@@ -30,21 +30,21 @@ TASKS: dict[str, tuple[str, str]] = {
         "image_to_image.task:ImageToImageTask",
     ),
 }
-"""By the name of a task, the classes of its recipe and of the task, within this package."""
+"""Classes of the recipe and of the task by task name, as dotted names within this package."""
 
 
 def recipe_class(name: str) -> type[BaseRecipe]:
-    """Return the class of the recipes of a task."""
+    """Return the recipe class of a task."""
     recipe: type[BaseRecipe] = resolve(f"{__package__}.{pick(TASKS, name, 'task')[0]}")
     return recipe
 
 
 def task_class(recipe: BaseRecipe) -> type[Task[Any]]:
-    """Return the class of the task that a recipe is for."""
+    """Return the task class of a recipe."""
     task: type[Task[Any]] = resolve(f"{__package__}.{TASKS[recipe.task][1]}")
     return task
 
 
 def to_recipe(values: dict[str, Any]) -> BaseRecipe:
-    """Build a recipe from plain values, of the class that `task` names."""
+    """Build a recipe from plain values; `task` determines its class."""
     return from_dict(recipe_class(str(values.get("task", "generation"))), values)

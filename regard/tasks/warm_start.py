@@ -1,4 +1,4 @@
-"""What a run takes over from another: encoder, vocabulary, image field."""
+"""Parts of another run to fine-tune: encoder, vocabulary, image field."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from regard.tasks.base import Task
 
 
 def encoder_weights(encoder: Encoder, prefix: str = "encoder") -> dict[str, Tensor]:
-    """Return the weights of an encoder by the names that they have in a model."""
+    """Return the weights of an encoder by their names in a model."""
     return {f"{prefix}.{name}": value for name, value in encoder.state_dict().items()}
 
 
@@ -26,14 +26,14 @@ def find_encoder(init_from: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
     if not isinstance(encoder, Encoder) or settings is None:
         raise ConfigError(
             "`init_from` must be a run with an encoder (masked, generation or classification), but "
-            f"is one for the task '{init_from.recipe.task}', which has none."
+            f"is one for the task '{init_from.recipe.task}', which has no encoder."
         )
     if isinstance(settings, ImageEncoderConfig):
         raise ConfigError("`init_from` must be a run that reads text, but it reads images.")
     if not isinstance(settings, TokenEncoderConfig):
         raise ConfigError(
-            "`init_from` must be a run whose encoder has a state for every token, but that of "
-            f"'{settings.kind}' has not."
+            "`init_from` must be a run whose encoder has one state per token, but its encoder is "
+            f"'{settings.kind}', which has not."
         )
     return settings, encoder
 
@@ -41,8 +41,8 @@ def find_encoder(init_from: Task[Any]) -> tuple[TokenEncoderConfig, Encoder]:
 def find_tokenizer(init_from: Task[Any]) -> Tokenizer:
     """Return the source vocabulary of a run."""
     for name in ("source", "text"):
-        if isinstance(found := init_from.fields.get(name), TextField):
-            return found.tokenizer
+        if isinstance(field := init_from.fields.get(name), TextField):
+            return field.tokenizer
     raise ConfigError(
         f"`init_from` must be a run that reads text, but its task is '{init_from.recipe.task}'."
     )
@@ -54,15 +54,15 @@ def find_image_encoder(init_from: Task[Any]) -> tuple[ImageEncoderConfig, Encode
     if not isinstance(settings, ImageEncoderConfig) or not isinstance(encoder, Encoder):
         raise ConfigError(
             "`init_from` must be a run that reads images, but is one for the task "
-            f"'{init_from.recipe.task}' that does not."
+            f"'{init_from.recipe.task}', which does not."
         )
     return settings, encoder
 
 
 def matching_image_field(init_from: Task[Any], config: ImageConfig) -> ImageField:
-    """Return a field with other settings that standardises images as that of a run.
+    """Return an image field with given settings and the mean and std of another run.
 
-    Convolutions read images of any size; learned positions of patches do not.
+    The number of channels must be the same; with learned positions of patches, also the size.
     """
     settings, _ = find_image_encoder(init_from)
     before: ImageField = init_from.fields["source"]
@@ -79,9 +79,9 @@ def matching_image_field(init_from: Task[Any], config: ImageConfig) -> ImageFiel
 
 
 def _without_bottleneck(init_from: Task[Any]) -> tuple[Any, Any]:
-    """Return the settings of a run's encoder and the encoder, without an autoencoder's bottleneck.
+    """Return the settings of a run's encoder and the encoder, without a bottleneck.
 
-    The states before the bottleneck are more useful to other tasks than the latents.
+    The states before the bottleneck of an autoencoder transfer better than its latents.
     """
     settings = getattr(getattr(init_from.recipe, "model", None), "encoder", None)
     encoder = getattr(init_from.model, "encoder", None)

@@ -1,4 +1,4 @@
-"""Files and data sets → texts that are their own targets."""
+"""Read files and data sets as texts that are their own targets."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +13,20 @@ from regard.tasks.reading import Paths, read_pairs, read_split
 from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
-"""What the names of files end in that hold pairs; of these the sources are read."""
+"""File name extensions of files of pairs, whose sources are read."""
 
 
 def read_unpaired_texts(
     data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
 ) -> Splits:
-    """Read texts, one a line, or the sources of pairs; otherwise as `read_pairs`."""
+    """Read texts, one per line, or the sources of pairs; otherwise as `read_pairs`."""
     splits = read_pairs(data, valid, test, config=config, read=_read_file)
     return splits.map(_as_targets)
 
 
-def read_unpaired_text_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
-    """Read one side of the texts, otherwise as `read_split`."""
-    return _as_targets(read_split(paths, side, config=config, read=_read_file))
+def read_unpaired_text_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
+    """Read one split of the texts, otherwise as `read_split`."""
+    return _as_targets(read_split(paths, split, config=config, read=_read_file))
 
 
 def _read_file(path: str, second: str | None = None) -> list[Example]:
@@ -42,13 +42,13 @@ def _read_file(path: str, second: str | None = None) -> list[Example]:
 
 
 def _as_targets(examples: Sequence[Example]) -> list[Example]:
-    """Make each text its own target, once however often it is there; empty lines are left out."""
+    """Make each text its own target; drop duplicates and empty lines."""
     if detect_modality(examples).name != "text":
         raise DataError(
             f"A text is needed, but '{examples[0].source}' names an image or a recording. "
             "Autoencoders of images have the task 'image_to_image'."
         )
-    found: dict[str, Example] = {}
+    distinct: dict[str, Example] = {}
     for example in examples:
         if not isinstance(example.source, str):
             raise DataError(
@@ -56,5 +56,5 @@ def _as_targets(examples: Sequence[Example]) -> list[Example]:
                 "Give a data set with one."
             )
         if text := example.source.strip():
-            found.setdefault(text, Example(text, text, tags=example.tags))
-    return list(found.values())
+            distinct.setdefault(text, Example(text, text, tags=example.tags))
+    return list(distinct.values())

@@ -1,4 +1,4 @@
-"""The recipe of autoencoders of texts."""
+"""Recipe of text autoencoders."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,30 +14,30 @@ from regard.tasks.generation.recipe import DataConfig, Recipe
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencodingDataConfig(DataConfig):
-    """How texts become pairs of themselves, the source corrupted or not."""
+    """Data settings: every text is its own target."""
 
     is_joint: bool = True
-    """Always: both sides are the same text. The source's tokeniser is the one that is trained."""
+    """Always true: both sides are the same text, with the tokeniser settings of the source."""
     noise: WordNoiseConfig = field(default_factory=WordNoiseConfig)
-    """What spoils a source while training; nothing, where answers are asked for."""
+    """Noise on the sources in training; `predict` adds none."""
     word_dropout: UnitInterval = 0.0
-    """Probability that the decoder reads an unknown token in place of a right one while training,
-    so that it has to ask the code (Bowman et al. 2016)."""
+    """Probability of replacing a decoder input by the unknown token in training, which makes the
+    decoder depend on the latent (Bowman et al. 2016)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.is_joint:
-            raise ConfigError("`is_joint` must be true where both sides are one text.")
+            raise ConfigError("`is_joint` must be true if both sides are one text, but is false.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoencodingRecipe(Recipe):
-    """An encoder–decoder that writes a text anew from a narrow code."""
+    """An encoder–decoder that reconstructs a text from a latent vector."""
 
     task: Literal["autoencoding"] = "autoencoding"  # type: ignore[assignment]
-    """What the model is for."""
+    """The task."""
     data: AutoencodingDataConfig = field(default_factory=AutoencodingDataConfig)
-    """How texts become batches."""
+    """Data and batching."""
     model: ModelConfig = field(
         default_factory=lambda: ModelConfig(
             encoder=BottleneckEncoderConfig(), decoder=SutskeverDecoderConfig()
@@ -45,18 +45,18 @@ class AutoencodingRecipe(Recipe):
     )
     """The model."""
     metrics: tuple[str, ...] = ("accuracy", "bleu")
-    """What is measured on a test set; the first of answers is also measured by length."""
+    """Metrics of a test set; the first one of predictions is also measured by source length."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         encoder = self.model.encoder
         if not isinstance(encoder, BottleneckEncoderConfig):
             raise ConfigError(
-                "`model.encoder.kind` must be 'bottleneck' where a text is written anew from its "
-                f"code, but is '{encoder.kind}'. Put it inside: `model.encoder.encoder.kind`."
+                "`model.encoder.kind` must be 'bottleneck' where a text is reconstructed from its "
+                f"latent, but is '{encoder.kind}'. Put it inside: `model.encoder.encoder.kind`."
             )
         if encoder.of != "summary":
             raise ConfigError(
-                "`model.encoder.of` must be 'summary', so that all texts have codes of one width, "
+                "`model.encoder.of` must be 'summary', so that all texts have latents of one size, "
                 f"but is '{encoder.of}'."
             )

@@ -1,4 +1,4 @@
-"""Autoencoding of texts: a text in, its latent vector in the middle, the same text out."""
+"""Text autoencoders: a text in, the same text out, through a latent vector."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,14 +31,14 @@ from regard.training.loop import Validation
 from regard.training.losses import log_probs_of
 
 CHUNK = 64
-"""Latents that are decoded at once."""
+"""Number of latents to decode at once."""
 
 
 class AutoencodingTask(Predictor):
     """Reconstructs texts from latents (Dai & Le 2015; Hill et al. 2016; Bowman et al. 2016).
 
-    A target may be as long as the longest training text, whatever the source, since latents do
-    not tell a length: `search.max_ratio` and `search.max_extra` have no effect.
+    The maximum length of a target is that of training texts. `search.max_ratio` and
+    `search.max_extra` have no effect, since a latent vector has no length.
     """
 
     recipe: AutoencodingRecipe
@@ -69,7 +69,7 @@ class AutoencodingTask(Predictor):
         return {**both_sides(train_tokenizer(config, [example.source for example in examples]))}
 
     def change_pairs(self, seed: int) -> Change | None:
-        """Return what adds other noise to the sources in every epoch."""
+        """Return a function that adds other noise to the sources in every epoch, or None."""
         config = self.recipe.data.noise
         return WordNoise(config, self.source.tokenizer, seed=seed).change if config.is_any else None
 
@@ -82,28 +82,28 @@ class AutoencodingTask(Predictor):
 
     def decoder_inputs(self, tokens: Tensor) -> Tensor:
         """Return true tokens (B, T), some of them replaced by the unknown token in training."""
-        share = self.recipe.data.word_dropout
-        if not self.model.training or not share:
+        word_dropout = self.recipe.data.word_dropout
+        if not self.model.training or not word_dropout:
             return tokens
-        is_dropped = torch.rand(tokens.shape, device=tokens.device) < share
+        is_dropped = torch.rand(tokens.shape, device=tokens.device) < word_dropout
         is_dropped[:, 0] = False  # the start token
         return tokens.masked_fill(is_dropped, self.target.tokenizer.unk)
 
     def mean_nll(self, batches: Any) -> float:
-        """Return the mean loss per token of batches, with the terms of the bottleneck, in nats."""
+        """Return the mean loss per token of batches, bottleneck losses included, in nats."""
         losses = [self.loss(batch) for batch in batches]
-        total = sum(found.total.detach() for found in losses)
-        return float(total / sum(found.count for found in losses))
+        total = sum(loss.total.detach() for loss in losses)
+        return float(total / sum(loss.count for loss in losses))
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that validates texts within the maximum length of training."""
-        lengths = map(len, self.target.read_all([example.target for example in examples]))
-        most = self.recipe.data.batch.max_length
-        short = [example for example, own in zip(examples, lengths, strict=True) if own <= most]
+        targets = self.target.read_all([example.target for example in examples])
+        limit = self.recipe.data.batch.max_length
+        short = [one for one, ids in zip(examples, targets, strict=True) if len(ids) <= limit]
         return super().validation(short or examples)
 
     def max_lengths(self, source_mask: Tensor, config: SearchConfig) -> Tensor:
-        """Return the maximum number of target tokens, (B,): that of training, for all sources."""
+        """Return the maximum number of target tokens, (B,): that of training for every source."""
         return self._max_lengths(len(source_mask))
 
     def _max_lengths(self, num: int) -> Tensor:
@@ -112,23 +112,24 @@ class AutoencodingTask(Predictor):
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Reconstruct test texts from their latents, and measure texts and latents."""
-        found = super().evaluate(examples, num_bootstrap=num_bootstrap)
-        results = dict(found.results)
+        evaluation = super().evaluate(examples, num_bootstrap=num_bootstrap)
+        results = dict(evaluation.results)
         results["token_accuracy"] = self._measure_tokens(examples, num_bootstrap=num_bootstrap)
         num_tokens = sum(len(ids) - 1 for ids in self.target.read_all([e.target for e in examples]))
-        bound = measure_elbo(
+        elbo = measure_elbo(
             self,
             examples,
             split=self._split_at_bottleneck,
-            how=f"nats a text|texts:{len(examples)}|vocab:{self.target.tokenizer.vocab_size}",
+            signature=f"nats a text|texts:{len(examples)}|vocab:{self.target.tokenizer.vocab_size}",
             per={"per_token": num_tokens},
             num_bootstrap=num_bootstrap,
         )
-        if bound:
-            bound["elbo"].detail["tokens"] = float(num_tokens)
+        if elbo:
+            elbo["elbo"].detail["tokens"] = float(num_tokens)
+        results |= elbo
         if self.recipe.data.noise.is_any:
-            bound |= self._measure_restoring(examples, num_bootstrap=num_bootstrap)
-        return replace(found, results=results | bound)
+            results |= self._measure_denoising(examples, num_bootstrap=num_bootstrap)
+        return replace(evaluation, results=results)
 
     def _measure_tokens(self, examples: Sequence[Example], *, num_bootstrap: int) -> Result:
         """Measure the accuracy of the next token under teacher forcing, end tokens included."""
@@ -142,8 +143,13 @@ class AutoencodingTask(Predictor):
 
         hits, lengths = zip(*map_batches(count, self.batches(examples)), strict=True)
         vocab_size = self.target.tokenizer.vocab_size
-        how = f"tokens:{sum(lengths)}|vocab:{vocab_size}|ends:counted|teacher-forced"
-        return ratio("token accuracy", hits, lengths, signature=how, num_bootstrap=num_bootstrap)
+        return ratio(
+            "token accuracy",
+            hits,
+            lengths,
+            signature=f"tokens:{sum(lengths)}|vocab:{vocab_size}|ends:counted|teacher-forced",
+            num_bootstrap=num_bootstrap,
+        )
 
     def _split_at_bottleneck(self, batch: Batch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the states before the bottleneck, and a function from latents to log-probs."""
@@ -153,10 +159,10 @@ class AutoencodingTask(Predictor):
             logits = self.model.decoder(target[:, :-1], memory_from_latents(latents)).logits
             return log_probs_of(logits, target[:, 1:]).cpu().where(mask, 0.0).sum(1)
 
-        wide = self.bottleneck_encoder.inner_memory(self.inputs(batch), batch.source_mask)
-        return wide.summary, compute_log_probs
+        memory = self.bottleneck_encoder.widen(self.inputs(batch), batch.source_mask)
+        return memory.summary, compute_log_probs
 
-    def _measure_restoring(
+    def _measure_denoising(
         self, examples: Sequence[Example], *, num_bootstrap: int
     ) -> dict[str, Result]:
         """Measure the reconstruction of corrupted texts, always with the same noise."""
@@ -165,24 +171,26 @@ class AutoencodingTask(Predictor):
         @torch.inference_mode()
         def restore(batch: Batch) -> list[tuple[str, str]]:
             lengths = self.max_lengths(batch.source_mask, config)
-            found = self.generate(self.encode_batch(batch), config, max_lengths=lengths)
+            hypotheses = self.generate(self.encode_batch(batch), config, max_lengths=lengths)
             return [
                 (self.target.write(best[0].tokens), self.source.write(source))
-                for best, source in zip(found, batch.source.tolist(), strict=True)
+                for best, source in zip(hypotheses, batch.source.tolist(), strict=True)
             ]
 
         texts = zip(*map_batches(restore, self.corrupted_batches(examples)), strict=True)
         references = [[example.target] for example in examples]
         noise = self.recipe.data.noise
-        how = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
+        signature = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
         names = {
-            "restored_bleu": "BLEU of texts restored",
-            "corrupted_bleu": "BLEU of the spoilt texts",
+            "restored_bleu": "BLEU of the restored texts",
+            "corrupted_bleu": "BLEU of the corrupted texts",
         }
         results = {}
-        for (key, name), own in zip(names.items(), texts, strict=True):
-            found = bleu(own, references, num_bootstrap=num_bootstrap)
-            results[key] = Result(name, found.value, f"{how}|{found.signature}", found.interval)
+        for (key, name), outputs in zip(names.items(), texts, strict=True):
+            score = bleu(outputs, references, num_bootstrap=num_bootstrap)
+            results[key] = Result(
+                name, score.value, f"{signature}|{score.signature}", score.interval
+            )
         return results
 
     def encode(self, sources: Sequence[Text]) -> Tensor:
@@ -205,12 +213,12 @@ class AutoencodingTask(Predictor):
         """
         check_latents(latents, self.latent_dim)
         texts: list[str] = []
-        for part in torch.split(latents, CHUNK) if len(latents) else ():
-            found = self.generate(
-                memory_from_latents(part.to(self.device, torch.float32)),
+        for chunk in torch.split(latents, CHUNK) if len(latents) else ():
+            hypotheses = self.generate(
+                remember(chunk.to(self.device, torch.float32)),
                 search or self.search,
-                max_lengths=self._max_lengths(len(part)),
-                numbers=range(len(texts), len(texts) + len(part)),
+                max_lengths=self._max_lengths(len(chunk)),
+                numbers=range(len(texts), len(texts) + len(chunk)),
             )
-            texts += [self.target.write(best[0].tokens) for best in found]
+            texts += [self.target.write(best[0].tokens) for best in hypotheses]
         return texts

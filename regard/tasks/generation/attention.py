@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
 
 CTC = "CTC alignment"
-"""The kind of a map whose weights are CTC's, because the decoder is not trained."""
+"""The kind of a map of CTC alignments; used if the decoder is not trained."""
 
 
 def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]:
     """Return the attention weights of each example's target over its source.
 
-    A model without attention gives maps without layers. The map of a model that copies holds the
-    copying probabilities alone. A source may be a line, as for `predict`.
+    Maps of a model without attention have no layers. Maps of a model that copies hold only the
+    copying probabilities. A source may be a line, as for `predict`.
     """
     pointers = [part for part in task.model.modules() if isinstance(part, CopyAttention)]
     recorded_part: nn.Module = nn.ModuleList(pointers) if pointers else task.model
@@ -55,7 +55,7 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
 
 @dataclass(frozen=True)
 class _Source:
-    """What the memory positions of one source stand for."""
+    """Labels of the memory positions of one source."""
 
     labels: tuple[str, ...]
     columns: slice | Tensor
@@ -70,17 +70,17 @@ def _map(
 ) -> AttentionMap:
     """Return the map of one row of a batch; `weights` (B, N, H, T, S) are those of the batch."""
     num_target = int(batch.target_mask[row].sum()) - 1
-    own = torch.zeros(0, 1, num_target, len(source.labels))
+    row_weights = torch.zeros(0, 1, num_target, len(source.labels))
     if weights is not None:
-        own = weights[row, :, :, :num_target][..., source.columns]
+        row_weights = weights[row, :, :, :num_target][..., source.columns]
     recording = source.recording
     if recording and recording.aligned is not None and task.recipe.model.ctc_weight == 1:
-        # The decoder is not trained, so its weights mean nothing.
-        own, kind = recording.aligned[None, None], CTC
+        # The decoder is not trained, so its weights are meaningless.
+        row_weights, kind = recording.aligned[None, None], CTC
     return AttentionMap(
         source=source.labels,
         target=task.target.tokenizer.tokens(batch.target[row, 1 : num_target + 1].tolist()),
-        weights=own,
+        weights=row_weights,
         kind=kind,
         grid=source.grid,
         image=source.image,
@@ -89,7 +89,7 @@ def _map(
 
 
 def _describe_texts(task: "Predictor", field: TextField, batch: Batch) -> list[_Source]:
-    """Return the tokens of texts, or the texts that the encoder made one position each of."""
+    """Return the tokens of texts, or whole texts if the encoder has one position per text."""
     tokenizer = field.tokenizer
     sources = [ids[real] for ids, real in zip(batch.source, batch.source_mask, strict=True)]
     groups = task.model.encoder.memory_positions(batch.source, batch.source_mask)
@@ -98,12 +98,12 @@ def _describe_texts(task: "Predictor", field: TextField, batch: Batch) -> list[_
     else:
         labels = [
             tuple(
-                tokenizer.decode(ids[own[: len(ids)] == number].tolist())
-                for number in range(int(own[: len(ids)].max()) + 1)
+                tokenizer.decode(ids[group[: len(ids)] == number].tolist())
+                for number in range(int(group[: len(ids)].max()) + 1)
             )
-            for ids, own in zip(sources, groups, strict=True)
+            for ids, group in zip(sources, groups, strict=True)
         ]
-    return [_Source(found, slice(len(found))) for found in labels]
+    return [_Source(names, slice(len(names))) for names in labels]
 
 
 def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> list[_Source]:
@@ -112,7 +112,7 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
     hop = field.config.hop_ms / 1000
     groups = task.model.encoder.groups(batch.source, batch.source_mask)
     frames_per_position = 1 if groups is None else int((groups[0] == 0).sum())
-    found = []
+    described = []
     for row, aligned in enumerate(align_ctc(task, batch, memory)):
         frames = batch.source[row][batch.source_mask[row]].cpu().numpy()
         num_positions = int(memory.mask[row].sum())
@@ -120,34 +120,33 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
             f"{number * frames_per_position * hop:.2f} s" for number in range(num_positions)
         )
         recording = Recording(frames, hop, frames_per_position, aligned)
-        found.append(_Source(times, slice(num_positions), recording=recording))
-    return found
+        described.append(_Source(times, slice(num_positions), recording=recording))
+    return described
 
 
 def _describe_images(task: "Predictor", field: SourceField, batch: Batch) -> list[_Source]:
-    """Return the cells of images or videos; before them, the tokens of a text beside an image."""
+    """Return the cells of images or videos, after the tokens of a text if there is one."""
     memory = _encode(task, batch)
     assert memory.layout is not None
     cells = cell_names(memory.layout)
-    found = []
+    described = []
     for row in range(len(batch.rows)):
-        pieces: tuple[str, ...] = ()
+        tokens: tuple[str, ...] = ()
         images = batch.source
         if field.text is not None:
             ids, images = batch.source
-            real = ids[row][batch.source_mask[row]].tolist()
-            pieces = field.text.tokenizer.tokens(real)
+            tokens = field.text.tokenizer.tokens(ids[row][batch.source_mask[row]].tolist())
         # In the memory, cells come before tokens; in the map, after them.
         columns = memory.mask[row].cpu().nonzero()[:, 0].roll(-len(cells))
-        found.append(_Source((*pieces, *cells), columns, memory.layout, to_image(images[row])))
-    return found
+        described.append(_Source((*tokens, *cells), columns, memory.layout, to_image(images[row])))
+    return described
 
 
 _BY_MODALITY: dict[str, Callable[..., list[_Source]]] = {
     "text": _describe_texts,
     "audio": _describe_recordings,
 }
-"""How memory positions are described, by the modality of the source; others as images."""
+"""Functions that label memory positions, by the modality of the source; default: images."""
 
 
 def _encode(task: "Predictor", batch: Batch) -> Memory:
@@ -156,12 +155,15 @@ def _encode(task: "Predictor", batch: Batch) -> Memory:
 
 
 def align_ctc(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | None]:
-    """Return the CTC alignment of each target, (T, S), without the end token; None without CTC."""
+    """Return the CTC alignment of each target, (T, S); None without CTC.
+
+    The row of the end token is zero.
+    """
     if task.model.ctc is None:
         return [None] * len(batch.rows)
     with torch.inference_mode():
         emissions = task.model.ctc(memory)
-    found: list[Tensor | None] = []
+    alignments: list[Tensor | None] = []
     for row in range(len(batch.rows)):
         num_target = int(batch.target_mask[row].sum()) - 1
         labels = batch.target[row, 1:num_target].tolist()
@@ -172,5 +174,5 @@ def align_ctc(task: "Predictor", batch: Batch, memory: Memory) -> list[Tensor | 
         for position, number in enumerate(ctc.align(log_probs, labels) if is_possible else []):
             if number >= 0:
                 weights[number, position] = 1.0
-        found.append(weights)
-    return found
+        alignments.append(weights)
+    return alignments

@@ -1,4 +1,4 @@
-"""CTC beside a decoder: their joint loss and their joint search."""
+"""CTC beside a decoder: joint loss and joint search."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,61 +20,63 @@ def add_ctc_loss(loss: Loss, output: Output, batch: Batch, *, weight: float) -> 
     """Return (1 − w) · loss + w · CTC (Watanabe et al. 2017, eq. 12).
 
     Args:
-        loss: The decoder's.
-        output: What the model says of the batch.
-        batch: On the model's device; its targets run from the start token to the end token.
-        weight: The share of CTC.
+        loss: The loss of the decoder.
+        output: The output of the model for the batch.
+        batch: The batch, on the model's device; targets include the start and the end token.
+        weight: Weight of the CTC loss, from 0 to 1.
     """
     if output.emissions is None:
         return loss
     lengths = batch.target_mask.sum(1) - 2
-    found = labelling_loss(output.emissions, batch.target[:, 1:-1], lengths).sum()
+    ctc_loss = labelling_loss(output.emissions, batch.target[:, 1:-1], lengths).sum()
     return replace(
         loss,
-        total=(1 - weight) * loss.total + weight * found,
-        nll=(1 - weight) * loss.nll + weight * found.detach(),
+        total=(1 - weight) * loss.total + weight * ctc_loss,
+        nll=(1 - weight) * loss.nll + weight * ctc_loss.detach(),
     )
 
 
 def build_scorer(
-    model: EncoderDecoder, memory: Memory, roles: Tokenizer, *, weight: float
+    model: EncoderDecoder, memory: Memory, tokenizer: Tokenizer, *, weight: float
 ) -> Scorer:
-    """Return what a search asks: the decoder, CTC, or both.
+    """Return the scorer of a search: the decoder, CTC, or both.
 
     Args:
-        model: In evaluation mode.
-        memory: What its encoder made of the sources.
-        roles: The target's, whose special tokens are never chosen.
-        weight: The share of CTC.
+        model: The model, in evaluation mode.
+        memory: The encoded sources.
+        tokenizer: The tokeniser of the target; padding and the start token are never generated.
+        weight: Weight of CTC, from 0 to 1.
     """
-    banned = (roles.pad, roles.sos)
+    banned = (tokenizer.pad, tokenizer.sos)
     decoder = ModelScorer(model, memory, banned=banned)
     if not weight or model.ctc is None:
         return decoder
-    ctc = CtcScorer(model.ctc(memory), start=roles.sos, end=roles.eos, banned=banned)
+    ctc = CtcScorer(model.ctc(memory), start=tokenizer.sos, end=tokenizer.eos, banned=banned)
     return ctc if weight == 1 else JointScorer(decoder, ctc, weight=weight)
 
 
 def is_best_path_search(config: SearchConfig, prefix: Sequence[int]) -> bool:
-    """Tell whether CTC alone is asked for one answer, greedily and without rules."""
-    plain = SearchConfig(beams=1, ctc_weight=1.0)
-    lengths = ("length_penalty", "max_ratio", "max_extra", "seed")
-    return not prefix and plain == replace(
-        config, **{name: getattr(plain, name) for name in lengths}
+    """Return whether a search is greedy, with CTC alone and without constraints."""
+    greedy = SearchConfig(beams=1, ctc_weight=1.0)
+    irrelevant = ("length_penalty", "max_ratio", "max_extra", "seed")
+    return not prefix and greedy == replace(
+        config, **{name: getattr(greedy, name) for name in irrelevant}
     )
 
 
 def decode_best_path(
     scorer: CtcScorer, model: EncoderDecoder, memory: Memory
 ) -> list[list[Hypothesis]]:
-    """Collapse the likeliest class of each state; log-probabilities are the labelling's."""
+    """Collapse the most probable class of each state, and score the collapsed labels with CTC."""
     assert model.ctc is not None
-    found = best_path(model.ctc(memory), end=scorer.eos, banned=tuple(scorer.banned))
-    return rescore(scorer, found, start=scorer.sos)
+    hypotheses = best_path(model.ctc(memory), end=scorer.eos, banned=tuple(scorer.banned))
+    return rescore(scorer, hypotheses, start=scorer.sos)
 
 
 def with_decoder_log_probs(
-    scorer: Scorer, found: list[list[Hypothesis]], *, start: int
+    scorer: Scorer, hypotheses: list[list[Hypothesis]], *, start: int
 ) -> list[list[Hypothesis]]:
-    """Give what two found together the log-probabilities of the decoder, as everywhere else."""
-    return rescore(scorer.decoder, found, start=start) if isinstance(scorer, JointScorer) else found
+    """Replace joint scores by the log-probabilities of the decoder; keep other hypotheses."""
+    if not isinstance(scorer, JointScorer):
+        return hypotheses
+    return rescore(scorer.decoder, hypotheses, start=start)

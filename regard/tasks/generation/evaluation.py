@@ -1,4 +1,4 @@
-"""Evaluation of generated targets: metrics, by source length and by tag, alignment, pointing."""
+"""Evaluation of generated targets by metric, source length and tag; alignment and pointing."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from regard.tasks.generation.task import Predictor
 
 UNITS: dict[str, Unit] = {"per": "word", "wer": "word", "cer": "character"}
-"""What answers are made of, where a metric says so: phones and words stand between whitespace."""
+"""Units of error rates, by metric; phones and words are separated by whitespace."""
 
 CHARACTER_EDGES = (4, 6, 8, 10, 12, 16, 20)
-"""The most characters of each group of words."""
+"""Upper limits, in characters, of the length groups if sources are single words."""
 
 
 def evaluate(
@@ -50,17 +50,17 @@ def evaluate(
     check_examples(examples)
     predictor.target.warn_of_unknown([example.target for example in examples], "targets")
     names = predictor.recipe.metrics
-    # There are no more candidates than beams; the name of the score tells how many there were.
+    # There are no more candidates than beams; the name of the metric has their actual number.
     num_best = min(num_candidates(names), (search or predictor.recipe.search).beams)
     started = time.perf_counter()
-    found = predictor.predict([e.source for e in examples], search=search, num_best=num_best)
+    predictions = predictor.predict([e.source for e in examples], search=search, num_best=num_best)
     seconds = time.perf_counter() - started
-    candidates = [[prediction.text for prediction in best] for best in found]
+    candidates = [[prediction.text for prediction in best] for best in predictions]
     outputs = [texts[0] for texts in candidates]
     references = [[example.target, *example.references] for example in examples]
     sources = [as_text(example.source) for example in examples]
-    of_answers = [name for name in names if name != PERPLEXITY]
-    results = measure(of_answers, candidates, references, num_bootstrap=num_bootstrap)
+    text_metrics = [name for name in names if name != PERPLEXITY]
+    results = measure(text_metrics, candidates, references, num_bootstrap=num_bootstrap)
     if PERPLEXITY in names:
         results[PERPLEXITY] = measure_perplexity(predictor, examples, num_bootstrap=num_bootstrap)
     results = {name: results[name] for name in names}
@@ -71,19 +71,19 @@ def evaluate(
     results |= {name: result for name, result in optional.items() if result is not None}
     first = next((name for name in names if name in METRICS), "accuracy")
     unit = next((UNITS[name] for name in names if name in UNITS), None)
-    own, exact = {first: METRICS[first]}, {"accuracy": METRICS["accuracy"]}
-    has_length = predictor.reads_text  # an image has none
+    main, exact = {first: METRICS[first]}, {"accuracy": METRICS["accuracy"]}
+    has_length = predictor.reads_text  # an image has no length
     tags = [example.tags for example in examples]
     return Evaluation(
         results=results,
-        by_length=_by_length(sources, outputs, references, metrics=own) if has_length else [],
-        by_tag=by_tag(tags, outputs, references, metrics=own | exact) if any(tags) else [],
+        by_length=_by_length(sources, outputs, references, metrics=main) if has_length else [],
+        by_tag=by_tag(tags, outputs, references, measures=main | exact) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
         sources=sources,
         outputs=outputs,
         references=[example.target for example in examples],
-        num_tokens=sum(len(best[0].tokens) for best in found),
+        num_tokens=sum(len(best[0].tokens) for best in predictions),
         seconds=seconds,
     )
 
@@ -92,9 +92,9 @@ def _by_length(
     sources: Texts, outputs: Texts, references: References, *, metrics: Mapping[str, Metric]
 ) -> list[Group]:
     if 2 * sum(len(source.split()) == 1 for source in sources) <= len(sources):
-        return by_length(sources, outputs, references, metrics=metrics)
+        return by_length(sources, outputs, references, measures=metrics)
     return by_length(
-        sources, outputs, references, metrics=metrics, unit="character", edges=CHARACTER_EDGES
+        sources, outputs, references, measures=metrics, unit="character", edges=CHARACTER_EDGES
     )
 
 
@@ -103,8 +103,8 @@ def measure_perplexity(
 ) -> Result:
     """Measure the perplexity of the targets, end tokens included, by forced decoding.
 
-    Of several references only the first counts. Models are comparable by it only if they share
-    a target vocabulary.
+    Only the first reference counts. Perplexities are comparable only between models with the same
+    target vocabulary.
 
     Args:
         predictor: The task.
@@ -125,10 +125,10 @@ def measure_perplexity(
 
 
 def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Result | None:
-    """Measure the attention against gold alignments; None without either.
+    """Return the alignment error rate of the attention weights; None without gold alignments.
 
-    Each target word is linked to the source word with the largest weight; if the source is
-    several texts, to the text.
+    Each target word is linked to the source word with the largest weight or, if the source is
+    several texts, to the text. None without attention.
     """
     aligned = [example for example in examples if example.alignment is not None]
     if not aligned or not predictor.reads_text:
@@ -137,35 +137,36 @@ def measure_alignment(predictor: "Predictor", examples: Sequence[Example]) -> Re
     if not maps[0].weights.shape[0]:
         return None
     predicted = []
-    for example, found in zip(aligned, maps, strict=True):
-        source_words = _source_index(predictor, example.source, num_columns=len(found.source))
+    for example, attention in zip(aligned, maps, strict=True):
+        source_words = _source_index(predictor, example.source, num_columns=len(attention.source))
         target_words = predictor.target.tokenizer.word_index(example.target)
         # The end tokens on both sides belong to no word.
-        weights = found.mean()[: len(target_words), : len(source_words)]
+        weights = attention.mean()[: len(target_words), : len(source_words)]
         words = merge_to_words(weights.numpy(), target_words, source_words)
         predicted.append(links_from_weights(words))
     return alignment_error_rate(predicted, [set(example.alignment or ()) for example in aligned])
 
 
 def _source_index(predictor: "Predictor", source: Text, *, num_columns: int) -> list[int]:
-    """Return for each column of a map the word it belongs to or, among several texts, the text."""
+    """Return the index of the source word, or of the text among several, of each map column."""
     field = predictor.source.text
     assert field is not None
     if isinstance(source, str):
         return field.tokenizer.word_index(source)
     if len(source) == num_columns:
-        return list(range(num_columns))  # the encoder has made one position of each
-    pieces = field.tokenizer.encode_batch(source)
-    return [text for text, ids in enumerate(pieces) for _ in (*ids, "its end")]
+        return list(range(num_columns))  # one memory position per text
+    # Each text is followed by its end token.
+    lengths = [len(ids) + 1 for ids in field.tokenizer.encode_batch(source)]
+    return [text for text, length in enumerate(lengths) for _ in range(length)]
 
 
 def measure_pointing(
     predictor: "Predictor", examples: Sequence[Example], *, num_bootstrap: int = 0
 ) -> Result | None:
-    """Measure whether the attention of words falls on the objects that they name.
+    """Measure how often the attention of words falls on the objects that they name.
 
-    Only the captions of rendered scenes tell where an object is. Each word points at the cell
-    with the largest weight. None without such examples or without attention over a grid.
+    Each word points at the cell with the largest weight. The positions of objects are known for
+    rendered scenes only. None without such examples or without attention over a grid.
 
     Args:
         predictor: The task.
@@ -177,22 +178,22 @@ def measure_pointing(
         return None
     maps = predictor.attend([example for example, _ in known])
     weights = []
-    for (example, _), found in zip(known, maps, strict=True):
-        if found.grid is None or not found.weights.shape[0]:
+    for (example, _), attention in zip(known, maps, strict=True):
+        if attention.grid is None or not attention.weights.shape[0]:
             return None
-        rows, columns = found.grid
+        rows, columns = attention.grid
         words = predictor.target.tokenizer.word_index(example.target)
-        # The end token belongs to no word; the cells come last, where there is text before them.
-        cells = found.mean()[: len(words), -rows * columns :].numpy()
+        # The end token belongs to no word; the cells come after the text, if there is one.
+        cells = attention.mean()[: len(words), -rows * columns :].numpy()
         by_word = merge_to_words(cells, words, range(rows * columns))
-        weights.append([own.reshape(rows, columns) for own in by_word])
+        weights.append([word.reshape(rows, columns) for word in by_word])
     return pointing_accuracy(
         weights, [regions for _, regions in known], num_bootstrap=num_bootstrap
     )
 
 
 def _regions(example: Example) -> list[Region | None]:
-    """Return what each word of an example's target names; nothing where that is not known."""
+    """Return the region that each word of an example's target names; empty if unknown."""
     source = example.source
     numbered = split_reference(source) if isinstance(source, str) else None
     if numbered is None or numbered[0] != "scenes" or caption(find_scene(source)) != example.target:

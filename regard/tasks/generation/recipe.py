@@ -1,4 +1,4 @@
-"""The recipe of tasks that generate a target for a source."""
+"""Recipe of tasks that generate a target for a source."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -25,17 +25,18 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig(BaseDataConfig):
-    """How pairs become batches."""
+    """Data settings of source–target pairs."""
 
     source: SourceConfig = field(default_factory=TokenizerConfig)
-    """What the source is: text, with the settings of its tokeniser; an image; both; or sound."""
+    """The source: text, with the settings of its tokeniser; an image; both; audio; or video."""
     target: TokenizerConfig = field(default_factory=TokenizerConfig)
-    """The target's tokeniser; a joint vocabulary takes the source's settings."""
+    """Tokeniser of the target; a joint vocabulary uses the settings of the source."""
     is_joint: bool = False
-    """Train one tokeniser on both sides and share its vocabulary."""
+    """Whether to train one tokeniser on both sides and share its vocabulary."""
     columns: tuple[str, ...] = ()
-    """What stands in each column of a file: 'source', 'target' or '-'; further sources are context,
-    further targets are references. 'sources' are any number of columns. Empty = source, target."""
+    """Roles of the columns of a file: 'source', 'target' or '-' (ignored); further sources are
+    context, further targets are references. 'sources' is any number of columns. Empty = source,
+    target."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,12 +51,12 @@ class DataConfig(BaseDataConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationConfig(Config):
-    """What decides which weights are best."""
+    """Validation: the criterion for the best weights."""
 
     metric: str = "bleu"
-    """A metric's name, measured on greedy answers, or 'loss' or 'perplexity', which need none."""
+    """A metric of greedy predictions, or 'loss' or 'perplexity', which need no predictions."""
     max_examples: Positive = 500
-    """Validation pairs that are answered; the loss is always taken over all."""
+    """Maximum number of validation pairs to predict; the loss is always over all pairs."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,34 +65,34 @@ class ValidationConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig(Config):
-    """Whether a model learns from how good its own answers are (Rennie et al. 2017)."""
+    """Self-critical training with a reward (Rennie et al. 2017)."""
 
     metric: Literal["none", "bleu", "cider"] = "none"
-    """What tells how good an answer is; 'none' = the right answers are made likelier instead."""
+    """Reward of a sampled target; 'none' = maximum-likelihood training."""
     num_draws: Annotated[int, AtLeast(2)] = 5
-    """Answers drawn for each source, of which those better than the others become likelier."""
+    """Number of targets to sample per source."""
     share: UnitInterval = 1.0
-    """Share of the loss that is about rewards; the rest is the loss without them, all its terms."""
+    """Weight of the reward loss; 1 minus it is the weight of the likelihood loss with its terms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe(BaseRecipe):
-    """An encoder–decoder that writes a target for a source."""
+    """An encoder–decoder that generates a target for a source."""
 
     task: Literal["generation"] = "generation"
-    """What the model is for."""
+    """The task."""
     data: DataConfig = field(default_factory=DataConfig)
-    """How pairs become batches."""
+    """Data and batching."""
     model: ModelConfig = field(default_factory=ModelConfig)
     """The model."""
     validation: ValidationConfig = field(default_factory=ValidationConfig)
-    """How the best weights are told."""
+    """Validation."""
     metrics: tuple[str, ...] = ("bleu", "chrf", "accuracy", "lecture_bleu")
-    """What is measured on a test set; the first of answers is also measured by length."""
+    """Metrics of a test set; the first one of predictions is also measured by source length."""
     search: SearchConfig = field(default_factory=SearchConfig)
-    """How targets are searched for."""
+    """Search for targets."""
     reward: RewardConfig = field(default_factory=RewardConfig)
-    """Whether it learns from how good its own answers are."""
+    """Self-critical training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,20 +107,21 @@ class Recipe(BaseRecipe):
         if isinstance(model.decoder, XuDecoderConfig) and self.train.teacher_forcing < 1:
             raise ConfigError(
                 f"`model.decoder.kind` '{model.decoder.kind}' needs `train.teacher_forcing` 1, "
-                f"since a target must run at once, but it is {self.train.teacher_forcing:g}."
+                "since it decodes a target in one pass, but it is "
+                f"{self.train.teacher_forcing:g}."
             )
         if model.has_coverage and self.train.teacher_forcing < 1:
             raise ConfigError(
                 "`model.copying.coverage` above 0 needs `train.teacher_forcing` 1, since a target "
-                f"must run at once, but it is {self.train.teacher_forcing:g}."
+                f"is decoded in one pass, but it is {self.train.teacher_forcing:g}."
             )
         need_joint = {
             "`model.ties` 'all'": (model.ties == "all", "`model.ties` to 'output'"),
             "`model.decoder.source_weight` above 0": (model.predicts_source, "the weight to 0"),
             "`model.copying`": (model.has_copying, "`model.copying.kind` to 'none'"),
         }
-        for name, (is_asked, instead) in need_joint.items():
-            if is_asked and not self.data.is_joint:
+        for name, (is_enabled, instead) in need_joint.items():
+            if is_enabled and not self.data.is_joint:
                 raise ConfigError(
                     f"{name} needs one joint vocabulary, but `data.is_joint` is false. "
                     f"Set `data.is_joint` to true, or {instead}."
@@ -127,59 +129,59 @@ class Recipe(BaseRecipe):
 
 
 def check_ctc(model: ModelConfig, search: SearchConfig) -> None:
-    """Raise if a search asks for what the states of a model do not say, or for nothing learned."""
+    """Raise a `ConfigError` if a search uses CTC without a CTC head, or an untrained decoder."""
     if search.ctc_weight and model.ctc.kind == "none":
         raise ConfigError(
-            "`search.ctc_weight` above 0 needs states that say tokens by themselves, but is "
+            "`search.ctc_weight` above 0 needs a model with a CTC head, but is "
             f"{search.ctc_weight:g} where `model.ctc.kind` is 'none'. Set it to 0."
         )
     if model.ctc_weight == 1 and search.ctc_weight < 1:
         raise ConfigError(
-            "`search.ctc_weight` must be 1 where `model.ctc.weight` is 1, since the decoder learns "
-            f"nothing, but is {search.ctc_weight:g}."
+            "`search.ctc_weight` must be 1 where `model.ctc.weight` is 1, since the decoder is not "
+            f"trained, but is {search.ctc_weight:g}."
         )
 
 
 def check_reward(reward: RewardConfig, model: ModelConfig) -> None:
-    """Raise if answers cannot be judged, or if a part of a model would learn nothing from it."""
+    """Raise a `ConfigError` if rewards cannot train the model, or leave a part of it untrained."""
     if reward.metric == "none":
         return
     if model.ctc_weight == 1:
         raise ConfigError(
-            "`reward.metric` must be 'none' where `model.ctc.weight` is 1, since answers are drawn "
-            f"from the decoder, which learns nothing, but is '{reward.metric}'."
+            "`reward.metric` must be 'none' where `model.ctc.weight` is 1, since targets are "
+            f"sampled from the decoder, which is not trained, but is '{reward.metric}'."
         )
-    narrow = (
+    bottleneck = (
         model.encoder.bottleneck if isinstance(model.encoder, BottleneckEncoderConfig) else None
     )
     own_losses = {
         "`model.decoder.kind` 'xu_hard'": isinstance(model.decoder, HardXuDecoderConfig),
         "`model.ctc.kind` 'head'": model.ctc_weight > 0,
-        "a variational bottleneck": isinstance(narrow, VariationalBottleneckConfig),
+        "a variational bottleneck": isinstance(bottleneck, VariationalBottleneckConfig),
     }
-    for name, has_own in own_losses.items():
-        if has_own and reward.share == 1:
+    for name, has_own_loss in own_losses.items():
+        if has_own_loss and reward.share == 1:
             raise ConfigError(
-                f"`reward.share` must be below 1 with {name}, which learns from a loss of its own, "
+                f"`reward.share` must be below 1 with {name}, which has a loss of its own, "
                 "but is 1. Set it to 0.5."
             )
 
 
 def check_positions(model: ModelConfig, sources: Items, targets: Sequences) -> None:
-    """Raise a `ConfigError` if training would come upon a text that a side cannot read."""
-    # A decoder reads all of a target but its last token.
+    """Raise a `ConfigError` if a training text is longer than the learned positions of a side."""
+    # The last token of a target is not an input of the decoder.
     longest = {"encoder": max(map(len, sources)), "decoder": max(map(len, targets)) - 1}
     for side, length in longest.items():
-        most = max_tokens(getattr(model, side))
-        if 0 < most < length:
+        limit = max_tokens(getattr(model, side))
+        if 0 < limit < length:
             raise ConfigError(
-                f"`model.{side}.max_length` must be at least the longest text to learn from "
-                f"({length} tokens) with learned positions, but is {most}. Raise it, or lower "
-                "`data.batch.max_length`."
+                f"`model.{side}.max_length` must be at least the length of the longest training "
+                f"text ({length} tokens) with learned positions, but is {limit}. Raise it, or "
+                "lower `data.batch.max_length`."
             )
 
 
 def limit_targets(lengths: Tensor, model: ModelConfig) -> Tensor:
-    """Return lengths (B,), none of them beyond what the decoder has positions for."""
-    most = max_tokens(model.decoder)
-    return lengths.clamp(max=most) if most else lengths
+    """Clamp lengths (B,) to the number of learned positions of the decoder."""
+    limit = max_tokens(model.decoder)
+    return lengths.clamp(max=limit) if limit else lengths

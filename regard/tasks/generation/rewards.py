@@ -29,7 +29,7 @@ class RewardLoss:
     All training targets of a source are its references.
 
     Args:
-        task: The task to train; its training batches have been made.
+        task: The task to train, after `training_batches`.
         examples: The training data.
     """
 
@@ -38,14 +38,14 @@ class RewardLoss:
         self._config = task.recipe.reward
         references: dict[str, list[str]] = {}
         for example in examples:
-            own = references.setdefault(as_text(example.source), [])
-            own += [example.target, *example.references]
+            targets = references.setdefault(as_text(example.source), [])
+            targets += [example.target, *example.references]
         self._references = [references[as_text(examples[row].source)] for row in task.kept]
         self._reward = REWARDS[self._config.metric]([*references.values()])
 
     def __call__(self, batch: Batch) -> Loss:
         """Compute the loss of a batch."""
-        task, width = self._task, self._config.num_draws
+        task, num_samples = self._task, self._config.num_draws
         batch = batch.to(task.device)
         with task.autocast():
             memory = task.encode_batch(batch)
@@ -53,7 +53,7 @@ class RewardLoss:
         tokens, mask = self._stack([one.tokens for several in samples for one in several])
         # A new context: older torch caches the weights cast while sampling, without gradients.
         with task.autocast():
-            state = task.model.start(memory, beams=width)
+            state = task.model.start(memory, beams=num_samples)
             logits, _ = task.model.step(tokens[:, :-1], state)
         log_probs = log_probs_of(logits, tokens[:, 1:]).where(mask, 0.0)  # (B·W, T)
         advantages = self.advantages(samples, batch.rows).to(task.device)  # (B, W)
@@ -71,32 +71,33 @@ class RewardLoss:
             temperature=1.0,
             max_ratio=search.max_ratio,
             max_extra=search.max_extra,
-            # Each batch has samples of its own; the generator's state is part of a checkpoint.
+            # A new seed per batch; the state of the global generator is part of a checkpoint.
             seed=int(torch.randint(2**31, ())),
         )
         lengths = task.max_lengths(batch.source_mask, config)
-        num = self._config.num_draws
         task.model.eval()
         try:
-            return task.generate(memory, config, max_lengths=lengths, num_best=num)
+            return task.generate(
+                memory, config, max_lengths=lengths, num_best=self._config.num_draws
+            )
         finally:
             set_training(task.model)
 
     def advantages(self, samples: Sequence[Sequence[Hypothesis]], rows: Sequence[int]) -> Tensor:
         """Return the reward of each sample minus the mean of the others of its source, (B, W)."""
-        write, width = self._task.target.write, self._config.num_draws
+        write, num_samples = self._task.target.write, self._config.num_draws
         rewards = torch.tensor(
             [
                 [self._reward(write(one.tokens), self._references[row]) for one in several]
                 for row, several in zip(rows, samples, strict=True)
             ]
         )
-        return (rewards - rewards.mean(1, keepdim=True)) * width / (width - 1)
+        return (rewards - rewards.mean(1, keepdim=True)) * num_samples / (num_samples - 1)
 
     def _stack(self, samples: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        """Return samples after the start token, (B·W, T + 1), and their mask, (B·W, T)."""
-        roles = self._task.target.tokenizer
-        tokens, mask = self._task.target.stack([[roles.sos, *sample] for sample in samples])
+        """Return samples with the start token, (B·W, T + 1), and their mask, (B·W, T)."""
+        start = self._task.target.tokenizer.sos
+        tokens, mask = self._task.target.stack([[start, *sample] for sample in samples])
         return tokens.to(self._task.device), mask[:, 1:].to(self._task.device)
 
     def _join(self, reward: Loss, likelihood: Loss) -> Loss:

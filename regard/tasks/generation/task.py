@@ -46,8 +46,8 @@ from regard.training.loop import Validation
 from regard.training.losses import Loss, cross_entropy, log_probs_of, sum_term
 
 LONG_SOURCES = (
-    "%s of %s sources have over %d tokens, the most that training allowed "
-    "(`data.batch.max_length`); they are read whole."
+    "%s of %s sources have over %d tokens, the maximum length in training "
+    "(`data.batch.max_length`); they are not truncated."
 )
 
 
@@ -57,7 +57,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     model: EncoderDecoder
     target: TextField
     kept: Sequence[int] = ()
-    """The training examples that are not too long."""
+    """Indices of the training examples that are not too long."""
     _has_warned = False
 
     @classmethod
@@ -89,7 +89,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     def warm_start(
         cls, recipe: Recipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
-        """Start from all of an encoder–decoder, or from the image encoder of another run."""
+        """Start from a whole encoder–decoder, or from the image encoder of another run."""
         config = recipe.data.source
         if cls.run_description:
             cls.require_same_task(init_from)
@@ -97,7 +97,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             source = init_from.source
             if isinstance(config, ImageConfig):
                 source = matching_image_field(init_from, config)
-            # The vocabularies are taken over, and whether there is one or two.
+            # The vocabularies are those of the other run, joint or separate.
             data = replace(recipe.data, is_joint=init_from.recipe.data.is_joint)
             recipe = replace(recipe, model=init_from.recipe.model, data=data)
             fields = {"source": source, "target": init_from.target}
@@ -133,7 +133,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         return batches
 
     def change_pairs(self, seed: int) -> Change | None:
-        """Return what changes encoded pairs anew in every epoch of training; None = nothing."""
+        """Return a function that changes encoded pairs in every epoch, such as noise, or None."""
         return None
 
     def pair_batches(
@@ -151,10 +151,10 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         Args:
             sources: Items of the source field.
             targets: Token ids of the targets.
-            change: What changes pairs anew in every epoch.
+            change: Changes pairs in every epoch.
             seed: Seed of the order; that of the recipe if not given.
-            config: How batches are cut, if not as in the recipe.
-            is_shuffled: Whether every epoch has an order of its own.
+            config: Batching settings; those of the recipe if not given.
+            is_shuffled: Whether to shuffle in every epoch.
         """
         build = Batches if change is None else partial(CorruptedBatches, change=change)
         return build(
@@ -170,7 +170,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     def batches(
         self, examples: Sequence[Example], config: BatchConfig | None = None
     ) -> list[Batch]:
-        """Return batches of similar length; `rows` are the numbers of the examples."""
+        """Return batches of similar length; `rows` are the indices of the examples."""
         if not examples:
             return []
         sources = self.source.read_all([example.source for example in examples])
@@ -179,7 +179,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         return list(batches.epoch(0))
 
     def loss(self, batch: Batch) -> Loss:
-        """Compute the cross entropy of the next token, with the further terms of the model."""
+        """Compute the cross entropy of the next token, plus the auxiliary losses of the model."""
         batch = batch.to(self.device)
         forcing = self.recipe.train.teacher_forcing if self.model.training else 1.0
         with self.autocast():
@@ -206,17 +206,17 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         return RewardLoss(self, examples)
 
     def decoder_inputs(self, tokens: Tensor) -> Tensor:
-        """Return the tokens that the decoder reads in training, from the true ones (B, T)."""
+        """Return the decoder inputs from the true tokens (B, T)."""
         return tokens
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the loss and, by greedy search, the metric."""
         config = self.recipe.validation
         batches = self.batches(examples)
-        # Evenly from the whole set, which may be sorted by length.
-        some = examples[:: -(-len(examples) // config.max_examples)]
-        sources = [example.source for example in some]
-        references = [[example.target, *example.references] for example in some]
+        # Evenly spaced, since the set may be sorted by length.
+        subset = examples[:: -(-len(examples) // config.max_examples)]
+        sources = [example.source for example in subset]
+        references = [[example.target, *example.references] for example in subset]
 
         def validate() -> Validation:
             numbers = {LOSS: self.mean_nll(batches)}
@@ -246,15 +246,15 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
     ) -> list[list[Prediction]]:
         """Return the best predictions of each source, in the order given.
 
-        An empty source has one prediction, the empty one. Samples depend on the source and the
-        seed alone.
+        An empty source has one prediction, the empty one. Samples depend only on the source and
+        the seed.
 
         Args:
             sources: One text each, or several; a line is split at tabs if the recipe names several
                 source columns.
             num_best: Number of predictions per source.
             search: The search settings; those of the recipe if not given.
-            prefix: Text that every target begins with; its last token is complete.
+            prefix: Text that every target begins with; it ends at a token boundary.
         """
         at_least("nbest", num_best, 1)
         config = search or self.search
@@ -272,24 +272,24 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         num_best: int = 1,
         prefix: Sequence[int] = (),
     ) -> list[list[Prediction]]:
-        def predict(filled: list[Text]) -> list[list[Prediction]]:
+        def predict(nonempty: list[Text]) -> list[list[Prediction]]:
             @torch.inference_mode()
             def predict_batch(batch: Batch) -> list[list[Prediction]]:
-                found = self.generate(
+                hypotheses = self.generate(
                     self.encode_batch(batch),
                     config,
                     max_lengths=self.max_lengths(batch.source_mask, config),
                     num_best=num_best,
                     prefix=prefix,
-                    numbers=[crc32(as_text(filled[row]).encode()) for row in batch.rows],
+                    numbers=[crc32(as_text(nonempty[row]).encode()) for row in batch.rows],
                 )
                 write, tokenizer = self.target.write, self.target.tokenizer
                 return [
                     [Prediction.from_hypothesis(write(one.tokens), one, tokenizer) for one in best]
-                    for best in found
+                    for best in hypotheses
                 ]
 
-            return map_batches(predict_batch, self.batches([Example(one) for one in filled]))
+            return map_batches(predict_batch, self.batches([Example(one) for one in nonempty]))
 
         return predict_nonempty(
             predict, sources, is_nonempty=lambda source: as_text(source).strip()
@@ -338,36 +338,36 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
             prefix: Tokens that each target begins with.
             numbers: Keys of the sources' random numbers, for sampling.
         """
-        roles = self.target.tokenizer
+        tokenizer = self.target.tokenizer
         with torch.inference_mode():
-            scorer = ctc.build_scorer(self.model, memory, roles, weight=config.ctc_weight)
+            scorer = ctc.build_scorer(self.model, memory, tokenizer, weight=config.ctc_weight)
             if isinstance(scorer, CtcScorer) and ctc.is_best_path_search(config, prefix):
                 return ctc.decode_best_path(scorer, self.model, memory)
-            found = find_targets(
+            hypotheses = find_targets(
                 scorer,
-                start=roles.sos,
-                end=roles.eos,
+                start=tokenizer.sos,
+                end=tokenizer.eos,
                 max_lengths=max_lengths,
                 config=config,
                 num_best=num_best,
                 prefixes=[prefix] * len(max_lengths),
                 sample_keys=numbers,
             )
-            return ctc.with_decoder_log_probs(scorer, found, start=roles.sos)
+            return ctc.with_decoder_log_probs(scorer, hypotheses, start=tokenizer.sos)
 
     def encode_batch(self, batch: Batch) -> Memory:
         """Encode the sources of a batch."""
         return self.model.encode(self.inputs(batch), batch.source_mask)
 
     def parse_source(self, source: Text) -> Text:
-        """Return the parts of a line: texts by the recipe's columns, or a text and an image."""
+        """Split a line into texts by the recipe's columns, or into a text and an image."""
         columns = self.recipe.data.columns
         if not self.reads_text and self.source.text is not None:
             columns = columns or JOINED_COLUMNS
         return split_columns(source, columns) if isinstance(source, str) else source
 
     def _warn_of_sources(self, sources: Sequence[Text]) -> None:
-        """Log how many texts hold unknown tokens, and how many are long."""
+        """Log how many texts have unknown tokens, and how many are long."""
         field = self.source.text
         if field is None:
             return
@@ -382,8 +382,8 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         ids = self.target.tokenizer.encode(prefix)
         if self.target.tokenizer.unk in ids:
             raise ConfigError(
-                f"`prefix` must be of tokens that the target vocabulary holds, but '{prefix}' "
-                f"reads as '{self.target.tokenizer.decode(ids)}'."
+                f"`prefix` must consist of tokens of the target vocabulary, but '{prefix}' is "
+                f"tokenised as '{self.target.tokenizer.decode(ids)}'."
             )
         return ids
 

@@ -1,1 +1,1 @@
-"""Image to image: super-resolution, colouring, next frame, image autoencoders."""
+"""Image-to-image: super-resolution, colouring, next frame, image autoencoders."""

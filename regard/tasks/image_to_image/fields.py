@@ -1,4 +1,4 @@
-"""What reads the two sides of an image task, and what a run that begins from another takes over."""
+"""Fields of source and target of image-to-image tasks, and fine-tuning from another run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,12 +28,12 @@ FIELDS: dict[str, type[Source]] = {"image": ImageField, "video": FirstFrames}
 
 
 def source_class(config: ImageToImageDataConfig) -> type[Any]:
-    """Return the class of the field of the source."""
+    """Return the field class of the source."""
     return FIELDS[modality_of(config.source).name]
 
 
 def target_field(config: ImageToImageDataConfig) -> ImageField:
-    """Return what reads targets, which are drawn as they are: nothing is learned of them."""
+    """Return the field of the targets, which are not standardised."""
     channels = config.target.channels
     return ImageField(config.target, (0.0,) * channels, (1.0,) * channels)
 
@@ -41,12 +41,12 @@ def target_field(config: ImageToImageDataConfig) -> ImageField:
 def read_source_and_target(
     source: Source, target: ImageField, examples: Sequence[Example]
 ) -> Sides:
-    """Read sources, images or videos without their last frame, and targets, images or these frames.
+    """Read sources and targets: images, or videos without their last frame and these frames.
 
     Args:
-        source: What reads sources.
-        target: What reads targets.
-        examples: References of both.
+        source: The field of the sources.
+        target: The field of the targets.
+        examples: Paths of sources and targets.
     """
     sources, targets = ([getattr(e, side) for e in examples] for side in ("source", "target"))
     return READERS[source.modality](source, target, (sources, targets))
@@ -60,7 +60,7 @@ def _read_videos(source: FirstFrames, target: ImageField, references: References
     sources, targets = references
     frame = target.config.frame
     if sources == targets and frame == source.config.frame:
-        # Nothing is read twice.
+        # Read each video once.
         videos = source.read_whole(sources, frame)
         return [video[:, :-1] for video in videos], [video[:, -1] for video in videos]
     return source.read_all(sources), source.read_last(targets, frame)
@@ -70,19 +70,20 @@ READERS: dict[str, Callable[..., Sides]] = {
     "image": _read_images,
     "video": _read_videos,
 }
-"""How both sides are read, by the modality of the source."""
+"""Functions that read both sides, by the modality of the source."""
 
 
 def check_same_shapes(init_from: "ImageToImageTask", config: ImageToImageDataConfig) -> None:
-    """Raise where a run draws for other images than those to learn from."""
+    """Raise a `ConfigError` if sources or targets differ in shape from those of a run."""
     before = init_from.recipe.data
     for name in ("source", "target"):
         for setting in ("kind", "size", "channels", "num_frames"):
-            known = getattr(getattr(before, name), setting, None)
-            asked = getattr(getattr(config, name), setting, None)
-            if known != asked:
+            expected = getattr(getattr(before, name), setting, None)
+            value = getattr(getattr(config, name), setting, None)
+            if value != expected:
                 raise ConfigError(
-                    f"`data.{name}.{setting}` must be as in `init_from` ({known}), but is {asked}."
+                    f"`data.{name}.{setting}` must be as in `init_from` ({expected}), but is "
+                    f"{value}."
                 )
 
 
@@ -91,7 +92,7 @@ def start_from_image_encoder(recipe: ImageToImageRecipe, init_from: Task[Any]) -
     config = recipe.data.source
     if not isinstance(config, ImageConfig):
         raise ConfigError(
-            "`init_from` must be a run for the task 'image_to_image' where the source is a video, "
+            "`init_from` must be a run for the task 'image_to_image' if the source is a video, "
             f"but is one for the task '{init_from.recipe.task}'."
         )
     settings, encoder = find_image_encoder(init_from)

@@ -15,7 +15,7 @@ from regard.tasks.prediction import CaptionedImage, to_image
 from regard.training.losses import log_constant
 
 MAX_FRAMES = 3
-"""Frames of a video that are shown, the last ones."""
+"""Maximum number of frames of a source video in a plot, the last ones."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +23,19 @@ class GeneratedImages:
     """Generated images with their sources and targets; on the host."""
 
     values: Tensor
-    """(B, C, Y, X), generated; black is 0 and white is 1, but values may lie beyond."""
+    """(B, C, Y, X), generated; black is 0 and white is 1, not clipped."""
     targets: Tensor
-    """(B, C, Y, X), in 8 bits."""
+    """(B, C, Y, X), 8-bit."""
     sources: Tensor
-    """(B, C, Y, X), or (B, F, C, Y, X), with noise, in 8 bits."""
-    base: Tensor
-    """(B, C, Y, X), the sources in the form of the target, in 8 bits."""
+    """(B, C, Y, X), or (B, F, C, Y, X), with noise, 8-bit."""
+    baseline: Tensor
+    """(B, C, Y, X), the sources in the shape of the target, 8-bit."""
     losses: Tensor
-    """(B,), further terms of the loss of each source."""
+    """(B,), auxiliary losses of each source."""
 
     @property
     def pixels(self) -> Tensor:
-        """(B, C, Y, X), generated, in 8 bits."""
+        """(B, C, Y, X), generated, 8-bit."""
         return to_bytes(self.values)
 
     def psnr(self) -> NDArray[np.float64]:
@@ -44,77 +44,82 @@ class GeneratedImages:
 
 
 def to_bytes(values: Tensor) -> Tensor:
-    """Turn values from 0 to 1 into bytes; what lies beyond is cut."""
+    """Convert values from 0 to 1 to 8 bits; clip values outside."""
     return (values.clamp(0, 1) * 255).round().byte()
 
 
-def log_densities(values: Tensor, right: Tensor, *, deviation: float) -> Tensor:
-    """Return the logarithm of the normal density of each image around what was drawn: (B,).
+def log_densities(means: Tensor, targets: Tensor, *, std: float) -> Tensor:
+    """Return the log-density of each target under a normal distribution: (B,).
 
     Args:
-        values: (B, C, Y, X), what was drawn, from 0 to 1.
-        right: (B, C, Y, X), the images, in 8 bits.
-        deviation: Of each value.
+        means: (B, C, Y, X), generated values from 0 to 1.
+        targets: (B, C, Y, X), 8-bit.
+        std: Standard deviation of each value.
     """
-    errors = (values - right / 255).square().flatten(1).sum(1)  # (B,)
-    return -errors / (2 * deviation**2) - gaussian_nll_constant(deviation) * right[0].numel()
+    errors = (means - targets / 255).square().flatten(1).sum(1)  # (B,)
+    return -errors / (2 * std**2) - log_constant(std) * targets[0].numel()
 
 
-def image_tiles(found: GeneratedImages) -> list[CaptionedImage]:
+def image_tiles(images: GeneratedImages) -> list[CaptionedImage]:
     """Return the first source, the image generated for it, and the target."""
-    source = found.sources[0] if found.sources.dim() == 5 else found.sources[:1]  # (F, C, Y, X)
+    sources = images.sources
+    source = sources[0] if sources.dim() == 5 else sources[:1]  # (F, C, Y, X)
     names = [f"frame {number}" for number in range(1, len(source) + 1)]
     if len(source) == 1:
         names = ["source"]
     tiles = [CaptionedImage(to_image(one), name) for one, name in zip(source, names, strict=True)]
-    generated = CaptionedImage(to_image(found.pixels[0]), "drawn", f"{found.psnr()[0]:.1f} dB")
-    return [*tiles[-MAX_FRAMES:], generated, CaptionedImage(to_image(found.targets[0]), "right")]
+    note = f"{images.psnr()[0]:.1f} dB"
+    generated = CaptionedImage(to_image(images.pixels[0]), "generated", note)
+    return [*tiles[-MAX_FRAMES:], generated, CaptionedImage(to_image(images.targets[0]), "target")]
 
 
 def evaluate_images(
-    found: GeneratedImages,
+    images: GeneratedImages,
     examples: Sequence[Example],
     *,
     change: str,
     seconds: float,
     num_bootstrap: int = 0,
 ) -> Evaluation:
-    """Measure the images generated for a test set.
+    """Evaluate the images generated for a test set.
 
     Args:
-        found: The images.
+        images: The images.
         examples: The test set.
-        change: How sources differ from targets; if they do not, they are no baseline.
-        seconds: Time that generating took.
+        change: Difference between sources and targets; empty if there is none, and then sources
+            are no baseline.
+        seconds: Duration of the generation.
         num_bootstrap: Bootstrap samples of each confidence interval; 0 = no intervals.
     """
-    generated, right = found.pixels.numpy(), found.targets.numpy()
+    generated, targets = images.pixels.numpy(), images.targets.numpy()
     results = {
-        "psnr": psnr(generated, right, num_bootstrap=num_bootstrap),
-        "ssim": ssim(generated, right, num_bootstrap=num_bootstrap),
-        "mse": mse(generated, right, num_bootstrap=num_bootstrap),
+        "psnr": psnr(generated, targets, num_bootstrap=num_bootstrap),
+        "ssim": ssim(generated, targets, num_bootstrap=num_bootstrap),
+        "mse": mse(generated, targets, num_bootstrap=num_bootstrap),
     }
     if change:
-        base = found.base.numpy()
-        for key, measure in (("psnr", psnr), ("mse", mse)):
+        baseline = images.baseline.numpy()
+        for key, metric in (("psnr", psnr), ("mse", mse)):
             name = f"{results[key].name} of the source ({change})"
-            results[f"source_{key}"] = measure(base, right, name=name, num_bootstrap=num_bootstrap)
-    each = found.psnr()
+            result = metric(baseline, targets, name=name, num_bootstrap=num_bootstrap)
+            results[f"source_{key}"] = result
+    per_image = images.psnr()
     return Evaluation(
         results=results,
-        by_tag=_by_tag([example.tags for example in examples], each),
+        by_tag=_by_tag([example.tags for example in examples], per_image),
         sources=[example.source for example in examples],
-        outputs=[f"{value:.2f} dB" for value in each],
+        outputs=[f"{value:.2f} dB" for value in per_image],
         references=[example.target for example in examples],
         num_tokens=len(examples),
         seconds=seconds,
     )
 
 
-def _by_tag(tags: Sequence[Sequence[str]], each: NDArray[np.float64]) -> list[Group]:
+def _by_tag(tags: Sequence[Sequence[str]], per_image: NDArray[np.float64]) -> list[Group]:
     groups = []
-    for tag in sorted({tag for own in tags for tag in own}):
-        values = [value for value, own in zip(each.tolist(), tags, strict=True) if tag in own]
+    pairs = list(zip(per_image.tolist(), tags, strict=True))
+    for tag in sorted({tag for image_tags in tags for tag in image_tags}):
+        values = [value for value, image_tags in pairs if tag in image_tags]
         result = Result("PSNR", sum(values) / len(values), "unit:dB|average:image")
         groups.append(Group(tag, len(values), {"psnr": result}))
     return groups

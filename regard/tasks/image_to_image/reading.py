@@ -1,4 +1,4 @@
-"""Files and data sets of images → images that are their own targets, whatever is said of them."""
+"""Read files and data sets of images or videos as examples that are their own targets."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,18 +13,18 @@ from regard.tasks.reading import Paths, find_modality, read_pairs, read_split
 from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".json", ".jsonl"))
-"""What the names of files end in that say something of each image."""
+"""File name extensions of tables with labels or captions of images."""
 
 
 def read_images(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
-    """Read images or videos, otherwise as `read_pairs`; labels and captions are left out."""
+    """Read images or videos, otherwise as `read_pairs`; ignore labels and captions."""
     splits = read_pairs(data, valid, test, config=config, read=_reader(config))
     return splits.map(_as_targets)
 
 
-def read_image_split(paths: Paths, side: str, *, config: BaseDataConfig) -> list[Example]:
-    """Read one side of the images, otherwise as `read_split`."""
-    return _as_targets(read_split(paths, side, config=config, read=_reader(config)))
+def read_image_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
+    """Read one split of the images, otherwise as `read_split`."""
+    return _as_targets(read_split(paths, split, config=config, read=_reader(config)))
 
 
 def _reader(config: BaseDataConfig) -> Reader:
@@ -32,7 +32,7 @@ def _reader(config: BaseDataConfig) -> Reader:
 
 
 def _read_files(path: str, second: str | None = None, *, modality: Modality) -> list[Example]:
-    """Read a folder, an archive or a list of images, or a file that says something of each."""
+    """Read a folder, an archive or a list of images, or a table with labels or captions."""
     if second is not None:
         raise DataError(
             f"Images are their own targets, so one file or folder is enough, but there is a "
@@ -40,16 +40,17 @@ def _read_files(path: str, second: str | None = None, *, modality: Modality) -> 
         )
     if Path(path).suffix.lower() in TABLES:
         return modality.read_pairs(path)
-    return [Example(found) for found in modality.read_sources(path)]
+    return [Example(source) for source in modality.read_sources(path)]
 
 
 def _as_targets(examples: Sequence[Example]) -> list[Example]:
-    """Make each image its own target, once however often it is named."""
-    found: dict[str, Example] = {}
+    """Make each image its own target; each image occurs once."""
+    distinct: dict[str, Example] = {}
     for example in examples:
         if not isinstance(example.source, str):
             raise DataError(
                 f"A source must be one image, but is {example.source}. Give a data set of images."
             )
-        found.setdefault(example.source, Example(example.source, example.source, tags=example.tags))
-    return list(found.values())
+        own = Example(example.source, example.source, tags=example.tags)
+        distinct.setdefault(example.source, own)
+    return list(distinct.values())

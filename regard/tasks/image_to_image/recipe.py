@@ -1,4 +1,4 @@
-"""The recipe of models that answer with an image."""
+"""Recipe of image-to-image models."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,29 +16,28 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 @dataclass(frozen=True, kw_only=True)
 class ImageToImageDataConfig(BaseDataConfig):
-    """How images become pairs of what is read and what is to be drawn."""
+    """Data settings: an image or a video is the source, and in another form the target."""
 
     source: ImageConfig | VideoConfig = field(default_factory=ImageConfig)
-    """What becomes of the image that is read; or of the video, one frame more of which is to be
-    drawn."""
+    """The source image; or the source video, whose next frame is the target."""
     target: ImageConfig = field(default_factory=ImageConfig)
-    """What becomes of the same image where it is to be drawn: larger than the source for
-    super-resolution, in colour where the source is grey."""
+    """The target, the same image in another form: larger than the source for super-resolution, in
+    colour where the source is greyscale."""
     noise: PixelNoiseConfig = field(default_factory=PixelNoiseConfig)
-    """What spoils the source, but not the target; nothing, where answers are asked for."""
+    """Noise on the source, in training and evaluation; `predict` adds none."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.source.fit != self.target.fit:
             raise ConfigError(
-                "`target.fit` must be as `source.fit`, or they would not lie on each other, but "
+                "`target.fit` must be as `source.fit`, or their pixels would not correspond, but "
                 f"they are '{self.target.fit}' and '{self.source.fit}'."
             )
         if isinstance(self.source, ImageConfig):
             _check_moves(self.source, self.target)
         if self.target.augmentation != AugmentationConfig():
             raise ConfigError(
-                "`target.augmentation` must be off: what is to be drawn only moves with the source."
+                "`target.augmentation` must be off, since targets are augmented with their source."
             )
         if self.noise.square >= self.source.size:
             raise ConfigError(
@@ -48,14 +47,14 @@ class ImageToImageDataConfig(BaseDataConfig):
 
     @property
     def change(self) -> str:
-        """What brings the source to the form of the target, and what spoils it; empty = nothing."""
+        """Name of the difference between source and target, noise included; empty = none."""
         change = name_change(self.source.spec, self.target.spec)
         return "+".join(filter(None, [change, "noise" if self.noise.is_any else ""]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageToImageValidationConfig(Config):
-    """What decides which weights are best where images are drawn."""
+    """Validation: the criterion for the best weights."""
 
     metric: Literal["psnr", "loss"] = "psnr"
     """The peak signal-to-noise ratio, or the loss with all its terms."""
@@ -63,33 +62,33 @@ class ImageToImageValidationConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageToImageRecipe(BaseRecipe):
-    """An encoder and a generator that answer an image or a video with an image."""
+    """An encoder and a generator of an image for an image or a video."""
 
     task: Literal["image_to_image"] = "image_to_image"
-    """What the model is for."""
+    """The task."""
     data: ImageToImageDataConfig = field(default_factory=ImageToImageDataConfig)
-    """How images become pairs of what is read and what is to be drawn."""
+    """Data and batching."""
     model: ImageToImageConfig = field(default_factory=ImageToImageConfig)
-    """The model; a run that begins from another takes that one's, or its encoder."""
+    """The model; with `init_from`, that of the other run, or with its encoder."""
     validation: ImageToImageValidationConfig = field(default_factory=ImageToImageValidationConfig)
-    """How the best weights are told."""
+    """Validation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_encoder_reads(self.data.source, self.model.encoder)
         if self.model.is_residual and not self.data.change:
             raise ConfigError(
-                "`model.is_residual` must be false where the source is the target, which would "
-                "already be the answer. Set it to false, or change source, target or noise."
+                "`model.is_residual` must be false if the source equals the target, or the model "
+                "would copy it. Set it to false, or change source, target or noise."
             )
 
 
 def _check_moves(source: ImageConfig, target: ImageConfig) -> None:
-    """Check that the target can be moved with its source."""
+    """Raise a `ConfigError` if the target cannot be augmented like its source."""
     if source.augmentation.zoom:
         raise ConfigError(
-            "`source.augmentation.zoom` must be 0, as it would blur the source in another way than "
-            f"the target, but is {source.augmentation.zoom:g}."
+            "`source.augmentation.zoom` must be 0, since it would blur source and target "
+            f"differently, but is {source.augmentation.zoom:g}."
         )
     if source.augmentation.crop and source.size != target.size:
         raise ConfigError(

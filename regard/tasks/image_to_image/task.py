@@ -1,4 +1,4 @@
-"""Image to image: an image or a video in, an image out; an autoencoder if both are the same."""
+"""Image-to-image: an image or a video in, an image out; an autoencoder if both are the same."""
 
 import math
 import time
@@ -49,7 +49,7 @@ from regard.training.loop import Validation
 from regard.training.losses import Loss, gaussian_nll
 
 CHUNK = 256
-"""Latents that are decoded at once."""
+"""Number of latents to decode at once."""
 
 
 class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
@@ -72,7 +72,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     @classmethod
     def fit_fields(cls, recipe: ImageToImageRecipe, examples: Sequence[Example]) -> Fields:
-        """Fit the field of the sources; that of the targets has nothing to fit."""
+        """Fit the field of the sources; the field of the targets needs no fitting."""
         config, sources = recipe.data, [example.source for example in examples]
         return {"source": source_class(config).fit(config.source, sources)}
 
@@ -90,7 +90,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
     def warm_start(
         cls, recipe: ImageToImageRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
-        """Start from all of a run of this task, or from the image encoder of another one."""
+        """Start from a whole run of this task, or from the image encoder of another run."""
         if isinstance(init_from, ImageToImageTask):
             check_same_shapes(init_from, recipe.data)
             recipe = replace(recipe, model=init_from.recipe.model)
@@ -103,7 +103,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         return self._pairs(examples, is_shuffled=True)
 
     def batches(self, examples: Sequence[Example]) -> Iterable[LabelledBatch]:
-        """Return batches; `rows` are the numbers of the examples."""
+        """Return batches; `rows` are the indices of the examples."""
         return self._pairs(examples).epoch(0)
 
     def _pairs(self, examples: Sequence[Example], *, is_shuffled: bool = False) -> ImagePairs:
@@ -119,7 +119,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         )
 
     def loss(self, batch: LabelledBatch) -> Loss:
-        """Compute the negative log-density of the targets, with the terms of the encoder."""
+        """Compute the negative log-density of the targets, plus the losses of the encoder."""
         pixels = batch.source.to(self.device, non_blocking=True).float() / 255
         targets = batch.labels.to(self.device, non_blocking=True).float() / 255
         if self.model.training:
@@ -127,20 +127,20 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
                 pixels, targets = augment_pairs(pixels, targets, self.source.config.augmentation)
             pixels = add_noise(pixels, self.recipe.data.noise)
         with self.autocast():
-            found = self._forward(pixels, batch.source_mask)
-        loss = gaussian_nll(found.images, targets, std=self.recipe.model.deviation)
-        return replace(loss, total=loss.total + sum(term.sum() for term in found.losses.values()))
+            output = self._forward(pixels, batch.source_mask)
+        loss = gaussian(output.images, targets, deviation=self.recipe.model.deviation)
+        return replace(loss, total=loss.total + sum(term.sum() for term in output.losses.values()))
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the generated images and their loss."""
 
         def validate() -> Validation:
-            found = self.generate(examples, has_noise=True)
-            losses = found.losses - self._log_densities(found.values, found.targets)
-            loss = float(losses.sum()) / found.targets.numel()
-            value = float(found.psnr().mean())
-            chosen = -loss if self.recipe.validation.metric == "loss" else value
-            return Validation(value=chosen, metrics={"loss": loss, "psnr": value})
+            images = self.generate(examples, has_noise=True)
+            losses = images.losses - self._log_densities(images.values, images.targets)
+            loss = float(losses.sum()) / images.targets.numel()
+            psnr = float(images.psnr().mean())
+            objective = -loss if self.recipe.validation.metric == "loss" else psnr
+            return Validation(value=objective, numbers={"loss": loss, "psnr": psnr})
 
         return validate
 
@@ -148,23 +148,25 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         """Generate the images of a test set, with the noise of the recipe, and measure them."""
         check_examples(examples)
         started = time.perf_counter()
-        found = self.generate(examples, has_noise=True)
+        images = self.generate(examples, has_noise=True)
         evaluation = evaluate_images(
-            found,
+            images,
             examples,
             change=self.recipe.data.change,
             seconds=time.perf_counter() - started,
             num_bootstrap=num_bootstrap,
         )
-        bound = measure_elbo(
+        elbo = measure_elbo(
             self,
             examples,
             split=partial(self._split_at_bottleneck, examples=examples),
-            how=f"nats an image|images:{len(examples)}|deviation:{self.recipe.model.deviation:g}",
+            signature=(
+                f"nats an image|images:{len(examples)}|deviation:{self.recipe.model.deviation:g}"
+            ),
             per={"per_value": len(examples) * math.prod(self.target.spec.shape)},
             num_bootstrap=num_bootstrap,
         )
-        evaluation.results.update(bound)
+        evaluation.results.update(elbo)
         return evaluation
 
     def _split_at_bottleneck(
@@ -180,8 +182,8 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             images = self.model.generate(memory, self.to_target_form(pixels)).cpu()
             return self._log_densities(images, batch.labels)  # (B,)
 
-        wide = encoder.inner_memory(self.standardise(pixels), batch.source_mask)
-        return wide.states, compute_log_probs
+        memory = encoder.widen(self.standardise(pixels), batch.source_mask)
+        return memory.states, compute_log_probs
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
         """Generate an image for each source, without noise: one prediction per source.
@@ -189,38 +191,38 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         An empty line has one prediction, without an image.
 
         Args:
-            sources: One image's or video's reference each.
+            sources: Paths of images or videos.
             num_best: At least 1; there is only one image.
         """
         at_least("nbest", num_best, 1)
 
-        def predict(filled: list[str]) -> list[list[Prediction]]:
-            found = self.generate([Example(one.strip(), one.strip()) for one in filled])
-            values = self._log_densities(found.values, found.pixels).tolist()
-            return [[_prediction(*one)] for one in zip(found.pixels, values, strict=True)]
+        def predict(nonempty: list[str]) -> list[list[Prediction]]:
+            images = self.generate([Example(path.strip(), path.strip()) for path in nonempty])
+            log_probs = self._log_densities(images.values, images.pixels).tolist()
+            return [[_prediction(*pair)] for pair in zip(images.pixels, log_probs, strict=True)]
 
         return predict_nonempty(predict, sources)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
-        """Return the log-density of each target around the generated image.
+        """Return the log-density of each target under a normal distribution.
 
-        The density is normal, with the recipe's deviation; noise is as in `evaluate`.
+        Its mean is the generated image, its std is `model.deviation`. Noise is as in `evaluate`.
         """
         if not examples:
             return []
-        found = self.generate(examples, has_noise=True)
-        values = self._log_densities(found.values, found.targets).tolist()
-        return [_prediction(*one) for one in zip(found.targets, values, strict=True)]
+        images = self.generate(examples, has_noise=True)
+        log_probs = self._log_densities(images.values, images.targets).tolist()
+        return [_prediction(*pair) for pair in zip(images.targets, log_probs, strict=True)]
 
-    def _log_densities(self, values: Tensor, targets: Tensor) -> Tensor:
-        return log_densities(values, targets, deviation=self.recipe.model.deviation)
+    def _log_densities(self, means: Tensor, targets: Tensor) -> Tensor:
+        return log_densities(means, targets, std=self.recipe.model.deviation)
 
     def image_grid(self, source: Any, target: str | None = None) -> list[CaptionedImage]:
-        """Return the source, with noise if the recipe has any, the generated image, the target."""
+        """Return the source, with the noise of the recipe, the generated image and the target."""
         return image_tiles(self.generate([Example(source, target or source)], has_noise=True))
 
     def encode(self, sources: Sequence[str]) -> Tensor:
-        """Return the latents of sources, (B, D), float32, on the host: all states side by side."""
+        """Return the latents of sources, (B, D), float32, on the host: all states flattened."""
         if not sources:
             return torch.zeros(0, self.latent_dim)
         examples = [Example(source, source) for source in sources]
@@ -233,11 +235,11 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         return torch.stack(map_batches(encode, self.batches(examples)))
 
     def decode(self, latents: Tensor) -> Tensor:
-        """Return images (B, C, Y, X) in 8 bits from latents (B, D)."""
+        """Return the 8-bit images (B, C, Y, X) of latents (B, D)."""
         if self.model.is_residual:
             raise ConfigError(
-                "A model with `model.is_residual` draws on the source itself, so a code alone is "
-                "no image. Train one without it."
+                "`model.is_residual` must be false to decode latents, since a residual model adds "
+                "to the source image, but is true. Train a model without it."
             )
         check_latents(latents, self.latent_dim)
         images = [torch.zeros(0, *self.target.spec.shape, dtype=torch.uint8)]
@@ -258,21 +260,21 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         Args:
             batch: A batch of the examples.
             examples: Sources with their targets.
-            has_noise: Whether to add the noise of the recipe, always the same to a source.
+            has_noise: Whether to add the noise of the recipe, always the same for a source.
         """
         pixels: Tensor = batch.source.to(self.device).float() / 255
         if not has_noise:
             return pixels
-        names = [examples[row].source for row in batch.rows]
+        paths = [examples[row].source for row in batch.rows]
         data = self.recipe.data
-        return add_fixed_noise(pixels, data.noise, names, seed=data.seed)
+        return add_fixed_noise(pixels, data.noise, paths, seed=data.seed)
 
     def standardise(self, pixels: Tensor) -> Tensor:
-        """Return the encoder inputs from sources from 0 to 1."""
+        """Standardise sources from 0 to 1 as encoder inputs."""
         return self.source.standardise(pixels)
 
     def to_target_form(self, pixels: Tensor) -> Tensor:
-        """Return sources from 0 to 1 in the form of the target, (B, C, Y, X)."""
+        """Convert sources from 0 to 1 to the shape of the target, (B, C, Y, X)."""
         return bring_to(pixels, self.target.spec.shape)
 
     def _forward(self, pixels: Tensor, mask: Tensor) -> Drawn:
@@ -284,21 +286,21 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         @torch.inference_mode()
         def generate(batch: LabelledBatch) -> Iterable[tuple[Tensor, ...]]:
             pixels = self.pixels(batch, examples, has_noise=has_noise)
-            found = self._forward(pixels, batch.source_mask)
-            parts = GeneratedImages(
-                values=found.images,
+            output = self._forward(pixels, batch.source_mask)
+            images = GeneratedImages(
+                values=output.images,
                 targets=batch.labels,
                 sources=to_bytes(pixels),
-                base=to_bytes(self.to_target_form(pixels)),
-                losses=pixels.new_zeros(len(pixels)) + sum(found.losses.values()),
+                baseline=to_bytes(self.to_target_form(pixels)),
+                losses=pixels.new_zeros(len(pixels)) + sum(output.losses.values()),
             )
-            return zip(*(getattr(parts, one.name).cpu() for one in fields(parts)), strict=True)
+            return zip(*(getattr(images, one.name).cpu() for one in fields(images)), strict=True)
 
-        found = map_batches(generate, self.batches(examples))
-        return GeneratedImages(*map(torch.stack, zip(*found, strict=True)))
+        rows = map_batches(generate, self.batches(examples))
+        return GeneratedImages(*map(torch.stack, zip(*rows, strict=True)))
 
 
 def _prediction(pixels: Tensor, log_prob: float) -> Prediction:
-    """Return a prediction from an image (C, Y, X) in 8 bits."""
+    """Return a prediction from an 8-bit image (C, Y, X)."""
     text = f"image of {' x '.join(map(str, pixels.shape[1:]))} pixels"
     return Prediction(text, log_prob, (), (), image=to_image(pixels))

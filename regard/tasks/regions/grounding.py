@@ -1,6 +1,7 @@
-"""Grounding: a phrase and an image in; the box of what the phrase names out.
+"""Grounding: a phrase and an image in; the box of the object that the phrase names out.
 
-A box is its left, upper, right and lower edge as shares of the image: `0.125 0.250 0.375 0.500`.
+A box is its left, upper, right and lower edge as fractions of the image:
+`0.125 0.250 0.375 0.500`.
 """
 
 import math
@@ -35,7 +36,7 @@ from regard.tasks.regions.recipe import GroundingRecipe
 from regard.training.losses import Loss, box_distance, generalized_iou
 
 MIN_SHARE = 1e-9
-"""The smallest share of attention on a box, as zero has no logarithm."""
+"""Minimum share of attention on a box, to keep its logarithm finite."""
 
 
 class PhraseBox(NamedTuple):
@@ -55,14 +56,14 @@ class PhraseBox(NamedTuple):
 
 
 class GroundingTask(LabelledTask[GroundingRecipe]):
-    """Finds the box of what a phrase names in an image."""
+    """Predicts the box of the object that a phrase names in an image."""
 
     model: Grounder
     source: JoinedField
     metrics = {"iou": mean_box_iou, "accuracy": box_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
     read_split = staticmethod(partial(reading.read_split, read=read_labelled))
-    run_description = "that finds what a phrase names"
+    run_description = "for the task 'grounding'"
 
     @classmethod
     def fit_fields(cls, recipe: GroundingRecipe, examples: Sequence[Example]) -> Fields:
@@ -86,8 +87,8 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
 
     def read_items(self, sources: Sequence[Any]) -> list[Any]:
         """Return phrases with their images, phrases truncated to the maximum length."""
-        most = self.recipe.data.batch.max_length
-        return [self.source.shorten(item, most) for item in self.read_sources(sources)]
+        max_length = self.recipe.data.batch.max_length
+        return [self.source.shorten(item, max_length) for item in self.read_sources(sources)]
 
     def read_targets(self, examples: Sequence[Example]) -> list[tuple[float, ...]]:
         """Return the edges of each example's box."""
@@ -96,8 +97,8 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     def forward(self, batch: LabelledBatch) -> Grounding:
         """Return boxes and attention weights of a batch."""
         with self.autocast():
-            found: Grounding = super().forward(batch)
-        return found
+            output: Grounding = super().forward(batch)
+        return output
 
     def output_loss(self, output: Grounding, targets: Tensor) -> Loss:
         """Compute the weighted sum of the boxes' distance and overlap losses."""
@@ -121,38 +122,38 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         """Measure the boxes of a test set, and whether the attention falls on the true ones."""
         boxes = self.read_targets(examples)
         evaluation = super().evaluate(examples, num_bootstrap=num_bootstrap)
-        found = self.outputs([example.source for example in examples])
+        outputs = self.outputs([example.source for example in examples])
         evaluation.results["pointing"] = pointing_accuracy(
-            [[one.weights.view(one.layout).numpy()] for one in found],
-            [[box_region(box, *one.layout)] for box, one in zip(boxes, found, strict=True)],
+            [[output.weights.view(output.layout).numpy()] for output in outputs],
+            [[box_region(box, *output.layout)] for box, output in zip(boxes, outputs, strict=True)],
             num_bootstrap=num_bootstrap,
         )
         return evaluation
 
     def predict(self, sources: Sequence[Any], *, num_best: int = 1) -> list[list[Prediction]]:
-        """Find the box of each phrase: one prediction per phrase, in the order given.
+        """Predict the box of each phrase: one prediction per phrase, in the order given.
 
         The probability of a box is the share of the attention that falls on it.
 
         Args:
-            sources: A phrase and an image's reference each; in a line, a tab separates them.
+            sources: A phrase and the path of an image each; in a line, a tab separates them.
             num_best: At least 1; there is only one box.
         """
         at_least("nbest", num_best, 1)
 
-        def predict(filled: list[Any]) -> list[list[Prediction]]:
-            found = self.outputs(filled)
-            return [[one.prediction(one.box, self.write_output(one))] for one in found]
+        def predict(nonempty: list[Any]) -> list[list[Prediction]]:
+            outputs = self.outputs(nonempty)
+            return [[one.prediction(one.box, self.write_output(one))] for one in outputs]
 
         return predict_nonempty(predict, sources, is_nonempty=lambda one: any(split_source(one)))
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log of the share of the attention that falls on each example's box."""
         boxes = torch.tensor(self.read_targets(examples))  # (B, 4)
-        found = self.outputs([example.source for example in examples])
+        outputs = self.outputs([example.source for example in examples])
         return [
-            one.prediction(box, example.target)
-            for example, box, one in zip(examples, boxes, found, strict=True)
+            output.prediction(box, example.target)
+            for example, box, output in zip(examples, boxes, outputs, strict=True)
         ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
@@ -161,11 +162,11 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         items = self.read_items(sources)
         return [
             AttentionMap(
-                source=cell_names(found.layout),
+                source=cell_names(output.layout),
                 target=(read_pair(source)[0],),
-                weights=found.weights[None, None, None],
-                grid=found.layout,
+                weights=output.weights[None, None, None],
+                grid=output.layout,
                 image=to_image(self.source.stack([item])[0][1][0]),
             )
-            for source, item, found in zip(sources, items, self.outputs(sources), strict=True)
+            for source, item, output in zip(sources, items, self.outputs(sources), strict=True)
         ]

@@ -1,4 +1,4 @@
-"""Recipes of tasks that ask where something is in an image."""
+"""Recipes of tasks that predict regions of images: segmentation and grounding."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -13,18 +13,18 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 @dataclass(frozen=True, kw_only=True)
 class RegionValidationConfig(Config):
-    """What decides which weights are best where regions of images are found."""
+    """Validation: the criterion for the best weights."""
 
     metric: Literal["iou", "accuracy", "loss"] = "iou"
-    """What found and right regions share, how many are right, or the loss."""
+    """Intersection over union of predicted and true regions, accuracy, or the loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentationDataConfig(BaseDataConfig):
-    """How images with labelled cells become batches."""
+    """Data settings of images with labelled cells."""
 
     source: ImageConfig = field(default_factory=lambda: ImageConfig(fit="squash"))
-    """What becomes of the image; nothing that would move what is in it."""
+    """The source image, without geometric augmentation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -33,26 +33,26 @@ class SegmentationDataConfig(BaseDataConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentationRecipe(BaseRecipe):
-    """An encoder that tells which label each cell of an image has."""
+    """An encoder that predicts the label of each cell of an image."""
 
     task: Literal["segmentation"] = "segmentation"
-    """What the model is for."""
+    """The task."""
     data: SegmentationDataConfig = field(default_factory=SegmentationDataConfig)
-    """How images with labelled cells become batches."""
+    """Data and batching."""
     model: PatchLabellerConfig = field(default_factory=PatchLabellerConfig)
-    """The model; a run that begins from another takes that one's encoder."""
+    """The model; with `init_from`, its encoder is that of the other run."""
     validation: RegionValidationConfig = field(default_factory=RegionValidationConfig)
-    """How the best weights are told."""
+    """Validation."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroundingDataConfig(BaseDataConfig):
-    """How phrases with images and boxes become batches."""
+    """Data settings of phrases with images and boxes."""
 
     source: JoinedConfig = field(
         default_factory=lambda: JoinedConfig(image=ImageConfig(fit="squash"))
     )
-    """How the phrase is cut into tokens, and what becomes of the image."""
+    """The phrase, with the settings of its tokeniser, and the image."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,32 +61,32 @@ class GroundingDataConfig(BaseDataConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class BoxLossConfig(Config):
-    """What a box costs that is not the right one (Carion et al. 2020, eq. 9)."""
+    """Loss of a predicted box (Carion et al. 2020, eq. 9)."""
 
     distance: Annotated[float, AtLeast(0)] = 5.0
-    """Weight of how far middle and size are off."""
+    """Weight of the L1 distance between centres and sizes."""
     overlap: Annotated[float, AtLeast(0)] = 2.0
-    """Weight of how little both boxes share, by the generalised share of areas."""
+    """Weight of the generalised intersection-over-union loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroundingRecipe(BaseRecipe):
-    """Two encoders that find in an image what a phrase names."""
+    """Two encoders that predict the box of the object that a phrase names in an image."""
 
     task: Literal["grounding"] = "grounding"
-    """What the model is for."""
+    """The task."""
     data: GroundingDataConfig = field(default_factory=GroundingDataConfig)
-    """How phrases with images and boxes become batches."""
+    """Data and batching."""
     model: GrounderConfig = field(default_factory=GrounderConfig)
     """The model."""
     loss: BoxLossConfig = field(default_factory=BoxLossConfig)
-    """What a box costs."""
+    """Loss of a predicted box."""
     validation: RegionValidationConfig = field(default_factory=RegionValidationConfig)
-    """How the best weights are told."""
+    """Validation."""
 
 
 def check_geometry_unchanged(image: ImageConfig, name: str) -> None:
-    """Raise if something would move what is in an image, but not the regions that it has."""
+    """Raise a `ConfigError` if an image setting would move the image relative to its regions."""
     rules = {
         "fit": (f"'{image.fit}'", "'squash'"),
         "augmentation.crop": (str(image.augmentation.crop), "0"),
@@ -96,6 +96,6 @@ def check_geometry_unchanged(image: ImageConfig, name: str) -> None:
     for setting, (value, needed) in rules.items():
         if value != needed:
             raise ConfigError(
-                f"`{name}.{setting}` must be {needed} where regions of an image are asked for, "
-                f"or they would not lie where the image does, but is {value}."
+                f"`{name}.{setting}` must be {needed} for tasks with regions of an image, or the "
+                f"regions would be misplaced, but is {value}."
             )

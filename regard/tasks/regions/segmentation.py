@@ -1,4 +1,4 @@
-"""Segmentation: an image in; a label for each cell of its grid out, as rows of letters."""
+"""Segmentation: an image in; a label per cell of a grid out, as rows of letters."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ from regard.tasks.warm_start import encoder_weights, find_image_encoder
 from regard.training.losses import Loss
 
 PROBABILITY = "probability of each label"
-"""The kind of the maps: the probability of a label in each cell."""
+"""The kind of the maps: probabilities of labels, normalised over the cells."""
 
 
 class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[SegmentationRecipe]):
@@ -76,20 +76,20 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
         was_training = self.model.training
         self.model.eval()
         with torch.inference_mode():
-            blank = torch.zeros(1, *self.source.spec.shape, device=self.device)
-            logits = self.model(blank, torch.ones(1, 1, dtype=torch.bool))  # (1, Y, X, V)
+            image = torch.zeros(1, *self.source.spec.shape, device=self.device)
+            logits = self.model(image, torch.ones(1, 1, dtype=torch.bool))  # (1, Y, X, V)
         self.model.train(was_training)
         return logits.shape[1], logits.shape[2]
 
     def training_batches(self, examples: Sequence[Example]) -> LabelledBatches:
         """Return the training batches."""
-        labels, (rows, columns) = len(self.labels.names), self.grid
-        self.log_model(f"{self.source.spec}, {labels} labels on {rows} x {columns} cells")
+        num_labels, (rows, columns) = len(self.labels.names), self.grid
+        self.log_model(f"{self.source.spec}, {num_labels} labels on {rows} x {columns} cells")
         return self.labelled_batches(examples, self.read_targets(examples), is_shuffled=True)
 
     def read_targets(self, examples: Sequence[Example]) -> list[list[list[int]]]:
-        """Return the numbers of the labels of each example's cells, row by row."""
-        found = []
+        """Return the label ids of each example's cells, row by row."""
+        targets = []
         for example in examples:
             cells = parse_cells(example.target)
             if cells.shape != self.grid:
@@ -98,8 +98,8 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
                     f"{self.grid[0]} x {self.grid[1]} cells, but are {cells.shape[0]} x "
                     f"{cells.shape[1]}. Change the encoder, or the labels."
                 )
-            found.append([[self.labels.read(letter) for letter in row] for row in cells.tolist()])
-        return found
+            targets.append([[self.labels.read(letter) for letter in row] for row in cells.tolist()])
+        return targets
 
     def output_loss(self, output: Tensor, targets: Tensor) -> Loss:
         """Compute the cross entropy of all cells."""
@@ -114,45 +114,46 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
         return self._write(output.argmax(-1))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
-        """Label the cells of a test set and measure them."""
+        """Predict the labels of the cells of a test set and measure them."""
         self.read_targets(examples)
         return super().evaluate(examples, num_bootstrap=num_bootstrap)
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
-        """Label the cells of each image: one prediction per image, in the order given."""
+        """Predict the labels of the cells: one prediction per image, in the order given."""
         at_least("nbest", num_best, 1)
 
-        def predict(filled: list[str]) -> list[list[Prediction]]:
-            best = [found.max(-1) for found in self.outputs([one.strip() for one in filled])]
+        def predict(nonempty: list[str]) -> list[list[Prediction]]:
+            outputs = self.outputs([path.strip() for path in nonempty])
+            best = [log_probs.max(-1) for log_probs in outputs]
             return [[self._prediction(one.indices, one.values)] for one in best]
 
         return predict_nonempty(predict, sources)
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's labels, as a prediction of them."""
-        labels = torch.tensor(self.read_targets(examples))  # (B, Y, X)
-        found = self.outputs([example.source for example in examples])
+        targets = torch.tensor(self.read_targets(examples))  # (B, Y, X)
+        outputs = self.outputs([example.source for example in examples])
         return [
-            self._prediction(own, log_probs.gather(-1, own[..., None])[..., 0])
-            for own, log_probs in zip(labels, found, strict=True)
+            self._prediction(labels, log_probs.gather(-1, labels[..., None])[..., 0])
+            for labels, log_probs in zip(targets, outputs, strict=True)
         ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the probability of each label of an example in each cell.
 
-        There is a row for each label; it sums to one over the cells, as attention weights do.
+        There is one row per label. It sums to one over the cells, as attention weights do.
         """
-        labels = self.read_targets(examples)
+        targets = self.read_targets(examples)
         sources = [example.source for example in examples]
         items = self.read_sources(sources)
         maps = []
-        for own, log_probs, item in zip(labels, self.outputs(sources), items, strict=True):
-            numbers = sorted({number for row in own for number in row})
-            probs = log_probs[..., numbers].exp().flatten(0, 1).T  # (T, S)
+        for labels, log_probs, item in zip(targets, self.outputs(sources), items, strict=True):
+            ids = sorted({label for row in labels for label in row})
+            probs = log_probs[..., ids].exp().flatten(0, 1).T  # (T, S)
             maps.append(
                 AttentionMap(
                     source=cell_names(self.grid),
-                    target=tuple(self.labels.write(number) for number in numbers),
+                    target=tuple(self.labels.write(label) for label in ids),
                     weights=(probs / probs.sum(-1, keepdim=True))[None, None],
                     kind=PROBABILITY,
                     grid=self.grid,
@@ -168,16 +169,16 @@ class SegmentationTask(LabelledTask[SegmentationRecipe], EncoderTask[Segmentatio
         cells = ", ".join(f"{label} {counts[label]}" for label in sorted(counts))
         return example, f"{cells} of {counts.total()} cells"
 
-    def _write(self, numbers: Tensor) -> str:
-        return " ".join("".join(map(self.labels.write, row)) for row in numbers.tolist())
+    def _write(self, labels: Tensor) -> str:
+        return " ".join("".join(map(self.labels.write, row)) for row in labels.tolist())
 
-    def _prediction(self, numbers: Tensor, values: Tensor) -> Prediction:
-        """Return a prediction from labels (Y, X) and their log-probabilities (Y, X)."""
+    def _prediction(self, labels: Tensor, log_probs: Tensor) -> Prediction:
+        """Return a prediction from label ids (Y, X) and their log-probabilities (Y, X)."""
         return Prediction(
-            text=self._write(numbers),
-            log_prob=float(values.sum()),
-            tokens=tuple(self.labels.write(number) for number in numbers.flatten().tolist()),
-            token_log_probs=tuple(values.flatten().tolist()),
+            text=self._write(labels),
+            log_prob=float(log_probs.sum()),
+            tokens=tuple(self.labels.write(label) for label in labels.flatten().tolist()),
+            token_log_probs=tuple(log_probs.flatten().tolist()),
         )
 
 

@@ -189,7 +189,7 @@ def test_line_longer_than_learned_positions_is_refused():
 
 
 def test_empty_text_is_not_measured(task):
-    with pytest.raises(DataError, match="nothing to measure: the text has no token"):
+    with pytest.raises(DataError, match="nothing to evaluate: the text has no token"):
         task.evaluate([])
 
 
