@@ -282,7 +282,7 @@ class Scores(Protocol):
 
 @runtime_checkable
 class Attends(Protocol):
-    """A task with attention weights, or a saliency in their place."""
+    """A task with attention weights, or saliency maps if the model has no attention."""
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the weights of each example; maps without layers if the model has none."""

@@ -111,8 +111,7 @@ def test_search_settings_out_of_range_are_refused(refused, tiny_run, sources):
 
 def test_prefix_of_unknown_tokens_is_refused(refused, tiny_run, sources):
     assert refused("predict", tiny_run.folder, sources, "--prefix", "a Ж") == (
-        "`prefix` must consist of tokens of the target vocabulary, but 'a Ж' is tokenised as "
-        "'a ⁇'."
+        "`prefix` must consist of tokens of the target vocabulary, but 'a Ж' is tokenised as 'a ⁇'."
     )
 
 

@@ -1,4 +1,4 @@
-"""Attention of a classifier over its source, or a saliency if it has none."""
+"""Attention of a classifier over its source, or a saliency map if it has no attention."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from regard.tasks.classification.task import ClassificationTask
 
 SALIENCY = "gradient x input"
-"""The kind of a map without attention: how much each input moves the logit of the label."""
+"""The kind of a saliency map: gradient of the label's logit times input."""
 ROLLOUT = "attention rollout"
-"""The kind of a map of attention weights multiplied through all layers."""
+"""The kind of a map of attention weights multiplied over all layers."""
 CAM = "gradient x activation"
-"""The kind of a map without attention: how much each state moves the logit of the label."""
+"""The kind of a class activation map: gradient of the label's logit times hidden state."""
 
 
 def attend(task: "ClassificationTask", examples: Sequence[Example]) -> list[AttentionMap]:
@@ -58,37 +58,40 @@ def _attend_texts(
     maps = []
     for row, label in enumerate(batch.labels.tolist()):
         ids = batch.source[row, : int(batch.source_mask[row].sum())].tolist()
-        pieces = field.tokenizer.tokens(ids)
+        tokens = field.tokenizer.tokens(ids)
+        # The length of the first of two texts, its end token included.
         first = ids.index(field.tokenizer.eos) + 1
         if aligned is not None and first < len(ids):
-            own = aligned[row, :, :, first : len(ids), :first]
-            maps.append(AttentionMap(source=pieces[:first], target=pieces[first:], weights=own))
+            alignment = aligned[row, :, :, first : len(ids), :first]
+            maps.append(
+                AttentionMap(source=tokens[:first], target=tokens[first:], weights=alignment)
+            )
         else:
-            own = weights[row, ..., : len(ids)].cpu().float()
+            row_weights = weights[row, ..., : len(ids)].cpu().float()
             target = (task.labels.write(label),)
-            maps.append(AttentionMap(source=pieces, target=target, weights=own, kind=kind))
+            maps.append(AttentionMap(source=tokens, target=target, weights=row_weights, kind=kind))
     return maps
 
 
 def weigh_tokens(
     model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor
 ) -> tuple[Tensor, str]:
-    """Weigh the positions of each text for its label.
+    """Compute the weight of each position of a text for its label.
 
-    These are the weights of attention pooling; or the self-attention weights of what is pooled:
-    of the first position, or the mean over all; or, without attention and if two texts are
-    aligned, a saliency.
+    The weights are those of attention pooling; else the self-attention weights of the pooled
+    position, or their mean over all positions; else, without attention or if the pooling aligns
+    two texts, a saliency.
 
     Args:
-        model: In evaluation mode.
+        model: The classifier, in evaluation mode.
         source: (B, S) token ids.
-        mask: (B, S), True = a real position.
-        labels: (B,), numbers of labels.
+        mask: (B, S), True = not padding.
+        labels: (B,), label ids.
 
     Returns:
-        Weights (B, N, H, 1, S), which sum to one over the positions, and what they are.
+        Weights (B, N, H, 1, S), which sum to one over the positions, and their kind.
     """
-    # The alignment of two texts does not say what counts for the label.
+    # The alignment of two texts is not a weight for the label.
     is_aligned = isinstance(model.pooling, AlignedPooling)
     if has_attention(model.pooling) and not is_aligned:
         return align(model, source, mask), "attention of the pooling"
@@ -101,9 +104,9 @@ def align(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
     """Return the attention weights of the pooling: (B, N, H, T, S).
 
     Args:
-        model: In evaluation mode.
+        model: The classifier, in evaluation mode.
         source: (B, S) token ids.
-        mask: (B, S), True = a real position.
+        mask: (B, S), True = not padding.
     """
     with torch.inference_mode(), record(model.pooling) as maps:
         model(source, mask)
@@ -122,23 +125,23 @@ def _self_attention(model: Classifier, source: Tensor, mask: Tensor) -> Tensor:
 
 
 def _token_saliency(model: Classifier, source: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
-    """Return |gradient · embedding| of each token, as shares of their sum: (B, 1, 1, 1, S)."""
+    """Return |gradient · embedding| of each token, divided by the sum: (B, 1, 1, 1, S)."""
     assert isinstance(model.encoder, TokenEncoder)
-    # cuDNN has no gradient of a recurrent layer outside training.
+    # cuDNN computes gradients of recurrent layers only in training mode.
     with (
         torch.enable_grad(),
         torch.backends.cudnn.flags(enabled=False),
         _leaf_outputs(model.encoder.embedding) as embedded,
     ):
         gradient = label_gradient(model(source, mask), labels, embedded[0])
-    found = (gradient * embedded[0]).sum(-1).abs() * mask.to(gradient.device)  # (B, S)
-    shares = found / found.sum(-1, keepdim=True).clamp(min=torch.finfo(found.dtype).tiny)
-    return shares.detach()[:, None, None, None]  # (B, 1, 1, 1, S)
+    saliency = (gradient * embedded[0]).sum(-1).abs() * mask.to(gradient.device)  # (B, S)
+    total = saliency.sum(-1, keepdim=True).clamp(min=torch.finfo(saliency.dtype).tiny)
+    return (saliency / total).detach()[:, None, None, None]  # (B, 1, 1, 1, S)
 
 
 @contextmanager
 def _leaf_outputs(module: torch.nn.Module) -> Iterator[list[Tensor]]:
-    """Replace the outputs of a module by leaves that a gradient can be taken of; collect them."""
+    """Replace the outputs of a module by leaf tensors that require a gradient; collect them."""
     leaves: list[Tensor] = []
 
     def replace(_module: torch.nn.Module, _inputs: object, output: Tensor) -> Tensor:
@@ -159,14 +162,14 @@ def _attend_recordings(
     labels = batch.labels.to(task.device)
     weights = _frame_saliency(task.model, task.inputs(batch), batch.source_mask, labels=labels)
     maps = []
-    for row, own in enumerate(weights.cpu()):
-        real = batch.source_mask[row]
-        frames = batch.source[row][real].numpy()  # (F, M)
+    for row, frame_weights in enumerate(weights.cpu()):
+        mask = batch.source_mask[row]
+        frames = batch.source[row][mask].numpy()  # (F, M)
         maps.append(
             AttentionMap(
                 source=tuple(f"{number * hop:.2f} s" for number in range(len(frames))),
                 target=(task.labels.write(int(batch.labels[row])),),
-                weights=own[real][None, None, None],
+                weights=frame_weights[mask][None, None, None],
                 kind=SALIENCY,
                 recording=Recording(frames, hop, frames_per_position=1),
             )
@@ -175,23 +178,23 @@ def _attend_recordings(
 
 
 def _frame_saliency(model: Classifier, inputs: Tensor, mask: Tensor, *, labels: Tensor) -> Tensor:
-    """Return |gradient · frame| of standardised frames (B, F, M), as shares of their sum: (B, F).
+    """Return |gradient · frame| of standardised frames (B, F, M), divided by the sum: (B, F).
 
-    The mean of all recordings is zero and so counts nothing.
+    The baseline of the saliency is the mean frame of the training data, which is zero.
     """
-    # cuDNN has gradients of recurrent layers only in training.
+    # cuDNN computes gradients of recurrent layers only in training mode.
     with torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
         frames = inputs.detach().float().requires_grad_()
         gradient = label_gradient(model(frames, mask), labels, frames)
-    real = mask.to(frames.device)
-    counts = (gradient * frames.detach()).sum(-1).abs() * real  # (B, F)
-    # If nothing moves the logit, all frames count alike.
-    counts = torch.where(counts.sum(1, keepdim=True) > 0, counts, real.float())
-    return counts / counts.sum(1, keepdim=True)
+    mask = mask.to(frames.device)
+    saliency = (gradient * frames.detach()).sum(-1).abs() * mask  # (B, F)
+    # If all gradients are zero, the weights are uniform.
+    saliency = torch.where(saliency.sum(1, keepdim=True) > 0, saliency, mask.float())
+    return saliency / saliency.sum(1, keepdim=True)
 
 
 def has_attention(module: torch.nn.Module) -> bool:
-    """Return whether a part of a module is attention."""
+    """Return whether a module contains attention."""
     return any(isinstance(part, Attention) for part in module.modules())
 
 
@@ -206,7 +209,7 @@ def _attend_images(
 ) -> list[AttentionMap]:
     """Return the weight of each cell of an image or video for its label: one row.
 
-    If tokens and cells attend to each other, the tokens have weights, too.
+    If tokens and cells attend to each other, tokens also have weights.
     """
     inputs, labels = task.inputs(batch), batch.labels.to(task.device)
     weights, memory, kind = _weigh_cells(task.model, inputs, batch.source_mask, labels=labels)
@@ -214,19 +217,19 @@ def _attend_images(
     num_cells = math.prod(memory.layout)
     images: Tensor = batch.source if field.text is None else batch.source[1]
     maps = []
-    for row, own in enumerate(weights.cpu().float()):
-        cells, tokens = own[:num_cells], own[num_cells:]
-        pieces: tuple[str, ...] = ()
+    for row, row_weights in enumerate(weights.cpu().float()):
+        cell_weights, token_weights = row_weights[:num_cells], row_weights[num_cells:]
+        tokens: tuple[str, ...] = ()
         if field.text is not None:
             ids = batch.source[0][row][batch.source_mask[row]].tolist()
-            pieces = field.text.tokenizer.tokens(ids)[: len(tokens)]
+            tokens = field.text.tokenizer.tokens(ids)[: len(token_weights)]
         # In a map, tokens come before cells.
-        shares = torch.cat([tokens[: len(pieces)], cells])
+        joined = torch.cat([token_weights[: len(tokens)], cell_weights])
         maps.append(
             AttentionMap(
-                source=(*pieces, *cell_names(memory.layout)),
+                source=(*tokens, *cell_names(memory.layout)),
                 target=(task.labels.write(int(batch.labels[row])),),
-                weights=shares[None, None, None],
+                weights=joined[None, None, None],
                 kind=kind,
                 grid=memory.layout,
                 image=to_image(images[row]),
@@ -238,9 +241,9 @@ def _attend_images(
 def _weigh_cells(
     model: Classifier, inputs: Any, mask: Tensor, *, labels: Tensor
 ) -> tuple[Tensor, Memory, str]:
-    """Return weights (B, L) over the cells, then over tokens if these have any.
+    """Return weights (B, L) over the cells, then over tokens that attend to cells.
 
-    They sum to one. Beside them are returned the memory of the cells, and what the weights are.
+    The weights sum to one. Also return the memory of the cells, and the kind of the weights.
     """
     joint, image_encoder = _joint_blocks(model.encoder), _image_encoder(model.encoder)
     blocks = image_encoder if joint is None else joint
@@ -253,11 +256,11 @@ def _weigh_cells(
         return masked_mean(rolled, memory.mask), memory, ROLLOUT
     rows = rolled[:, :1] if blocks.num_before else rolled
     weights = rows.mean(1)[:, blocks.num_before :]  # (B, P)
-    return _shares(weights), memory, ROLLOUT
+    return _normalize(weights), memory, ROLLOUT
 
 
 def _joint_blocks(encoder: Encoder) -> torch.nn.Module | None:
-    """Return the blocks in which tokens and cells, or cells of all frames, attend, if any."""
+    """Return the blocks in which tokens and cells, or cells of several frames, attend; or None."""
     if isinstance(encoder, TextImageEncoder):
         return encoder.blocks if len(encoder.blocks) else None
     if isinstance(encoder, VideoEncoder) and has_attention(encoder.over_time):
@@ -266,7 +269,7 @@ def _joint_blocks(encoder: Encoder) -> torch.nn.Module | None:
 
 
 def _image_encoder(encoder: Encoder) -> Encoder:
-    """Return the encoder of the images; without joint blocks, tokens and cells meet later."""
+    """Return the encoder of the images."""
     return encoder.image if isinstance(encoder, TextImageEncoder) else encoder
 
 
@@ -274,19 +277,21 @@ def _activation_map(
     model: Classifier, inputs: Any, mask: Tensor, *, labels: Tensor
 ) -> tuple[Tensor, Memory, str]:
     """Weigh the states of the grid by the gradient of the label's logit (Selvaraju et al. 2017)."""
-    found: list[Memory] = []
+    memories: list[Memory] = []
     image_encoder = _image_encoder(model.encoder)
-    hook = image_encoder.register_forward_hook(lambda _module, _inputs, one: found.append(one))
+    hook = image_encoder.register_forward_hook(
+        lambda _module, _inputs, memory: memories.append(memory)
+    )
     try:
         with torch.enable_grad():
             # The states need a gradient even if all weights are frozen.
             logits = model(_with_gradient(inputs), mask)
-            gradient = label_gradient(logits, labels, found[0].states)
+            gradient = label_gradient(logits, labels, memories[0].states)
     finally:
         hook.remove()
-    states = found[0].states.detach()
-    counts = (gradient.mean(1, keepdim=True) * states).sum(-1).clamp(min=0)  # (B, P)
-    return _shares(counts), found[0], CAM
+    states = memories[0].states.detach()
+    activation = (gradient.mean(1, keepdim=True) * states).sum(-1).clamp(min=0)  # (B, P)
+    return _normalize(activation), memories[0], CAM
 
 
 def _with_gradient(inputs: Any) -> Any:
@@ -296,14 +301,14 @@ def _with_gradient(inputs: Any) -> Any:
     return inputs.detach().requires_grad_()
 
 
-def _shares(counts: Tensor) -> Tensor:
-    """Divide by the sum; if all are zero, all count alike."""
-    total = counts.sum(-1, keepdim=True)
-    return torch.where(total > 0, counts / total.clamp(min=1e-12), 1 / counts.shape[-1])
+def _normalize(weights: Tensor) -> Tensor:
+    """Divide weights by their sum; uniform weights if all are zero."""
+    total = weights.sum(-1, keepdim=True)
+    return torch.where(total > 0, weights / total.clamp(min=1e-12), 1 / weights.shape[-1])
 
 
 _BY_MODALITY: dict[str, Callable[[Any, Any, Any], list[AttentionMap]]] = {
     "text": _attend_texts,
     "audio": _attend_recordings,
 }
-"""How sources are weighed, by their modality; others as images."""
+"""Functions that compute the maps, by the modality of the source; default: images."""

@@ -1,4 +1,4 @@
-"""The recipe of classification."""
+"""Recipe of classifiers."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -13,14 +13,14 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationDataConfig(BaseDataConfig):
-    """How labelled sources become batches."""
+    """Data settings of labelled sources."""
 
     source: SourceConfig = field(default_factory=TokenizerConfig)
-    """What the source is: text, with the settings of its tokeniser; an image; both; or sound. A
-    run that begins from another takes that one's."""
+    """The source: text, with the settings of its tokeniser; an image; both; audio; or video. With
+    `init_from`, text has the vocabulary of the other run."""
     mixup: NonNegativeFloat = 0.0
-    """How much images are mixed with each other while training, labels as well: both parameters of
-    the beta distribution that the shares are drawn from (Zhang et al. 2018); 0 = not at all."""
+    """Both parameters of the beta distribution of mixup weights for images and labels (Zhang et al.
+    2018); 0 = no mixup."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -33,26 +33,26 @@ class ClassificationDataConfig(BaseDataConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationValidationConfig(Config):
-    """What decides which weights of a classifier are best."""
+    """Validation: the criterion for the best weights."""
 
     metric: Literal["accuracy", "loss"] = "accuracy"
-    """The share of right labels, or the loss."""
+    """Accuracy, or the loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassificationRecipe(BaseRecipe):
-    """An encoder that tells which label a text or an image has, or two texts together."""
+    """An encoder that predicts the label of a source, such as a text, a text pair or an image."""
 
     task: Literal["classification"] = "classification"
-    """What the model is for."""
+    """The task."""
     data: ClassificationDataConfig = field(default_factory=ClassificationDataConfig)
-    """How labelled sources become batches."""
+    """Data and batching."""
     model: ClassifierConfig = field(default_factory=ClassifierConfig)
-    """The model; a run that begins from another takes that one's encoder."""
+    """The model; with `init_from`, its encoder is that of the other run."""
     validation: ClassificationValidationConfig = field(
         default_factory=ClassificationValidationConfig
     )
-    """How the best weights are told."""
+    """Validation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -49,7 +49,7 @@ from regard.tasks.warm_start import (
 from regard.training.losses import Loss
 
 MAX_CANDIDATES = 5
-"""The N of `accuracy@N`, which is measured if there are more labels."""
+"""The N of `accuracy@N`; measured if there are more than N labels."""
 
 
 class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[ClassificationRecipe]):
@@ -87,7 +87,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
     def warm_start(
         cls, recipe: ClassificationRecipe, init_from: Task[Any], examples: Sequence[Example]
     ) -> WarmStart:
-        """Start from the encoder of another run; beside a text, from its image encoder."""
+        """Start from the encoder of another run; for text and image, from its image encoder."""
         source: Any
         config, settings = recipe.data.source, recipe.model.encoder
         prefix = "encoder"
@@ -118,8 +118,8 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         """Return the training batches; texts beyond the limit are dropped or truncated."""
         config = replace(self.recipe.data.batch, max_length=self.max_length)
         sources = [example.source for example in examples]
-        is_cut = config.too_long == "truncate"
-        items = self.read_items(sources) if is_cut else self.read_sources(sources)
+        is_truncated = config.too_long == "truncate"
+        items = self.read_items(sources) if is_truncated else self.read_sources(sources)
         items, labels, _ = limit_lengths(items, [[n] for n in self.read_targets(examples)], config)
         self.log_model(f"{self.source.spec}, {len(self.labels.names)} labels")
         return self.item_batches(items, [label for (label,) in labels], is_shuffled=True)
@@ -129,33 +129,33 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         return modality_of(self.recipe.data.source).parse(source)
 
     def read_items(self, sources: Sequence[Any]) -> list[Any]:
-        """Return sources as items of their field, truncated; the first time with a warning."""
-        items, most = self.read_sources(sources), self.max_length
+        """Return sources as items of their field, truncated; warn the first time."""
+        items, max_length = self.read_sources(sources), self.max_length
         if not self._has_warned:
-            what = "shortened %s of %s texts to %d tokens (`max_length`)"
-            self._has_warned = warn_if_long(items, most, what)
-        return [self.source.shorten(item, most) for item in items]
+            message = "shortened %s of %s texts to %d tokens (`max_length`)"
+            self._has_warned = warn_if_long(items, max_length, message)
+        return [self.source.shorten(item, max_length) for item in items]
 
     def read_targets(self, examples: Sequence[Example]) -> list[int]:
-        """Return the number of each example's label."""
+        """Return the label id of each example."""
         return [self.labels.read(example.target) for example in examples]
 
     def loss(self, batch: LabelledBatch) -> Loss:
-        """Compute the cross entropy of the labels, of mixed images if the recipe says so."""
+        """Compute the cross entropy of the labels, with mixup in training if the recipe has it."""
         if not (self.model.training and self.recipe.data.mixup):
             return super().loss(batch)
         inputs, labels = self.inputs(batch), batch.labels.to(self.device)
         order = torch.randperm(len(labels), device=self.device)
         mixup = torch.tensor(self.recipe.data.mixup)
-        share = float(torch.distributions.Beta(mixup, mixup).sample())
+        weight = float(torch.distributions.Beta(mixup, mixup).sample())
         with self.autocast():
-            mixed = share * inputs + (1 - share) * inputs[order]
+            mixed = weight * inputs + (1 - weight) * inputs[order]
             logits = self.model(mixed, batch.source_mask)
         first, second = (self.output_loss(logits, one) for one in (labels, labels[order]))
         return replace(
             first,
-            total=share * first.total + (1 - share) * second.total,
-            nll=share * first.nll + (1 - share) * second.nll,
+            total=weight * first.total + (1 - weight) * second.total,
+            nll=weight * first.nll + (1 - weight) * second.nll,
         )
 
     def output_loss(self, output: Tensor, targets: Tensor) -> Loss:
@@ -171,23 +171,25 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         return self.labels.write(int(output.argmax()))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
-        """Label a test set: accuracy, F1 by bootstrap, and the confusion of labels."""
+        """Predict the labels of a test set: accuracy, macro F1 and the confusion matrix."""
         check_examples(examples)
-        right = [self.labels.write(number) for number in self.read_targets(examples)]
+        labels = [self.labels.write(label) for label in self.read_targets(examples)]
         started = time.perf_counter()
-        found = self.predict([example.source for example in examples], num_best=MAX_CANDIDATES)
+        predictions = self.predict(
+            [example.source for example in examples], num_best=MAX_CANDIDATES
+        )
         seconds = time.perf_counter() - started
-        candidates = [[prediction.text for prediction in best] for best in found]
+        candidates = [[prediction.text for prediction in best] for best in predictions]
         outputs = [best[0] for best in candidates]
         sources = ["\t".join(split_source(example.source)) for example in examples]
-        references = [[label] for label in right]
+        references = [[label] for label in labels]
         tags = [example.tags for example in examples]
         results = {
-            "accuracy": label_accuracy(outputs, right),
-            "macro_f1": macro_f1(outputs, right, num_bootstrap=num_bootstrap),
+            "accuracy": label_accuracy(outputs, labels),
+            "macro_f1": macro_f1(outputs, labels, num_bootstrap=num_bootstrap),
         }
         if len(self.labels.names) > MAX_CANDIDATES:
-            results[f"accuracy@{MAX_CANDIDATES}"] = top_accuracy(candidates, right)
+            results[f"accuracy@{MAX_CANDIDATES}"] = top_accuracy(candidates, labels)
         return Evaluation(
             results=results,
             by_length=by_length(sources, outputs, references, metrics=self.metrics)
@@ -196,8 +198,8 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             by_tag=by_tag(tags, outputs, references, metrics=self.metrics) if any(tags) else [],
             sources=sources,
             outputs=outputs,
-            references=right,
-            confusion=confusion(outputs, right),
+            references=labels,
+            confusion=confusion(outputs, labels),
             num_tokens=len(outputs),
             seconds=seconds,
         )
@@ -208,17 +210,17 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         An empty text has one prediction, the empty one. A tab separates the two texts of a pair.
 
         Args:
-            sources: One text, one pair or one image's reference each.
+            sources: One text, one pair of texts, or the path of one image or recording each.
             num_best: Number of labels per source, at most all of them.
         """
         at_least("nbest", num_best, 1)
 
-        def predict(filled: list[Text]) -> list[list[Prediction]]:
-            best = [values.topk(min(num_best, len(values))) for values in self.outputs(filled)]
+        def predict(nonempty: list[Text]) -> list[list[Prediction]]:
+            best = [values.topk(min(num_best, len(values))) for values in self.outputs(nonempty)]
             return [
                 [
-                    self._prediction(number, value)
-                    for value, number in zip(one.values.tolist(), one.indices.tolist(), strict=True)
+                    self._prediction(label, value)
+                    for value, label in zip(one.values.tolist(), one.indices.tolist(), strict=True)
                 ]
                 for one in best
             ]
@@ -227,10 +229,10 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each example's label, as a prediction of it."""
-        found = self.outputs([example.source for example in examples])
+        outputs = self.outputs([example.source for example in examples])
         return [
-            self._prediction(number, float(values[number]))
-            for number, values in zip(self.read_targets(examples), found, strict=True)
+            self._prediction(label, float(log_probs[label]))
+            for label, log_probs in zip(self.read_targets(examples), outputs, strict=True)
         ]
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
@@ -240,6 +242,6 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         """
         return attention.attend(self, examples)
 
-    def _prediction(self, number: int, log_prob: float) -> Prediction:
-        label = self.labels.write(number)
-        return Prediction(label, log_prob, (label,), (log_prob,))
+    def _prediction(self, label: int, log_prob: float) -> Prediction:
+        name = self.labels.write(label)
+        return Prediction(name, log_prob, (name,), (log_prob,))

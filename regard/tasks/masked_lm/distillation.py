@@ -43,11 +43,11 @@ class Teacher:
         tokenizer = Tokenizer.load(path / "tokenizer.json")
         model = MaskedModel(recipe.model, tokenizer.vocab_size)
         load_weights(model, path / "model.safetensors")
-        own, other = recipe.model.encoder, student.model.encoder
-        if type(own) is not type(other) or own.dim != other.dim:
+        expected, encoder = recipe.model.encoder, student.model.encoder
+        if type(expected) is not type(encoder) or expected.dim != encoder.dim:
             raise ConfigError(
-                "`model.encoder` must be of the teacher's kind and width "
-                f"('{own.kind}', {own.dim}), but is '{other.kind}' and {other.dim} wide."
+                "`model.encoder` must have the teacher's kind and dim "
+                f"('{expected.kind}', {expected.dim}), but has '{encoder.kind}' and {encoder.dim}."
             )
         return cls(model.to(device), tokenizer, config=student.distillation)
 
@@ -57,52 +57,51 @@ class Teacher:
             raise ConfigError(
                 f"`teacher` must have the student's vocabulary ({tokenizer.vocab_size:,} tokens), "
                 f"but has another ({self.tokenizer.vocab_size:,} tokens). Leave out `init_from`, "
-                "or begin with a run that has it."
+                "or name a run with this vocabulary."
             )
 
     def initialize(self, student: MaskedModel) -> None:
         """Copy the teacher's embeddings, head, and evenly spaced layers to a student."""
         weights = self.model.state_dict()
-        num_layers = {which: _count_blocks(which) for which in (self.model, student)}
-        ratio = num_layers[self.model] / max(num_layers[student], 1)
+        ratio = _count_blocks(self.model) / max(_count_blocks(student), 1)
 
-        def find_origin(name: str) -> str:
+        def teacher_name(name: str) -> str:
             return re.sub(
-                r"(?<=\bblocks\.)\d+", lambda found: str(int(int(found.group()) * ratio)), name
+                r"(?<=\bblocks\.)\d+", lambda match: str(int(int(match.group()) * ratio)), name
             )
 
-        origins = {name: find_origin(name) for name in student.state_dict()}
-        known = {name: weights[one] for name, one in origins.items() if one in weights}
-        student.load_state_dict(known, strict=False)
+        names = {name: teacher_name(name) for name in student.state_dict()}
+        copied = {name: weights[origin] for name, origin in names.items() if origin in weights}
+        student.load_state_dict(copied, strict=False)
 
     def add_loss(self, loss: Loss, batch: MaskedBatch, *, states: Tensor, logits: Tensor) -> Loss:
-        """Add the distance between student and teacher to the masked-token loss.
+        """Add the distillation losses to the masked-token loss.
 
         Args:
             loss: The student's masked-token loss.
             batch: The batch, on its device.
-            states: (B, S, D), the student's last states.
+            states: (B, S, D), the student's last hidden states.
             logits: (L, V), the student's logits of the masked tokens.
         """
         config = self._config
         with torch.no_grad():
-            true_states = self.model.encode(batch.values, batch.mask).states
-            true_logits = self.model.predict(true_states, batch.hidden)
+            teacher_states = self.model.encode(batch.values, batch.mask).states
+            teacher_logits = self.model.tell(teacher_states, batch.hidden)
         distance = F.kl_div(
             (logits.float() / config.temperature).log_softmax(-1),
-            (true_logits.float() / config.temperature).log_softmax(-1),
+            (teacher_logits.float() / config.temperature).log_softmax(-1),
             reduction="sum",
             log_target=True,
         )
-        # Soft targets have gradients smaller by the square (Hinton et al. 2015, section 2).
+        # The gradients of soft targets scale with 1 / temperature² (Hinton et al. 2015, section 2).
         distance = distance * config.temperature**2
-        cosine = F.cosine_similarity(states.float(), true_states.float(), dim=-1)  # (B, S)
+        cosine = F.cosine_similarity(states.float(), teacher_states.float(), dim=-1)  # (B, S)
         mask = batch.mask.to(cosine.device, non_blocking=True)
-        angle = (1 - cosine).where(mask, 0.0).sum() / mask.sum()
+        cosine_loss = (1 - cosine).where(mask, 0.0).sum() / mask.sum()
         total = config.truth * loss.total + config.teacher * distance
-        return replace(loss, total=total + config.states * angle * loss.count)
+        return replace(loss, total=total + config.states * cosine_loss * loss.count)
 
 
 def _count_blocks(model: MaskedModel) -> int:
     names = (re.match(r"encoder\.blocks\.(\d+)\.", name) for name in model.state_dict())
-    return max((int(found[1]) + 1 for found in names if found), default=0)
+    return max((int(match[1]) + 1 for match in names if match), default=0)

@@ -1,4 +1,4 @@
-"""The recipe of masked language models."""
+"""Recipe of masked language models."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -15,45 +15,45 @@ from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedDataConfig(BaseDataConfig):
-    """How lines of text become batches of which some tokens are hidden."""
+    """Data settings of masked language models."""
 
     tokenizer: TokenizerConfig = field(default_factory=lambda: TokenizerConfig(kind="wordpiece"))
     """The tokeniser; a token '<mask>' is added if it has none."""
     packing: PackingKind = "windows"
-    """What is read at once: each line, windows of `batch.max_length` tokens, or windows cut in two
-    of which half are joined wrongly or in the wrong order."""
+    """Sequences: each line, windows of `batch.max_length` tokens, or windows of two segments, half
+    of them with a wrong second segment ('pairs') or swapped segments ('swaps')."""
     masking: MaskingConfig = field(default_factory=TokenMaskingConfig)
-    """What is hidden."""
+    """Choice of the masked tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistillationConfig(Config):
-    """What a student learns from its teacher; used only where there is a `teacher`."""
+    """Distillation losses; used only with a `teacher`."""
 
     temperature: Annotated[float, AtLeast(0.1)] = 2.0
-    """Divides the logits of both, so that the unlikely tokens count, too."""
+    """Temperature of the logits of student and teacher."""
     teacher: Annotated[float, AtLeast(0)] = 5.0
-    """Weight of the distance between the two distributions."""
+    """Weight of the KL divergence between the predicted distributions."""
     truth: Annotated[float, AtLeast(0)] = 2.0
     """Weight of the masked-token loss."""
     states: Annotated[float, AtLeast(0)] = 1.0
-    """Weight of the angle between the last states of both."""
+    """Weight of the cosine distance between the last hidden states."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedRecipe(BaseRecipe):
-    """An encoder that learns to tell hidden tokens."""
+    """An encoder that predicts masked tokens."""
 
     task: Literal["masked_language_model"] = "masked_language_model"
-    """What the model is for."""
+    """The task."""
     data: MaskedDataConfig = field(default_factory=MaskedDataConfig)
-    """How lines of text become batches."""
+    """Data and batching."""
     model: MaskedModelConfig = field(default_factory=MaskedModelConfig)
     """The model."""
     teacher: str = ""
-    """A run folder whose model teaches this one; empty = learn from the text alone."""
+    """Run folder of the teacher for knowledge distillation; empty = no distillation."""
     distillation: DistillationConfig = field(default_factory=DistillationConfig)
-    """What is learned from the teacher."""
+    """Knowledge distillation."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,9 +62,9 @@ class MaskedRecipe(BaseRecipe):
                 "`model.next_sentence` must be above 0 with `data.packing` 'pairs' or 'swaps', and "
                 f"0 without, but is {self.model.next_sentence:g} with '{self.data.packing}'."
             )
-        most, longest = max_tokens(self.model.encoder), self.data.batch.max_length
-        if 0 < most < longest:
+        limit, max_length = max_tokens(self.model.encoder), self.data.batch.max_length
+        if 0 < limit < max_length:
             raise ConfigError(
                 "`model.encoder.max_length` must be at least `data.batch.max_length` "
-                f"({longest}) with learned positions, but is {most}."
+                f"({max_length}) with learned positions, but is {limit}."
             )

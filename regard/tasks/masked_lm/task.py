@@ -1,4 +1,4 @@
-"""Masked language modelling: fill gaps, and score texts by their pseudo-log-likelihood."""
+"""Masked language modelling: fill masks, and score texts by their pseudo-log-likelihood."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,10 +41,10 @@ from regard.training.loop import Validation
 from regard.training.losses import Loss
 
 Query = tuple[list[int], list[int]]
-"""Token ids of a text, ends included, and positions whose tokens are to be predicted."""
+"""Token ids of a text, with start and end token, and the positions to predict."""
 
 Texts = list[tuple[str, str, str]]
-"""Each text with its gaps, with the predicted tokens, and with the true ones."""
+"""Each text with masks, with the predicted tokens, and with the true tokens."""
 
 
 class MaskedLmTask(EncoderTask[MaskedRecipe]):
@@ -56,7 +56,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     model: MaskedModel
     text: TextField
-    # Beside the model, not in it: a teacher is neither trained nor saved.
+    # Not part of the model, since a teacher is neither trained nor saved.
     _teacher: Teacher | None = None
 
     @property
@@ -104,7 +104,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         device: torch.device,
         init_from: Task[Any] | None = None,
     ) -> Self:
-        """Fit the vocabulary and build the model; or start from the teacher's layers."""
+        """Fit the vocabulary and build the model, or initialise it from the teacher."""
         if init_from is not None or not recipe.teacher:
             return super().prepare(recipe, examples, device=device, init_from=init_from)
         teacher = Teacher.load(recipe.teacher, recipe, device=device)
@@ -150,7 +150,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         )
 
     def loss(self, batch: MaskedBatch) -> Loss:
-        """Compute the loss of the masked tokens, with the further terms of the recipe."""
+        """Compute the loss of the masked tokens, plus the auxiliary losses of the recipe."""
         batch = batch.to(self.device)
         with self.autocast():
             states = self.model.encode(batch.values, batch.mask).states
@@ -186,37 +186,37 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         )
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
-        """Fill the gaps of each line, `<mask>`, `[MASK]` or `___`; an empty line stays empty.
+        """Fill the masks of each line, `<mask>`, `[MASK]` or `___`; an empty line stays empty.
 
-        Each gap is one token. The tokens of several gaps are predicted independently; the `tokens`
-        of a prediction are those of the gaps.
+        Each mask is one token. The tokens of several masks are predicted independently. The
+        `tokens` of a prediction are those of the masks.
 
         Args:
-            sources: Lines with at least one gap each.
-            num_best: Number of fillings per line.
+            sources: Lines with at least one mask each.
+            num_best: Number of predictions per line.
         """
         at_least("nbest", num_best, 1)
         check_masks(sources)
         lines = [self._encode_masked(line) for line in sources]
         log_probs = self.log_probs(
-            (gaps.values, gaps.positions) for gaps in lines if gaps.positions
+            (line.values, line.positions) for line in lines if line.positions
         )
         return [
-            rank_fillings(gaps, next(log_probs), self.tokenizer, num_best=num_best)
-            if gaps.positions
+            rank_fillings(line, next(log_probs), self.tokenizer, num_best=num_best)
+            if line.positions
             else [Prediction.empty()]
-            for gaps in lines
+            for line in lines
         ]
 
     def _encode_masked(self, line: str) -> MaskedText:
         return encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
 
     def translate(self, sources: Sequence[Any]) -> list[str]:
-        """Fill the gaps of each line; a line without gaps stays as it is."""
+        """Fill the masks of each line; a line without masks is returned unchanged."""
         return fill_all_masks(sources, self.predict)
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
-        """Return the line that `regard show` plots, and the line with its gaps filled."""
+        """Return the line that `regard show` plots, and the line with its masks filled."""
         check_no_target(target)
         (text,) = self.translate([source])
         return Example(source, text), text
@@ -234,18 +234,18 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         )
         scored = []
         for example, ids in zip(examples, rows, strict=True):
-            own = [float(next(log_probs)[0, token]) for token in ids[1:-1]]
-            pieces = self.tokenizer.tokens(ids[1:-1])
-            scored.append(Prediction.from_tokens(example.source.strip(), pieces, own))
+            values = [float(next(log_probs)[0, token]) for token in ids[1:-1]]
+            tokens = self.tokenizer.tokens(ids[1:-1])
+            scored.append(Prediction.from_tokens(example.source.strip(), tokens, values))
         return scored
 
     def log_probs(self, queries: Iterable[Query]) -> Iterator[Tensor]:
         """Yield the log-probabilities (L, V) at the positions of each query, on the host.
 
         Args:
-            queries: Texts and positions; they are read as they are needed.
+            queries: Texts and positions; consumed lazily.
         """
-        for chunk in _cut(queries, self.recipe.data.batch.max_tokens):
+        for chunk in _batch_queries(queries, self.recipe.data.batch.max_tokens):
             values, mask = self.text.stack([ids for ids, _ in chunk])
             width = values.shape[1]
             flat = [
@@ -276,8 +276,8 @@ def text_fields(tokenizer: Tokenizer) -> Fields:
     return {"text": TextField(tokenizer, has_start=True)}
 
 
-def _cut(queries: Iterable[Query], max_tokens: int) -> Iterator[list[Query]]:
-    """Cut queries into batches of at most `max_tokens` positions, in order."""
+def _batch_queries(queries: Iterable[Query], max_tokens: int) -> Iterator[list[Query]]:
+    """Yield batches of at most `max_tokens` positions, padding included, in order."""
     chunk: list[Query] = []
     longest = 0
     for ids, positions in queries:
@@ -293,32 +293,33 @@ def _cut(queries: Iterable[Query], max_tokens: int) -> Iterator[list[Query]]:
 def _predict_masked(task: MaskedLmTask, batch: MaskedBatch) -> tuple[Tensor, Texts]:
     """Return sums for each text, and the texts.
 
-    The sums are hits, loss and number of masked tokens, and whether its pair is predicted right.
+    The sums are correct tokens, loss and number of masked tokens, and whether the prediction of the
+    next-sentence head is correct.
     """
     on_device = batch.to(task.device)
     with torch.inference_mode():
         states = task.model.encode(on_device.values, batch.mask).states
-        log_probs = task.model.predict(states, on_device.hidden).log_softmax(-1)
-        is_right = torch.zeros(len(batch.rows))
+        log_probs = task.model.tell(states, on_device.hidden).log_softmax(-1)
+        is_correct = torch.zeros(len(batch.rows))
         if task.model.next_sentence is not None and batch.belongs is not None:
-            is_right = task.model.next_sentence(states).argmax(-1).cpu() == batch.belongs
+            is_correct = task.model.next_sentence(states).argmax(-1).cpu() == batch.belongs
     predicted = log_probs.argmax(-1).cpu()
     losses = -log_probs.gather(1, on_device.labels[:, None])[:, 0].cpu()
     rows = batch.hidden // batch.values.shape[1]
     columns = torch.stack([(predicted == batch.labels).float(), losses, torch.ones_like(losses)], 1)
     sums = torch.zeros(len(batch.rows), 3).index_add(0, rows, columns)
-    sums = torch.cat([sums, is_right.float()[:, None]], 1)
+    sums = torch.cat([sums, is_correct.float()[:, None]], 1)
     return sums, _write_texts(task, batch, predicted)
 
 
 def _write_texts(task: MaskedLmTask, batch: MaskedBatch, predicted: Tensor) -> Texts:
-    """Return each text with its gaps, with the predicted tokens, and with the true ones."""
-    masked, filled, whole = (batch.values.flatten().clone() for _ in range(3))
+    """Return each text with masks, with the predicted tokens, and with the true tokens."""
+    masked, filled, original = (batch.values.flatten().clone() for _ in range(3))
     masked[batch.hidden] = task.tokenizer.mask
     filled[batch.hidden] = predicted
-    whole[batch.hidden] = batch.labels
+    original[batch.hidden] = batch.labels
     texts = []
-    for values in (masked, filled, whole):
+    for values in (masked, filled, original):
         lines = values.view(batch.values.shape).tolist()
         texts.append([task.tokenizer.decode(line) for line in lines])
     return list(zip(*texts, strict=True))
@@ -326,43 +327,43 @@ def _write_texts(task: MaskedLmTask, batch: MaskedBatch, predicted: Tensor) -> T
 
 def _measure(sums: Tensor, task: MaskedLmTask, *, num_bootstrap: int) -> dict[str, Result]:
     config = task.recipe.data
-    how = (
-        f"hidden:{config.masking.kind},{config.masking.share:g}|shown:as trained|"
+    signature = (
+        f"masked:{config.masking.kind},{config.masking.share:g}|shown:as trained|"
         f"packing:{config.packing},{config.batch.max_length}|seed:{config.seed}|"
         f"vocab:{task.tokenizer.vocab_size}"
     )
 
-    measures: dict[str, Callable[[Tensor], Tensor]] = {
+    metrics: dict[str, Callable[[Tensor], Tensor]] = {
         "accuracy": lambda parts: 100 * parts[..., 0] / parts[..., 2],
         "perplexity": lambda parts: (parts[..., 1] / parts[..., 2]).exp(),
     }
-    whole = sums.sum(0)
+    total = sums.sum(0)
     resampled = None
     # A single text cannot be resampled.
     if num_bootstrap and len(sums) > 1:
         generator = torch.Generator().manual_seed(0)
         samples = torch.randint(len(sums), (num_bootstrap, len(sums)), generator=generator)
         resampled = torch.stack([sums[rows].sum(0) for rows in samples])
-        how += f"|bs:{num_bootstrap}"
-    detail = {"tokens": float(whole[2]), "loss": float(whole[1] / whole[2])}
-    details = {"accuracy": {**detail, "right": float(whole[0])}, "perplexity": detail}
+        signature += f"|bs:{num_bootstrap}"
+    detail = {"tokens": float(total[2]), "loss": float(total[1] / total[2])}
+    details = {"accuracy": {**detail, "right": float(total[0])}, "perplexity": detail}
     return {
         name: Result(
             f"masked {name}",
-            float(measure(whole)),
-            how,
-            interval=None if resampled is None else _interval(measure(resampled)),
+            float(metric(total)),
+            signature,
+            interval=None if resampled is None else _interval(metric(resampled)),
             detail=details[name],
         )
-        for name, measure in measures.items()
+        for name, metric in metrics.items()
     }
 
 
 def _measure_pairs(sums: Tensor, task: MaskedLmTask) -> dict[str, Result]:
     if task.model.next_sentence is None:
         return {}
-    how = f"packing:{task.recipe.data.packing}|seed:{task.recipe.data.seed}|chance:50"
-    return {"pairs": Result("pair accuracy", 100 * float(sums[:, 3].mean()), how)}
+    signature = f"packing:{task.recipe.data.packing}|seed:{task.recipe.data.seed}|chance:50"
+    return {"pairs": Result("pair accuracy", 100 * float(sums[:, 3].mean()), signature)}
 
 
 def _interval(values: Tensor) -> tuple[float, float]:

@@ -83,7 +83,7 @@ def test_gaps_are_filled(task):
 
 
 def test_a_line_without_a_gap_is_refused(task):
-    with pytest.raises(DataError, match=r"Line 1 must have a gap to fill"):
+    with pytest.raises(DataError, match=r"Line 1 must have a mask"):
         task.predict(["the cat"])
 
 
@@ -92,7 +92,7 @@ def test_a_line_without_a_gap_is_its_own_translation(task):
 
 
 def test_more_gaps_than_sentinels_are_refused(task):
-    with pytest.raises(DataError, match=r"at most 4 gaps \(`data.corruption.num_sentinels`\)"):
+    with pytest.raises(DataError, match=r"at most 4 masks \(`data.corruption.num_sentinels`\)"):
         task.predict(["___ " * 5])
 
 
@@ -177,7 +177,7 @@ def test_both_sides_have_one_vocabulary():
 def test_a_gap_without_a_target_cannot_be_scored(task):
     with pytest.raises(
         DataError,
-        match=r"Line 2 must be whole to be scored, but nothing says what is in its gap: "
+        match=r"Line 2 must be without a mask, or have a target for it, to be scored, but is "
         r"'the ___ runs \.'\.",
     ):
         task.score([Example("the cat runs ."), Example("the ___ runs .\n")])
@@ -187,7 +187,7 @@ def test_a_gap_without_a_target_cannot_be_scored(task):
 
 def test_no_other_filling_can_be_looked_at(task):
     with pytest.raises(
-        ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
+        ConfigError, match=r"but this model fills masks\. Write 'cat' in place of the mask"
     ):
         task.example_to_show("the ___ runs .", "cat")
 

@@ -33,48 +33,51 @@ def read(line, tokenizer):
         ("the <mask> fo___", "the cat fo dog"),
     ],
 )
-def test_all_but_the_gaps_is_cut_as_ever(line, whole, tokenizer):
-    gaps = read(line, tokenizer)
+def test_text_around_masks_is_tokenised_as_usual(line, whole, tokenizer):
+    masked = read(line, tokenizer)
     plain = tokenizer.encode(whole)
-    assert gaps.values[0] == tokenizer.sos
-    assert gaps.values[-1] == tokenizer.eos
-    assert [gaps.values[place] for place in gaps.positions] == [tokenizer.mask] * len(
-        gaps.positions
+    assert masked.values[0] == tokenizer.sos
+    assert masked.values[-1] == tokenizer.eos
+    assert [masked.values[place] for place in masked.positions] == [tokenizer.mask] * len(
+        masked.positions
     )
-    before, after = gaps.values[1 : gaps.positions[0]], gaps.values[gaps.positions[-1] + 1 : -1]
-    # With bytes a blank is a token of its own, which the gap does not take along.
+    before, after = (
+        masked.values[1 : masked.positions[0]],
+        masked.values[masked.positions[-1] + 1 : -1],
+    )
+    # With bytes, a space is a separate token, which the mask does not include.
     assert plain[: len(before)] == before
     assert plain[len(plain) - len(after) :] == after
 
 
-def test_every_gap_has_the_next_mark(tokenizer):
-    gaps = encode_masked("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
-    assert [gaps.values[place] for place in gaps.positions] == [7, 8, 9]
+def test_masks_get_the_given_tokens_in_order(tokenizer):
+    masked = encode_masked("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
+    assert [masked.values[place] for place in masked.positions] == [7, 8, 9]
 
 
-def test_a_line_without_gaps_is_read_whole(tokenizer):
+def test_line_without_masks_has_no_mask_positions(tokenizer):
     assert read("the cat ran", tokenizer).values[1:-1] == tokenizer.encode("the cat ran")
 
 
-def test_an_x_of_the_text_is_no_gap(tokenizer):
-    gaps = read("x six ___ x", tokenizer)
-    assert len(gaps.positions) == 1
+def test_the_placeholder_letter_in_a_text_is_not_a_mask(tokenizer):
+    masked = read("x six ___ x", tokenizer)
+    assert len(masked.positions) == 1
 
 
-def test_gaps_have_three_spellings():
+def test_masks_have_three_spellings():
     assert all(map(has_mask, ("a <mask>", "[MASK] b", "___", "a ____ b")))
     assert not any(map(has_mask, ("a mask", "a __ b", "[mask]", "snake_case")))
 
 
-def test_words_go_into_the_gaps_in_order():
+def test_masks_are_filled_in_order():
     assert fill_masks("the ___ and <mask>.", ["cat", "dog"]) == "the cat and dog."
     assert fill_masks("the ___ and <mask>.", ["cat"]) == "the cat and ."
 
 
-@pytest.mark.parametrize("gap", ["<MASK>", "[mask]", "(blank)", "{gap}", "__"])
-def test_what_was_meant_as_a_gap_is_guessed(gap):
-    with pytest.raises(DataError, match=r"Line 1 must have a gap.*Did you mean '<mask>' by"):
-        check_masks([f"the {gap} ran"])
+@pytest.mark.parametrize("spelling", ["<MASK>", "[mask]", "(blank)", "__"])
+def test_error_suggests_the_spelling_of_a_mask(spelling):
+    with pytest.raises(DataError, match=r"Line 1 must have a mask.*Did you mean '<mask>' by"):
+        check_masks([f"the {spelling} ran"])
 
 
 def test_a_long_line_is_cut_in_the_message():
@@ -82,5 +85,5 @@ def test_a_long_line_is_cut_in_the_message():
         check_masks(["word " * 11 + "word  and more"])
 
 
-def test_an_empty_line_needs_no_gap():
+def test_an_empty_line_needs_no_mask():
     check_masks(["", "  "])

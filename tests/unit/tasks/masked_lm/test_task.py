@@ -200,7 +200,7 @@ def test_a_batch_is_answered_as_alone(task):
 
 
 def test_a_line_without_a_gap_is_refused(task):
-    with pytest.raises(DataError, match=r"Line 2 must have a gap to fill, spelled '<mask>'"):
+    with pytest.raises(DataError, match=r"Line 2 must have a mask, spelled '<mask>'"):
         task.predict(["a <mask>", "a dog runs"])
 
 
@@ -397,6 +397,6 @@ def test_no_other_filling_can_be_looked_at(task):
     assert example.source == "a ___ runs in the sun ."
     assert written == task.translate([example.source])[0]
     with pytest.raises(
-        ConfigError, match=r"but this one fills gaps\. Write 'cat' where the gap is"
+        ConfigError, match=r"but this model fills masks\. Write 'cat' in place of the mask"
     ):
         task.example_to_show("a ___ runs .", "cat")

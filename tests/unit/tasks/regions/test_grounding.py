@@ -166,7 +166,7 @@ def test_training_can_go_on_from_a_run(trained, examples):
 
 
 def test_start_of_another_task_is_refused(tiny_run, examples):
-    with pytest.raises(ConfigError, match="`init_from` must be a run that finds what a phrase"):
+    with pytest.raises(ConfigError, match="`init_from` must be a run for the task 'grounding'"):
         GroundingTask.prepare(
             load_recipe("scenes-grounding-laptop", TINY),
             examples.train,
