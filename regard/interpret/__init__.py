@@ -1,1 +1,1 @@
-"""What a model computes, made visible: embeddings, neighbours, probes, attention."""
+"""Inspection of trained models: embeddings, nearest neighbours, linear probes, attention plots."""

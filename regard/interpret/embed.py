@@ -1,4 +1,4 @@
-"""What a run's encoder makes of sources: one vector each, or the states of every layer."""
+"""Vectors of sources from a run's encoder, of its output or of one layer."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,7 +29,7 @@ POOLINGS: dict[str, type[Pooling]] = {
     "mean": MeanPooling,
     "first": FirstPooling,
 }
-"""What makes one vector of many states; none of them learns."""
+"""Poolings of hidden states to one vector, without parameters."""
 
 Vectors = NDArray[np.float32]
 
@@ -50,56 +50,55 @@ def require_embedder(task: Task[Any]) -> Embeds:
 def embed(
     task: Task[Any], sources: Sequence[Any], *, layer: int | None = None, pooling: str | None = None
 ) -> Vectors:
-    """Return one vector a source, in the order given.
+    """Return one vector per source, in the order given.
 
-    What is empty, and what cannot be read among others, is all zeros, which is said.
+    The vectors of empty and unreadable sources are zero; a warning has their number.
 
     Args:
         task: A run with an encoder.
-        sources: Texts, or references of images and recordings.
-        layer: Which layer's states to take, 0 being the embeddings; what the encoder ends in if
-            not given.
-        pooling: What makes one vector of the states: the encoder's own summary, their mean or the
-            first of them. If not given, the summary, and of a layer, which has none, the mean.
+        sources: Texts, or paths of images and recordings.
+        layer: Index of the layer, 0 = the embeddings; the encoder output if not given.
+        pooling: Pooling of the states: 'summary' of the encoder, 'mean' or 'first'. If not given,
+            'summary', or 'mean' with a `layer`, which has no summary.
     """
     embedder = require_embedder(task)
     pool = _find_pooling(task, layer, pooling)
-    filled = [row for row, source in enumerate(sources) if as_text(source).strip()]
-    if len(filled) < len(sources):
-        num_empty = len(sources) - len(filled)
+    rows = [row for row, source in enumerate(sources) if as_text(source).strip()]
+    if len(rows) < len(sources):
+        num_empty = len(sources) - len(rows)
         logger.warning("%s of %s lines are empty: their vectors are zeros", num_empty, len(sources))
-    readable = set(drop_unreadable_sources(task, [sources[row] for row in filled]))
-    filled = [row for row in filled if sources[row] in readable]
-    found: dict[int, Vectors] = {}
+    readable = set(drop_unreadable_sources(task, [sources[row] for row in rows]))
+    rows = [row for row in rows if sources[row] in readable]
+    by_row: dict[int, Vectors] = {}
     with torch.inference_mode():
-        for batch in embedder.encoder_batches([sources[row] for row in filled]):
+        for batch in embedder.encoder_batches([sources[row] for row in rows]):
             pooled = pool(_memory(embedder.encoder, batch, layer)).float().cpu().numpy()
-            found.update(zip((filled[row] for row in batch.rows), pooled, strict=True))
-    width = len(next(iter(found.values()))) if found else embedder.encoder.memory_dim
-    vectors = np.zeros((len(sources), width), dtype=np.float32)
-    for row, vector in found.items():
+            by_row.update(zip((rows[index] for index in batch.rows), pooled, strict=True))
+    dim = len(next(iter(by_row.values()))) if by_row else embedder.encoder.memory_dim
+    vectors = np.zeros((len(sources), dim), dtype=np.float32)
+    for row, vector in by_row.items():
         vectors[row] = vector
     return vectors
 
 
 def drop_unreadable_sources(task: Task[Any], sources: Sequence[Any]) -> list[Any]:
-    """Leave out images and the like that cannot be read, and say how many; texts are all kept."""
+    """Drop images and recordings that cannot be read, and log how many; keep all texts."""
     kept = drop_unreadable([Example(source) for source in sources], task.recipe.data)
     return [example.source for example in kept]
 
 
 def check_vector_file(path: Path) -> None:
-    """Raise a `ConfigError` unless a file name ends in a format of vectors."""
+    """Raise a `ConfigError` unless a file name ends in `.npy` or `.safetensors`."""
     check_suffix(path, "--out", ".npy", ".safetensors")
 
 
-def save_vectors(path: Path, vectors: Vectors, made: Mapping[str, object]) -> None:
-    """Write vectors (N, D) completely or not at all, in the format of the file name.
+def save_vectors(path: Path, vectors: Vectors, metadata: Mapping[str, object]) -> None:
+    """Write vectors (N, D) atomically, in the format of the file name.
 
     Args:
         path: Ends in `.npy` or `.safetensors`.
-        vectors: One row a source.
-        made: How they were computed; `.npy` cannot hold it.
+        vectors: One row per source.
+        metadata: Origin of the vectors; `.npy` files do not store it.
     """
     check_vector_file(path)
     try:
@@ -108,24 +107,25 @@ def save_vectors(path: Path, vectors: Vectors, made: Mapping[str, object]) -> No
                 with temporary.open("wb") as file:
                     np.save(file, vectors)
             else:
-                metadata = {name: str(value) for name, value in made.items()}
-                save_file({VECTORS: np.ascontiguousarray(vectors)}, temporary, metadata=metadata)
+                tensors = {VECTORS: np.ascontiguousarray(vectors)}
+                texts = {name: str(value) for name, value in metadata.items()}
+                save_file(tensors, temporary, metadata=texts)
     except OSError as error:
         raise DataError(
-            f"{path} cannot be written ({error.strerror or error}). Name another place."
+            f"{path} cannot be written ({error.strerror or error}). Name another file."
         ) from None
 
 
 def project(vectors: NDArray[Any], num: int = 2) -> tuple[NDArray[np.float64], float]:
-    """Return where vectors (B, D) lie on their first principal components, (B, `num`).
+    """Project vectors (B, D) on their first principal components, (B, `num`).
 
-    Beside it stands the share of their variance that these components tell.
+    Also return the fraction of the variance that these components explain.
     """
-    wide = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
-    fitted = Pca.fit(wide, num)
-    total = float(wide.var(0).sum())
-    points: NDArray[np.float64] = fitted.encode(wide).double().numpy()
-    return points, float(fitted.variances.sum()) / max(total, 1e-300)
+    values = torch.from_numpy(np.asarray(vectors, dtype=np.float64))
+    pca = Pca.fit(values, num)
+    total = float(values.var(0).sum())
+    points: NDArray[np.float64] = pca.encode(values).double().numpy()
+    return points, float(pca.variances.sum()) / max(total, 1e-300)
 
 
 def _find_pooling(task: Task[Any], layer: int | None, pooling: str | None) -> Pooling:
@@ -135,14 +135,13 @@ def _find_pooling(task: Task[Any], layer: int | None, pooling: str | None) -> Po
     kind = pick(POOLINGS, pooling, "pooling")
     if pooling == "summary" and layer is not None:
         raise ConfigError(
-            "`pooling` must be 'mean' or 'first' with a `layer`, which has no summary of its own, "
-            "but is 'summary'."
+            "`pooling` must be 'mean' or 'first' with a `layer`, which has no summary, but is "
+            "'summary'."
         )
     if pooling == "first" and not embedder.reads_text:
         raise ConfigError(
-            "`pooling` 'first' is for runs that read text, whose first token may stand for all, "
-            f"but this one, for the task '{task.recipe.task}', reads something else. Take "
-            "'summary' or 'mean'."
+            "`pooling` 'first' is for runs that read text, but this one, for the task "
+            f"'{task.recipe.task}', does not. Use 'summary' or 'mean'."
         )
     return kind(embedder.encoder.memory_dim)
 

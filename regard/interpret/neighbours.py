@@ -1,4 +1,4 @@
-"""The sources that an encoder takes to be alike: nearest by the cosine of their vectors."""
+"""Nearest neighbours of sources by the cosine similarity of their vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from regard.metrics.representation.vectors import cosines, nearest
 from regard.tasks.base import Task
 
 CHUNK = 500
-"""Queries that are compared with all lines at once; of all, there would be too many numbers."""
+"""Number of queries to compare with all sources at once, to limit memory."""
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A source that is like another."""
+    """A source and its similarity to a query."""
 
     source: str
-    """As one line."""
+    """The source as one line."""
     similarity: float
-    """The cosine of both vectors, from -1 to 1."""
+    """Cosine similarity, from -1 to 1."""
 
 
 def find_neighbours(
@@ -35,48 +35,48 @@ def find_neighbours(
     layer: int | None = None,
     pooling: str | None = None,
 ) -> list[tuple[str, list[Neighbour]]]:
-    """Return each query with the sources nearest to it, the nearest first.
+    """Return each query with its nearest sources, the nearest first.
 
     Args:
         task: A run with an encoder.
-        sources: Where to look; equal ones count once, empty and unreadable ones not.
-        queries: What to look for, empty and unreadable ones left out; if not given, each source
-            among the others.
-        num: How many neighbours a query.
+        sources: Candidates; duplicates, empty and unreadable ones are dropped.
+        queries: Queries; empty and unreadable ones are dropped. If not given, each source is a
+            query among the other sources.
+        num: Number of neighbours per query.
         layer: As for `embed`.
         pooling: As for `embed`.
     """
     candidates = drop_unreadable_sources(task, _distinct(sources))
-    asked = candidates
+    kept = candidates
     if queries is not None:
-        asked = drop_unreadable_sources(task, [query for query in queries if _line(query)])
-    if len(candidates) < (2 if queries is None else 1) or not asked:
+        kept = drop_unreadable_sources(task, [query for query in queries if _line(query)])
+    if len(candidates) < (2 if queries is None else 1) or not kept:
         raise DataError(
-            "Neighbours need something to look for and something else to find, but there are "
-            f"{len(asked)} queries and {len(candidates)} distinct lines that are not empty."
+            "Neighbours need at least one query and one other line, but there are "
+            f"{len(kept)} queries and {len(candidates)} distinct lines that are not empty."
         )
     vectors = embed(task, candidates, layer=layer, pooling=pooling)
-    own = vectors if queries is None else embed(task, asked, layer=layer, pooling=pooling)
+    query_vectors = vectors if queries is None else embed(task, kept, layer=layer, pooling=pooling)
     num = min(num, len(candidates) - (1 if queries is None else 0))
-    found: list[tuple[str, list[Neighbour]]] = []
-    for start in range(0, len(asked), CHUNK):
-        similar = cosines(own[start : start + CHUNK], vectors)
+    results: list[tuple[str, list[Neighbour]]] = []
+    for start in range(0, len(kept), CHUNK):
+        similarities = cosines(query_vectors[start : start + CHUNK], vectors)
         if queries is None:
-            # Nobody is one's own neighbour.
-            rows = np.arange(len(similar))
-            similar[rows, start + rows] = -np.inf
-        for row, places in zip(similar, nearest(similar, num), strict=True):
-            near = [Neighbour(_line(candidates[place]), float(row[place])) for place in places]
-            found.append((_line(asked[len(found)]), near))
-    return found
+            # A source is not its own neighbour.
+            rows = np.arange(len(similarities))
+            similarities[rows, start + rows] = -np.inf
+        for row, indices in zip(similarities, nearest(similarities, num), strict=True):
+            near = [Neighbour(_line(candidates[index]), float(row[index])) for index in indices]
+            results.append((_line(kept[len(results)]), near))
+    return results
 
 
 def _distinct(sources: Sequence[Any]) -> list[Any]:
-    """Return the first of each that make the same line, without empty ones."""
-    first: dict[str, Any] = {}
+    """Return the sources without empty lines and duplicates."""
+    by_line: dict[str, Any] = {}
     for source in sources:
-        first.setdefault(_line(source), source)
-    return [source for line, source in first.items() if line]
+        by_line.setdefault(_line(source), source)
+    return [source for line, source in by_line.items() if line]
 
 
 def _line(source: Any) -> str:

@@ -1,4 +1,4 @@
-"""What a run's encoder makes of texts, as a page or in its report: a map of them, and probes."""
+"""Plots of sentence embeddings and linear probes, as a page or as sections of a run's report."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -27,32 +27,31 @@ from regard.plots.scatter import shaded
 from regard.tasks.base import Task
 
 MAX_POINTS = 500
-"""Sentences on the map; more would hide each other."""
+"""Maximum number of sentences in the scatter plot, to limit overlap."""
 
 MAX_PROBED = 500
-"""Sentences that are probed: enough to see which layer knows what, in a few seconds."""
+"""Maximum number of sentences to probe, so that it takes a few seconds."""
 
-_MAP = (
-    "Each point is a sentence: the vector that the encoder sums it up in, on the "
-    "two principal components that tell most of the differences between them ({share:.0f} % of "
-    "the variance). The lighter, the longer the sentence."
+_EMBEDDINGS_NOTE = (
+    "Each point is the vector of a sentence, projected on the first two principal components "
+    "({share:.0f} % of the variance). Lighter points are longer sentences."
 )
-_PROBES = (
-    "What a weighted sum can read off the states of each layer. Length: the share of the variance "
-    "of the number of tokens that the mean state foretells. Word order: whether two neighbouring "
-    "words stand as they should or were swapped, from their mean state; guessing gives 50 %. "
-    "Position: the same share for the place of a single token. Fresh: an encoder of the same kind "
-    "that has not learned, so that only what is above it was learned. Probes learned from "
-    "{learned} sentences and were tested on {tested} others."
+_PROBES_NOTE = (
+    "Linear probes on the hidden states of each layer. Length: R² of the number of tokens, "
+    "predicted from the mean state. Word order: accuracy of detecting that two neighbouring words "
+    "were swapped, from the mean of their states; the chance level is 50 %. Position: R² of the "
+    "position of a token, predicted from its state. Untrained: the same encoder with its initial "
+    "weights, as a baseline. Probes are trained on {learned} sentences and tested on {tested} "
+    "others."
 )
 
 
 def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Section]:
-    """Return the map and the probes; nothing where a run does not read text layer by layer.
+    """Return the sections of a run that reads text layer by layer; none for other runs.
 
     Args:
         task: The run.
-        sources: The texts of its test set.
+        sources: The sources of its test set.
     """
     distinct = list(dict.fromkeys(text for text in sources if text.strip()))
     if len(distinct) < 2 * MIN_TEXTS:
@@ -60,77 +59,77 @@ def representation_sections(task: Task[Any], sources: Sequence[str]) -> list[Sec
     try:
         check_layerwise(task)
     except RegardError as error:
-        logger.debug("The report shows no layers: %s", error)
+        logger.debug("The report has no probes: %s", error)
         return []
-    return _sections(task, distinct, probe(task, distinct, most=MAX_PROBED))
+    return _sections(task, distinct, probe(task, distinct, max_texts=MAX_PROBED))
 
 
 def write_page(
-    path: Path, task: Task[Any], texts: Sequence[Text], *, found: ProbeResults, title: str
+    path: Path, task: Task[Any], texts: Sequence[Text], *, results: ProbeResults, title: str
 ) -> None:
-    """Write the map of texts and what probes found as a page of their own.
+    """Write a page with the embeddings of texts and the results of probes.
 
     Args:
         path: The file to write.
         task: The run.
-        texts: Any texts; each distinct one counts once.
-        found: What `probe` found in them.
+        texts: Texts; duplicates are dropped.
+        results: The results of `probe` for these texts.
         title: The heading of the page.
     """
     distinct = list(dict.fromkeys(line for line in map(as_text, texts) if line.strip()))
-    write_text(path, str(report(title, _sections(task, distinct, found))))
+    write_text(path, str(report(title, _sections(task, distinct, results))))
 
 
-def _sections(task: Task[Any], texts: Sequence[str], found: ProbeResults) -> list[Section]:
+def _sections(task: Task[Any], texts: Sequence[str], results: ProbeResults) -> list[Section]:
     return [
-        Section("Sentences as points", _map(task, texts[:MAX_POINTS])),
-        Section("What each layer knows", _curves(found)),
+        Section("Sentence embeddings", _plot_embeddings(task, texts[:MAX_POINTS])),
+        Section("Linear probes by layer", _plot_probes(results)),
     ]
 
 
-def _map(task: Task[Any], texts: Sequence[str]) -> Any:
+def _plot_embeddings(task: Task[Any], texts: Sequence[str]) -> Any:
     points, share = project(embed(task, texts))
     lengths = [float(len(text.split())) for text in texts]
-    drawn = shaded([(float(x), float(y)) for x, y in points], lengths, value_label="words")
-    note = _MAP.format(share=100 * share)
-    return join(paragraph(note), figure(to_svg(drawn)))
+    plot = shaded([(float(x), float(y)) for x, y in points], lengths, value_label="words")
+    note = _EMBEDDINGS_NOTE.format(share=100 * share)
+    return join(paragraph(note), figure(to_svg(plot)))
 
 
-def _curves(found: ProbeResults) -> Any:
-    """Draw shares from 0 to 1, so that small differences stay small; all numbers stand below."""
-    sides = {"": found.layers, ", fresh": found.control}
+def _plot_probes(results: ProbeResults) -> Any:
+    """Plot the results from 0 to 1, above a table of all numbers."""
+    encoders = {"": results.layers, ", untrained": results.control}
     scales = {LENGTH: 1.0, POSITION: 1.0, ORDER: 0.01}
     series = {
-        f"{name.removesuffix(' %')}{side}": [
-            (layer, scale * numbers[name]) for layer, numbers in enumerate(own)
+        f"{name.removesuffix(' %')}{suffix}": [
+            (layer, scale * scores[name]) for layer, scores in enumerate(layers)
         ]
         for name, scale in scales.items()
-        for side, own in sides.items()
+        for suffix, layers in encoders.items()
     }
-    drawn = curves.lines(series, x_label="layer (0: embeddings)", y_label="R², or share right")
-    drawn.axes[0].set_xticks(range(len(found.layers)))
-    drawn.axes[0].set_ylim(0.0, 1.02)
-    head = ["", *(f"{name}{side}" for name in PROBES for side in sides)]
-    rows = [[name, *(_shown(value) for value in values)] for name, values in _by_layer(found)]
-    note = _PROBES.format(learned=found.num_learned, tested=found.num_tested)
-    return join(paragraph(note), figure(to_svg(drawn)), table(head, rows))
+    plot = curves.lines(series, x_label="layer (0: embeddings)", y_label="R² or accuracy")
+    plot.axes[0].set_xticks(range(len(results.layers)))
+    plot.axes[0].set_ylim(0.0, 1.02)
+    head = ["", *(f"{name}{suffix}" for name in PROBES for suffix in encoders)]
+    rows = [[name, *map(_cell, values)] for name, values in _by_layer(results)]
+    note = _PROBES_NOTE.format(learned=results.num_learned, tested=results.num_tested)
+    return join(paragraph(note), figure(to_svg(plot)), table(head, rows))
 
 
-def table_rows(found: ProbeResults) -> tuple[list[str], list[list[str]]]:
-    """Return the head and the rows of the table that a terminal shows."""
-    head = ["", *(column for name in PROBES for column in (name, "fresh"))]
+def table_rows(results: ProbeResults) -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of the table for the terminal."""
+    head = ["", *(column for name in PROBES for column in (name, "untrained"))]
     rows = [
         [name, *("–" if math.isnan(value) else f"{value:.2f}" for value in values)]
-        for name, values in _by_layer(found)
+        for name, values in _by_layer(results)
     ]
     return head, rows
 
 
-def _by_layer(found: ProbeResults) -> Iterator[tuple[str, list[float]]]:
-    """Yield each layer with its measures, each for the trained and for the fresh encoder."""
-    for name, trained, fresh in zip(found.names, found.layers, found.control, strict=True):
-        yield name, [values[measure] for measure in PROBES for values in (trained, fresh)]
+def _by_layer(results: ProbeResults) -> Iterator[tuple[str, list[float]]]:
+    """Yield each layer with its scores, each for the trained and the untrained encoder."""
+    for name, trained, control in zip(results.names, results.layers, results.control, strict=True):
+        yield name, [scores[probe_name] for probe_name in PROBES for scores in (trained, control)]
 
 
-def _shown(value: float) -> float | str:
+def _cell(value: float) -> float | str:
     return "–" if math.isnan(value) else value

@@ -32,7 +32,7 @@ class Visualization:
     tiles: list[Tile] = field(default_factory=list)
     """Attention over an image or a video, or images alone."""
     columns: int = COLUMNS
-    """Tiles of a row in a file."""
+    """Number of tiles per row in a file."""
 
     def print(self, console: Console) -> None:
         """Print the plots to a terminal, with colours where it has them."""
@@ -59,8 +59,8 @@ class Visualization:
             saved.append(path.with_stem(f"{path.stem}-words") if self.tiles else path)
             heatmap.save(saved[-1], weights, rows, columns=columns)
         if self.tiles:
-            drawn = grid.sheet(self.tiles, columns=self.columns, title=self.title)
-            figure.save(path, drawn, title=self.title)
+            sheet = grid.sheet(self.tiles, columns=self.columns, title=self.title)
+            figure.save(path, sheet, title=self.title)
             saved.append(path)
         return saved
 
@@ -76,86 +76,84 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
     if not source.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if isinstance(task, GeneratesImages):
-        pictures = task.image_grid(source, target)
-        tiles = [
-            Tile(resize_image(check_image(one.image)), one.caption, one.note) for one in pictures
-        ]
+        images = task.image_grid(source, target)
+        tiles = [Tile(fit(check_image(one.image)), one.caption, one.note) for one in images]
         return Visualization(source, tiles=tiles)
     if not isinstance(task, Attends):
         raise ConfigError(
-            "Nothing of this run can be shown: it has no attention. Its task is "
-            f"'{task.recipe.task}'."
+            "`show` needs a run with attention or with images as output, but the task of this run "
+            f"is '{task.recipe.task}'."
         )
     example, text = task.example_to_show(source, target)
-    (found,) = task.attend([example])
-    if not found.weights.shape[0]:
+    (attention,) = task.attend([example])
+    if not attention.weights.shape[0]:
         raise ConfigError(
-            "This run holds a model without attention, so there is no map to show. "
-            f"Its answer is '{text}'."
+            "The model of this run has no attention, so there is no map to show. "
+            f"Its prediction is '{text}'."
         )
-    audio = spectrogram_of(found)
+    audio = spectrogram_of(attention)
     return Visualization(
         text,
-        (text,) if found.kind == "attention" else (text, f"Shown: {found.kind}"),
+        (text,) if attention.kind == "attention" else (text, f"Shown: {attention.kind}"),
         audio=audio,
-        words=found.text_only() if found.num_text_tokens and audio is None else None,
-        tiles=attention_tiles(found),
-        columns=num_columns(found),
+        words=attention.text_only() if attention.num_text_tokens and audio is None else None,
+        tiles=attention_tiles(attention),
+        columns=num_columns(attention),
     )
 
 
-def attention_svg(found: AttentionMap) -> Markup:
+def attention_svg(attention: AttentionMap) -> Markup:
     """Plot attention over a recording, an image or a text as SVG."""
-    if (audio := spectrogram_of(found)) is not None:
-        return to_svg(spectrogram.plot(audio))
-    if tiles := attention_tiles(found):
-        return to_svg(grid.sheet(tiles, columns=num_columns(found)))
-    return heatmap.svg(found.mean().numpy(), *found.labels)
+    if (audio := spectrogram_of(attention)) is not None:
+        return to_svg(spectrogram.draw(audio))
+    if tiles := attention_tiles(attention):
+        return to_svg(grid.sheet(tiles, columns=num_columns(attention)))
+    return heatmap.svg(attention.mean().numpy(), *attention.labels)
 
 
-def spectrogram_of(found: AttentionMap) -> AudioAlignment | None:
+def spectrogram_of(attention: AttentionMap) -> Hearing | None:
     """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
 
-    The end token is left out, as it has no time. A label is the only row of its map and stays.
+    The end token is dropped, since it has no time. A label is the only row of its map and is kept.
     """
-    recording = found.recording
+    recording = attention.recording
     if recording is None:
         return None
-    words, _ = found.labels
+    words, _ = attention.labels
     num = max(1, len(words) - 1)
-    weights = {found.kind: found.mean()} if found.weights.shape[0] else {}
+    weights = {attention.kind: attention.mean()} if attention.weights.shape[0] else {}
     if recording.aligned is not None:
         weights[CTC] = recording.aligned
     return AudioAlignment(
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
         words=tuple(words[:num]),
-        roads={name: own[:num].numpy() for name, own in weights.items()},
+        roads={name: rows[:num].numpy() for name, rows in weights.items()},
         step=recording.frames_per_position * recording.hop,
     )
 
 
-def attention_tiles(found: AttentionMap) -> list[Tile]:
+def attention_tiles(attention: AttentionMap) -> list[Tile]:
     """Return an image or a video, then the attention of each target token over it.
 
     Args:
-        found: Attention with its image; the part over a text is left out. Without a grid or without
-            attention, only the image is returned; without an image, nothing.
+        attention: Attention over an image; the part over a text is ignored. Without a grid or
+            without weights, only the image is returned; without an image, an empty list.
     """
-    if found.image is None or found.still is None:
+    if attention.image is None or attention.still is None:
         return []
-    if found.grid is None or not found.weights.shape[0]:
-        return [Tile(resize_image(check_image(found.still)))]
-    words, _ = found.labels
-    cells = found.mean()[:, found.num_text_tokens :]  # (T, P)
-    grids = cells.reshape(-1, *found.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
-    return (video_attention if _is_video(found) else image_attention)(found.image, words, grids)
+    if attention.grid is None or not attention.weights.shape[0]:
+        return [Tile(fit(check_image(attention.still)))]
+    words, _ = attention.labels
+    cells = attention.mean()[:, attention.num_text_tokens :]  # (T, P)
+    grids = cells.reshape(-1, *attention.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
+    return (film if _is_video(attention) else strip)(attention.image, words, grids)
 
 
-def num_columns(found: AttentionMap) -> int:
-    """Return the number of tiles of a row: of a video, all its frames."""
-    return len(found.image) if _is_video(found) and found.image is not None else COLUMNS
+def num_columns(attention: AttentionMap) -> int:
+    """Return the number of tiles per row: the number of frames for a video."""
+    return len(attention.image) if _is_video(attention) and attention.image is not None else COLUMNS
 
 
-def _is_video(found: AttentionMap) -> bool:
-    return found.image is not None and found.image.ndim == 4
+def _is_video(attention: AttentionMap) -> bool:
+    return attention.image is not None and attention.image.ndim == 4

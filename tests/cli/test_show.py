@@ -58,7 +58,7 @@ def test_empty_sentence_is_refused(refused, tiny_run, sentence):
 
 def test_model_without_attention_is_refused(refused, tiny_run_without_attention):
     message = refused("show", tiny_run_without_attention.folder, SENTENCE)
-    assert "holds a model without attention, so there is no map to show." in message
+    assert "has no attention, so there is no map to show." in message
 
 
 def test_copied_tokens_are_shown_with_their_probability(regard, reverse_files, tmp_path):

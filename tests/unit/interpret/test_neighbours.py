@@ -46,5 +46,5 @@ def test_line_that_is_there_is_found_first(tiny_run):
 
 @pytest.mark.parametrize(("lines", "queries"), [(["a"], None), (["a", " "], [""]), ([], ["a"])])
 def test_nothing_to_look_for_or_to_find_is_refused(tiny_run, lines, queries):
-    with pytest.raises(DataError, match="something to look for and something else to find"):
+    with pytest.raises(DataError, match="at least one query and one other line"):
         find_neighbours(tiny_run.predictor, lines, queries)

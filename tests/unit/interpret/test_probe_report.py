@@ -10,8 +10,8 @@ def sections(tiny_run):
 
 def test_sentences_are_drawn_and_every_layer_is_told(sections):
     map_, layers = sections
-    assert map_.title == "Sentences as points" and "<svg" in map_.html
-    assert layers.title == "What each layer knows" and "<svg" in layers.html
+    assert map_.title == "Sentence embeddings" and "<svg" in map_.html
+    assert layers.title == "Linear probes by layer" and "<svg" in layers.html
     assert "embeddings" in layers.html and "layer 1" in layers.html
     assert "were tested on 15 others" in layers.html
 

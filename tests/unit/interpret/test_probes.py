@@ -45,7 +45,7 @@ def test_same_texts_give_the_same_numbers(tiny_run, texts, found):
 
 
 def test_texts_are_counted_once_and_spread_evenly(tiny_run, texts):
-    found = probe(tiny_run.predictor, [*texts, *texts, ""], most=40)
+    found = probe(tiny_run.predictor, [*texts, *texts, ""], max_texts=40)
     assert found.num_learned == found.num_tested == 20
 
 
@@ -98,5 +98,5 @@ def test_too_few_texts_are_refused(tiny_run):
 
 def test_run_that_reads_no_text_is_refused(tiny_run, monkeypatch):
     monkeypatch.setattr(Predictor, "reads_text", property(lambda _self: False))
-    with pytest.raises(ConfigError, match="Probes ask about the words of a text"):
+    with pytest.raises(ConfigError, match="Probes need a run that reads text"):
         probe(tiny_run.predictor, ["a b"] * 50)

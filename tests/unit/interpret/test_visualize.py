@@ -56,5 +56,5 @@ def test_prediction_is_plotted_and_saved(tiny_run, tmp_path):
 
 
 def test_model_without_attention_has_nothing_to_plot(tiny_run_without_attention):
-    with pytest.raises(ConfigError, match="holds a model without attention, so there is no map"):
+    with pytest.raises(ConfigError, match="has no attention, so there is no map"):
         visualize(tiny_run_without_attention.predictor, "a b c")

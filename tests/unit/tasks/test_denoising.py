@@ -193,5 +193,5 @@ def test_no_other_filling_can_be_looked_at(task):
 
 
 def test_denoising_has_no_reward():
-    with pytest.raises(ConfigError, match=r"`reward.metric` must be 'none' where `task` is 'den"):
+    with pytest.raises(ConfigError, match=r"`reward.metric` must be 'none' if `task` is 'den"):
         load_recipe("raffel2020-small", ["reward.metric=bleu"])

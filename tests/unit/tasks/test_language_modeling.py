@@ -147,7 +147,7 @@ def test_answer_names_the_likeliest_tokens():
 
 
 def test_answer_takes_no_target():
-    with pytest.raises(ConfigError, match="`--target` is for models that answer a source"):
+    with pytest.raises(ConfigError, match="`--target` is for models with a source and a target"):
         build().example_to_show("the", "cat")
 
 

@@ -130,8 +130,7 @@ def test_copying_needs_one_vocabulary():
 def test_coverage_needs_whole_targets():
     with pytest.raises(
         ConfigError,
-        match=r"^`model\.copying\.coverage` above 0 needs `train\.teacher_forcing` 1, since a "
-        r"target must run at once, but it is 0\.5\.$",
+        match=r"`model\.copying\.coverage` above 0 needs `train\.teacher_forcing` 1.*is 0\.5",
     ):
         load_recipe("see2017", ["train.teacher_forcing=0.5"])
 
@@ -140,8 +139,7 @@ def test_coverage_needs_whole_targets():
 def test_losses_over_a_target_need_whole_targets(kind):
     with pytest.raises(
         ConfigError,
-        match=rf"^`model\.decoder\.kind` '{kind}' needs `train\.teacher_forcing` 1, since a target "
-        r"must run at once, but it is 0\.5\.$",
+        match=rf"`model\.decoder\.kind` '{kind}' needs `train\.teacher_forcing` 1.*is 0\.5",
     ):
         load_recipe("bahdanau2015", [f"model.decoder.kind={kind}", "train.teacher_forcing=0.5"])
 

@@ -178,7 +178,7 @@ def test_ctc_in_search_needs_a_head():
     recipe = make_recipe()
     with pytest.raises(
         ConfigError,
-        match=r"^`search.ctc_weight` above 0 needs states that say tokens by themselves, but is "
+        match=r"^`search.ctc_weight` above 0 needs a model with a CTC head, but is "
         r"0\.5 where `model.ctc.kind` is 'none'\. Set it to 0\.$",
     ):
         Recipe(search=SearchConfig(ctc_weight=0.5))

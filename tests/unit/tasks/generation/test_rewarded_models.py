@@ -10,7 +10,6 @@ from regard.core.errors import ConfigError
 from regard.data.example import Example
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
-from regard.tasks.denoising import DenoisingRecipe
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.rewards import RewardLoss
 from regard.tasks.table import task_class
@@ -163,7 +162,7 @@ def test_what_learns_from_a_loss_of_its_own_learns_beside_rewards(name):
 @pytest.mark.parametrize("name", OWN_LOSSES)
 def test_rewards_alone_are_not_enough_for_what_has_a_loss_of_its_own(name):
     kind, model, title = OWN_LOSSES[name]
-    message = f"`reward.share` must be below 1 with {title}, which learns from a loss of its own"
+    message = f"`reward.share` must be below 1 with {title}, which has a loss of its own"
     with pytest.raises(ConfigError, match=message):
         from_dict(kind, {"reward": {"metric": "bleu"}, "model": model})
     assert from_dict(kind, {"model": model}).reward.share == 1
@@ -177,11 +176,6 @@ def test_texts_can_be_written_anew_for_rewards():
     objective(batch).total.backward()
     (better,) = objective.advantages([drawn(task, "e d", "e", "b")], [1])
     assert better[0] > better[1] > better[2]
-
-
-def test_spans_cannot_be_judged():
-    with pytest.raises(ConfigError, match="`reward.metric` must be 'none' where `task` is 'den"):
-        from_dict(DenoisingRecipe, {"reward": {"metric": "bleu"}})
 
 
 def test_a_decoder_that_learns_nothing_cannot_be_rewarded():

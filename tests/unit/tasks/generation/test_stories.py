@@ -111,7 +111,7 @@ def test_a_text_is_looked_at_as_much_as_all_its_tokens():
 
 def test_no_classifier_begins_with_an_encoder_of_sentences(predictor):
     assert isinstance(predictor.recipe.model.encoder, SentencesEncoderConfig)
-    message = r"`init_from` must be a run whose encoder has a state for every token, but that of 's"
+    message = r"`init_from` must be a run whose encoder has one state per token.*'sentences'"
     with pytest.raises(ConfigError, match=message):
         find_encoder(predictor)
 

@@ -96,7 +96,7 @@ def test_forced_prefix_begins_every_answer_but_the_empty_one(predictor, search):
 
 def test_prefix_of_unknown_tokens_is_refused(predictor):
     with pytest.raises(
-        ConfigError, match=r"^`prefix` must be of tokens that the target vocabulary holds, but"
+        ConfigError, match=r"^`prefix` must consist of tokens of the target vocabulary, but"
     ):
         predictor.predict(["a b"], prefix="Ж")
 
@@ -107,7 +107,7 @@ def test_words_about_the_search_need_a_search():
 
     with pytest.raises(
         ConfigError,
-        match=r"^`search\.beams=2` is for models that search for their answer, but the task of "
+        match=r"^`search\.beams=2` is for models that search for their output, but the task of "
         r"this run is 'sorting'\. Leave it out\.$",
     ):
         search_with(Sorter(), beams=None, overrides=["search.beams=2"])

@@ -205,13 +205,13 @@ def test_no_codes_are_no_images(narrow):
 
 
 def test_wrong_codes_are_refused(narrow):
-    with pytest.raises(DataError, match=r"`latents` must have \d+ numbers each.*\(2, 99\)"):
+    with pytest.raises(DataError, match=r"`latents` must have the shape \(B, \d+\).*\(2, 99\)"):
         narrow.decode(torch.zeros(2, 99))
 
 
 def test_codes_of_a_residual_model_are_refused():
     task = build("super-resolution-laptop")
-    with pytest.raises(ConfigError, match="is_residual.*so a code alone is no image"):
+    with pytest.raises(ConfigError, match="`model.is_residual` must be false to decode"):
         task.decode(task.encode(NAMES))
 
 
@@ -245,7 +245,7 @@ def test_others_have_no_bound():
 def test_sheet_shows_source_answer_and_target(task, examples):
     found = task.image_grid(examples[0].source)
     *sources, drawn, right = found
-    assert [one.caption for one in (drawn, right)] == ["drawn", "right"]
+    assert [one.caption for one in (drawn, right)] == ["generated", "target"]
     assert drawn.note.endswith(" dB") and drawn.image.shape == right.image.shape == (12, 12, 3)
     if task.source.modality == "video":
         assert [one.caption for one in sources] == ["frame 1", "frame 2", "frame 3"]
@@ -352,7 +352,7 @@ def test_eyes_of_a_classifier_are_put_before_the_bottleneck():
     ours = begun.model.encoder.encoder.state_dict()
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
     assert begun.model.encoder.memory_dim == 3
-    with pytest.raises(ConfigError, match="'image_to_image' where .* is a video.*'classific"):
+    with pytest.raises(ConfigError, match="'image_to_image' if .* is a video.*'classific"):
         build_from(start, "next-frame-laptop")
 
 

@@ -335,9 +335,7 @@ def test_distillation_is_the_papers_formula(run):
 
 
 def test_a_student_of_another_width_is_refused(run):
-    with pytest.raises(
-        ConfigError, match=r"`model.encoder` must be of the teacher's kind and width"
-    ):
+    with pytest.raises(ConfigError, match=r"`model.encoder` must have the teacher's kind and dim"):
         prepare(f"teacher={run.folder}", "model.encoder.dim=8")
 
 
