@@ -166,7 +166,7 @@ class DenoisingTask(Predictor):
             yield self.source.write(source), self.target.write(spans), self.target.write(target)
 
     def _measure(self, sums: Tensor) -> dict[str, Result]:
-        num_correct, nll, count = sums.sum(0).tolist()
+        hits, nll, count = sums.sum(0).tolist()
         config = self.recipe.data
         signature = (
             f"masked:{config.corruption.share:g},spans of {config.corruption.mean_length:g}|"
@@ -175,9 +175,7 @@ class DenoisingTask(Predictor):
         )
         detail = {"tokens": count, "loss": nll / count}
         return {
-            "accuracy": Result(
-                "token accuracy", 100 * num_correct / count, signature, detail=detail
-            ),
+            "accuracy": Result("token accuracy", 100 * hits / count, signature, detail=detail),
             "perplexity": Result("perplexity", math.exp(nll / count), signature, detail=detail),
         }
 

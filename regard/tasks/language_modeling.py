@@ -233,11 +233,9 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
                     logits = self.model(tokens[:, :-1]).logits
                     values = next_log_probs(logits, tokens[:, 1:]).tolist()
                 log_probs.update(zip(rows, values, strict=True))
-        to_tokens = self.text.tokenizer.tokens
+        names = self.text.tokenizer.tokens
         return [
-            Prediction.from_tokens(
-                example.source, to_tokens(ids), log_probs.get(row, [])[: len(ids)]
-            )
+            Prediction.from_tokens(example.source, names(ids), log_probs.get(row, [])[: len(ids)])
             for row, (example, ids) in enumerate(zip(examples, texts, strict=True))
         ]
 
@@ -280,18 +278,15 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         num_best: int,
         numbers: Sequence[int],
     ) -> list[list[Prediction]]:
-        tokenizer = self.text.tokenizer
+        tokenizer, write = self.text.tokenizer, self.text.write
+        banned = (tokenizer.pad, tokenizer.sos, tokenizer.unk)
         lengths = torch.tensor([len(prompt) for prompt in prompts])
         limits = (lengths * config.max_ratio).long().clamp(min=lengths) + config.max_extra
         if self.model.max_length:
             limits = limits.clamp(max=self.model.max_length).maximum(lengths + 1)
         with torch.inference_mode():
             hypotheses = find_targets(
-                ModelScorer(
-                    self.model,
-                    len(prompts),
-                    banned=(tokenizer.pad, tokenizer.sos, tokenizer.unk),
-                ),
+                ModelScorer(self.model, len(prompts), banned=banned),
                 start=self.text.line_end,
                 end=tokenizer.eos,
                 max_lengths=limits,
@@ -302,9 +297,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             )
         return [
             [
-                Prediction.from_hypothesis(
-                    self.text.write(one.tokens).removesuffix("\n"), one, tokenizer
-                )
+                Prediction.from_hypothesis(write(one.tokens).removesuffix("\n"), one, tokenizer)
                 for one in best
             ]
             for best in hypotheses

@@ -22,8 +22,7 @@ MAX_LATENTS = 100_000
 """Maximum number of latents to sample or interpolate at once: they must fit in memory."""
 
 EXAMPLES = (
-    "for example of texts with `--recipe bowman2016-laptop` or of images with "
-    "`--recipe kingma2014-laptop`"
+    "e.g. of texts with `--recipe bowman2016-laptop` or of images with `--recipe kingma2014-laptop`"
 )
 
 
@@ -79,7 +78,7 @@ def measure_elbo(
 
     measured = map_batches(measure, task.batches(examples))
     log_probs, divergence, means = map(torch.stack, zip(*measured, strict=True))
-    bound, ones = log_probs - divergence, [1.0] * len(log_probs)
+    bound, kl, ones = log_probs - divergence, divergence.tolist(), [1.0] * len(log_probs)
     quotients = {name: float(bound.sum()) / number for name, number in per.items()}
     return {
         "elbo": ratio(
@@ -91,14 +90,7 @@ def measure_elbo(
             scale=1,
             detail={"reconstruction": float(log_probs.mean()), **quotients},
         ),
-        "kl": ratio(
-            "KL",
-            divergence.tolist(),
-            ones,
-            signature=signature,
-            num_bootstrap=num_bootstrap,
-            scale=1,
-        ),
+        "kl": ratio("KL", kl, ones, signature=signature, num_bootstrap=num_bootstrap, scale=1),
         "active_units": Result(
             "active units",
             num_active_units(means),

@@ -48,12 +48,9 @@ class Prediction:
         return cls(text, sum(log_probs, 0.0), tuple(tokens), tuple(log_probs))
 
     @classmethod
-    def from_hypothesis(
-        cls, text: str, hypothesis: Hypothesis, tokenizer: Tokenizer
-    ) -> "Prediction":
+    def from_hypothesis(cls, text: str, best: Hypothesis, tokenizer: Tokenizer) -> "Prediction":
         """Return a hypothesis of a search as a prediction."""
-        tokens = tokenizer.tokens(hypothesis.tokens)
-        return cls(text, hypothesis.log_prob, tokens, hypothesis.step_log_probs)
+        return cls(text, best.log_prob, tokenizer.tokens(best.tokens), best.step_log_probs)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the image."""

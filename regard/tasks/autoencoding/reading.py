@@ -16,15 +16,13 @@ TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
 """File name extensions of files of pairs, whose sources are read."""
 
 
-def read_unpaired_texts(
-    data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
-) -> Splits:
+def read_plain_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
     """Read texts, one per line, or the sources of pairs; otherwise as `read_pairs`."""
     splits = read_pairs(data, valid, test, config=config, read=_read_file)
     return splits.map(_as_targets)
 
 
-def read_unpaired_text_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
+def read_plain_text_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
     """Read one split of the texts, otherwise as `read_split`."""
     return _as_targets(read_split(paths, split, config=config, read=_read_file))
 

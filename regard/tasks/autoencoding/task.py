@@ -19,7 +19,7 @@ from regard.metrics.result import Result
 from regard.metrics.text.bleu import bleu
 from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
 from regard.search.settings import SearchConfig
-from regard.tasks.autoencoding.reading import read_unpaired_text_split, read_unpaired_texts
+from regard.tasks.autoencoding.reading import read_plain_text_split, read_plain_texts
 from regard.tasks.autoencoding.recipe import AutoencodingRecipe
 from regard.tasks.base import Fields
 from regard.tasks.batches import map_batches
@@ -44,8 +44,8 @@ class AutoencodingTask(Predictor):
     recipe: AutoencodingRecipe
     source: TextField
 
-    read = staticmethod(read_unpaired_texts)
-    read_split = staticmethod(read_unpaired_text_split)
+    read = staticmethod(read_plain_texts)
+    read_split = staticmethod(read_plain_text_split)
     run_description = "of an autoencoder of texts"
 
     @property
@@ -143,13 +143,9 @@ class AutoencodingTask(Predictor):
 
         hits, lengths = zip(*map_batches(count, self.batches(examples)), strict=True)
         vocab_size = self.target.tokenizer.vocab_size
-        return ratio(
-            "token accuracy",
-            hits,
-            lengths,
-            signature=f"tokens:{sum(lengths)}|vocab:{vocab_size}|ends:counted|teacher-forced",
-            num_bootstrap=num_bootstrap,
-        )
+        signature = f"tokens:{sum(lengths)}|vocab:{vocab_size}|ends:counted|teacher-forced"
+        name = "token accuracy"
+        return ratio(name, hits, lengths, signature=signature, num_bootstrap=num_bootstrap)
 
     def _split_at_bottleneck(self, batch: Batch) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
         """Return the states before the bottleneck, and a function from latents to log-probs."""
@@ -180,7 +176,7 @@ class AutoencodingTask(Predictor):
         texts = zip(*map_batches(restore, self.corrupted_batches(examples)), strict=True)
         references = [[example.target] for example in examples]
         noise = self.recipe.data.noise
-        signature = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
+        prefix = f"drop:{noise.drop:g}|swap:{noise.swap:g}|mask:{noise.mask:g}"
         names = {
             "restored_bleu": "BLEU of the restored texts",
             "corrupted_bleu": "BLEU of the corrupted texts",
@@ -188,9 +184,7 @@ class AutoencodingTask(Predictor):
         results = {}
         for (key, name), outputs in zip(names.items(), texts, strict=True):
             score = bleu(outputs, references, num_bootstrap=num_bootstrap)
-            results[key] = Result(
-                name, score.value, f"{signature}|{score.signature}", score.interval
-            )
+            results[key] = Result(name, score.value, f"{prefix}|{score.signature}", score.interval)
         return results
 
     def encode(self, sources: Sequence[Text]) -> Tensor:

@@ -62,10 +62,8 @@ def _attend_texts(
         # The length of the first of two texts, its end token included.
         first = ids.index(field.tokenizer.eos) + 1
         if aligned is not None and first < len(ids):
-            alignment = aligned[row, :, :, first : len(ids), :first]
-            maps.append(
-                AttentionMap(source=tokens[:first], target=tokens[first:], weights=alignment)
-            )
+            cross = aligned[row, :, :, first : len(ids), :first]
+            maps.append(AttentionMap(source=tokens[:first], target=tokens[first:], weights=cross))
         else:
             row_weights = weights[row, ..., : len(ids)].cpu().float()
             target = (task.labels.write(label),)
@@ -279,9 +277,7 @@ def _activation_map(
     """Weigh the states of the grid by the gradient of the label's logit (Selvaraju et al. 2017)."""
     memories: list[Memory] = []
     image_encoder = _image_encoder(model.encoder)
-    hook = image_encoder.register_forward_hook(
-        lambda _module, _inputs, memory: memories.append(memory)
-    )
+    hook = image_encoder.register_forward_hook(lambda *call: memories.append(call[-1]))
     try:
         with torch.enable_grad():
             # The states need a gradient even if all weights are frozen.

@@ -175,9 +175,7 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         check_examples(examples)
         labels = [self.labels.write(label) for label in self.read_targets(examples)]
         started = time.perf_counter()
-        predictions = self.predict(
-            [example.source for example in examples], num_best=MAX_CANDIDATES
-        )
+        predictions = self.predict([e.source for e in examples], num_best=MAX_CANDIDATES)
         seconds = time.perf_counter() - started
         candidates = [[prediction.text for prediction in best] for best in predictions]
         outputs = [best[0] for best in candidates]

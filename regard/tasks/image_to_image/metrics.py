@@ -98,15 +98,15 @@ def evaluate_images(
         "mse": mse(generated, targets, num_bootstrap=num_bootstrap),
     }
     if change:
-        baseline = images.baseline.numpy()
+        base = images.baseline.numpy()
         for key, metric in (("psnr", psnr), ("mse", mse)):
             name = f"{results[key].name} of the source ({change})"
-            result = metric(baseline, targets, name=name, num_bootstrap=num_bootstrap)
+            result = metric(base, targets, name=name, num_bootstrap=num_bootstrap)
             results[f"source_{key}"] = result
     per_image = images.psnr()
     return Evaluation(
         results=results,
-        by_tag=_by_tag([example.tags for example in examples], per_image),
+        by_tag=_by_tag([example.tags for example in examples], per_image.tolist()),
         sources=[example.source for example in examples],
         outputs=[f"{value:.2f} dB" for value in per_image],
         references=[example.target for example in examples],
@@ -115,11 +115,10 @@ def evaluate_images(
     )
 
 
-def _by_tag(tags: Sequence[Sequence[str]], per_image: NDArray[np.float64]) -> list[Group]:
+def _by_tag(tags: Sequence[Sequence[str]], per_image: Sequence[float]) -> list[Group]:
     groups = []
-    pairs = list(zip(per_image.tolist(), tags, strict=True))
-    for tag in sorted({tag for image_tags in tags for tag in image_tags}):
-        values = [value for value, image_tags in pairs if tag in image_tags]
+    for tag in sorted({tag for names in tags for tag in names}):
+        values = [value for value, names in zip(per_image, tags, strict=True) if tag in names]
         result = Result("PSNR", sum(values) / len(values), "unit:dB|average:image")
         groups.append(Group(tag, len(values), {"psnr": result}))
     return groups

@@ -51,6 +51,6 @@ def _as_targets(examples: Sequence[Example]) -> list[Example]:
             raise DataError(
                 f"A source must be one image, but is {example.source}. Give a data set of images."
             )
-        own = Example(example.source, example.source, tags=example.tags)
-        distinct.setdefault(example.source, own)
+        image = example.source
+        distinct.setdefault(image, Example(image, image, tags=example.tags))
     return list(distinct.values())

@@ -4,20 +4,20 @@ from regard.core.errors import DataError
 from regard.data.example import Example
 from regard.data.text.readers import write_examples
 from regard.tasks.autoencoding import reading
-from regard.tasks.autoencoding.reading import read_unpaired_text_split, read_unpaired_texts
+from regard.tasks.autoencoding.reading import read_plain_text_split, read_plain_texts
 from regard.tasks.autoencoding.recipe import AutoencodingDataConfig
 
 CONFIG = AutoencodingDataConfig()
 
 
 def read(*data):
-    return read_unpaired_texts(data, (), (), config=CONFIG)
+    return read_plain_texts(data, (), (), config=CONFIG)
 
 
 def test_lines_of_a_text_are_their_own_targets(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("a b\n\n  c d \na b\n", encoding="utf-8")
-    assert read_unpaired_text_split((str(path),), "test", config=CONFIG) == [
+    assert read_plain_text_split((str(path),), "test", config=CONFIG) == [
         Example("a b", "a b"),
         Example("c d", "c d"),
     ]
@@ -26,7 +26,7 @@ def test_lines_of_a_text_are_their_own_targets(tmp_path):
 def test_of_pairs_the_sources_are_read(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("a b\tx\nc\ty\n", encoding="utf-8")
-    found = read_unpaired_text_split((str(path),), "test", config=CONFIG)
+    found = read_plain_text_split((str(path),), "test", config=CONFIG)
     assert [(example.source, example.target) for example in found] == [("a b", "a b"), ("c", "c")]
 
 
@@ -34,7 +34,7 @@ def test_written_examples_are_read_again(tmp_path):
     examples = [Example("a", "a", tags=("short",)), Example("b c", "b c")]
     write_examples(tmp_path / "test.jsonl", examples)
     path = str(tmp_path / "test.jsonl")
-    assert read_unpaired_text_split((path,), "test", config=CONFIG) == examples
+    assert read_plain_text_split((path,), "test", config=CONFIG) == examples
 
 
 def test_no_text_of_a_data_set_is_on_two_sides():
@@ -55,7 +55,7 @@ def test_several_texts_a_source_are_refused(monkeypatch):
     pairs = [Example(("a", "b"), "c")]
     monkeypatch.setattr(reading, "read_split", lambda *paths, **how: pairs)
     with pytest.raises(DataError, match="A source must be one text, but is 2"):
-        read_unpaired_text_split(("sick",), "test", config=CONFIG)
+        read_plain_text_split(("sick",), "test", config=CONFIG)
 
 
 def test_images_are_refused():
