@@ -13,7 +13,7 @@ def test_sentences_are_drawn_and_every_layer_is_told(sections):
     assert map_.title == "Sentence embeddings" and "<svg" in map_.html
     assert layers.title == "Linear probes by layer" and "<svg" in layers.html
     assert "embeddings" in layers.html and "layer 1" in layers.html
-    assert "were tested on 15 others" in layers.html
+    assert "tested on 15 others" in layers.html
 
 
 def test_few_sentences_have_no_pages(tiny_run):
