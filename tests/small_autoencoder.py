@@ -1,4 +1,4 @@
-"""A very small autoencoder of images, for tests of what autoencoders are for."""
+"""Recipe of a very small image autoencoder for tests."""
 
 RECIPE = """
 task = "image_to_image"
@@ -31,6 +31,6 @@ precision = "fp32"
 
 
 def recipe(kind: str, *, width: int = 3, channels: int = 1) -> str:
-    """Return the recipe of an autoencoder whose code has so many numbers."""
+    """Return the recipe of an autoencoder with latents of a given size."""
     text = RECIPE.replace("KIND", kind).replace("WIDTH", str(width))
     return text.replace("CHANNELS", str(channels))

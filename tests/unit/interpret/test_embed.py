@@ -13,7 +13,7 @@ from regard.data.datasets.texts import to_lines
 from regard.data.example import Example
 from regard.interpret.embed import embed, project
 from regard.models.layer_states import layer_states
-from regard.runs import folder as runs
+from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
 from regard.tasks.autoencoding.task import AutoencodingTask
 from regard.tasks.classification.task import ClassificationTask
@@ -33,17 +33,21 @@ BLOCKS = (
 
 
 @pytest.fixture
-def told(caplog):
-    """What is said while vectors are made."""
+def warnings(caplog):
+    """The warnings of `embed`."""
     logging.getLogger("regard").propagate = True
     caplog.set_level(logging.WARNING, logger="regard")
     return caplog
 
 
 def masked_task():
-    words = ("data.batch.max_length=12", "data.batch.max_tokens=60", "model.encoder.max_length=12")
+    overrides = (
+        "data.batch.max_length=12",
+        "data.batch.max_tokens=60",
+        "model.encoder.max_length=12",
+    )
     recipe = load_recipe(
-        "liu2019-laptop", (*BLOCKS, *words, "model.encoder.positions=learned",
+        "liu2019-laptop", (*BLOCKS, *overrides, "model.encoder.positions=learned",
                            "data.tokenizer.vocab_size=60"),
     )  # fmt: skip
     return MaskedLmTask.prepare(recipe, [Example(line) for line in LINES * 3], device=CPU)
@@ -54,8 +58,10 @@ def language_task(kind):
         "transformer": ("model.num_heads=2", "model.feed_forward_dim=8", "model.num_layers=2"),
         "rnn": ("model.kind=rnn", "model.embedding_dim=8"),
     }
-    words = (*sizes[kind], "model.dim=8", "data.window=16", "data.num_windows=4")
-    recipe = load_recipe("gpt-laptop", ["model.init.rule=default", "train.precision=fp32", *words])
+    overrides = (*sizes[kind], "model.dim=8", "data.window=16", "data.num_windows=4")
+    recipe = load_recipe(
+        "gpt-laptop", ["model.init.rule=default", "train.precision=fp32", *overrides]
+    )
     return LanguageModelingTask.prepare(recipe, to_lines("\n".join(LINES) * 4), device=CPU)
 
 
@@ -74,7 +80,7 @@ TASKS = {
 
 @pytest.mark.parametrize("pooling", ["summary", "mean", "first"])
 @pytest.mark.parametrize("name", TASKS)
-def test_vectors_of_any_task_come_in_order_and_batched_equals_alone(name, pooling):
+def test_vectors_of_any_task_are_in_order_and_batched_equals_alone(name, pooling):
     task = TASKS[name]()
     vectors = embed(task, LINES, pooling=pooling)
     assert vectors.dtype == np.float32 and vectors.shape == (4, 8)
@@ -84,7 +90,7 @@ def test_vectors_of_any_task_come_in_order_and_batched_equals_alone(name, poolin
         assert len(np.unique(vectors.round(4), axis=0)) == 4
 
 
-def test_summary_is_the_fixed_context_that_a_decoder_starts_from(tiny_run):
+def test_default_vector_is_the_summary_of_the_encoder(tiny_run):
     predictor = tiny_run.predictor
     (batch,) = predictor.batches([Example("a b c", "c b a")])
     with torch.inference_mode():
@@ -94,15 +100,15 @@ def test_summary_is_the_fixed_context_that_a_decoder_starts_from(tiny_run):
     np.testing.assert_allclose(mean, memory.states[0].mean(0), atol=1e-6)
 
 
-def test_vector_of_an_autoencoder_is_its_code():
-    words = (
+def test_vector_of_an_autoencoder_is_its_latent():
+    overrides = (
         "model.encoder.encoder.embedding_dim=6",
         "model.encoder.encoder.dim=6",
         "model.encoder.bottleneck.dim=5",
         "model.decoder.embedding_dim=6",
         "model.decoder.dim=6",
     )
-    recipe = load_recipe("bowman2016-laptop", words)
+    recipe = load_recipe("bowman2016-laptop", overrides)
     task = AutoencodingTask.prepare(recipe, [Example(line) for line in LINES * 3], device=CPU)
     np.testing.assert_allclose(embed(task, LINES), task.encode(LINES), atol=1e-6)
 
@@ -114,7 +120,7 @@ def test_layer_zero_is_the_mean_of_embeddings(tiny_run):
     np.testing.assert_allclose(embed(predictor, ["a b c"], layer=0)[0], expected, atol=1e-6)
 
 
-def test_layer_is_pooled_over_real_positions_alone(tiny_run):
+def test_pooling_of_a_layer_ignores_padding(tiny_run):
     predictor = tiny_run.predictor
     ids = torch.tensor([predictor.source.read("e d")])
     with torch.inference_mode():
@@ -123,47 +129,47 @@ def test_layer_is_pooled_over_real_positions_alone(tiny_run):
     np.testing.assert_allclose(found, states[0].mean(0), atol=1e-6)
 
 
-def test_vectors_of_images_come_in_order():
+def test_vectors_of_images_are_in_order():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenes, "NUM_HELD_OUT", 6)
         examples = load_scenes("regions,24", 0)
-    words = (
+    overrides = (
         "data.source.size=16",
         "model.encoder.widths=[4]",
         "model.encoder.blocks=[1]",
         "train.precision=fp32",
     )
-    recipe = load_recipe("scenes-segmentation-laptop", words)
+    recipe = load_recipe("scenes-segmentation-laptop", overrides)
     task = SegmentationTask.prepare(recipe, examples.train, device=CPU)
     sources = [example.source for example in examples.test]
     vectors = embed(task, sources)
     np.testing.assert_allclose(vectors[3], embed(task, [sources[3]])[0], atol=1e-5)
     with pytest.raises(ConfigError, match="'first' is for runs that read text"):
         embed(task, sources, pooling="first")
-    with pytest.raises(ConfigError, match="Single layers can be inspected in encoders of text"):
+    with pytest.raises(ConfigError, match="Single layers can be .* in encoders of text"):
         embed(task, sources, layer=1)
 
 
-def test_empty_line_is_all_zeros_and_that_is_said(tiny_run, told):
+def test_empty_line_has_a_zero_vector_and_a_warning(tiny_run, warnings):
     vectors = embed(tiny_run.predictor, ["a b", "", "  ", "c"])
     assert not vectors[1:3].any()
     assert vectors[0].any() and vectors[3].any()
-    assert "2 of 4 lines are empty: their vectors are zeros" in told.text
+    assert "2 of 4 lines are empty: their vectors are zeros" in warnings.text
 
 
 def test_no_lines_are_no_vectors(tiny_run):
     assert embed(tiny_run.predictor, []).shape == (0, 48)
 
 
-def test_text_beyond_learned_positions_is_shortened_and_that_is_said(told):
+def test_text_beyond_learned_positions_is_shortened_with_a_warning(warnings):
     task = masked_task()
     long = " ".join(["a b c d"] * 9)
     vector = embed(task, [long])[0]
-    assert "shortened 1 of 1 texts to 12 tokens" in told.text
+    assert "shortened 1 of 1 texts to 12 tokens" in warnings.text
     np.testing.assert_allclose(vector, embed(task, [f"{long} e"])[0], atol=1e-6)
 
 
-def test_layer_that_is_not_there_is_refused(tiny_run):
+def test_unknown_layer_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="`layer` must be between 0 and 1, but is 2"):
         embed(tiny_run.predictor, LINES, layer=2)
 
@@ -178,14 +184,14 @@ def test_unknown_pooling_is_refused(tiny_run):
         embed(tiny_run.predictor, LINES, pooling="men")
 
 
-def test_several_runs_together_have_no_one_vector(tiny_run, tmp_path):
+def test_ensemble_is_refused(tiny_run, tmp_path):
     other = shutil.copytree(tiny_run.folder, tmp_path / "other")
-    together = runs.load(f"{tiny_run.folder},{other}", "cpu")
+    ensemble = load(f"{tiny_run.folder},{other}", "cpu")
     with pytest.raises(ConfigError, match="Vectors need a run with one encoder"):
-        embed(together, LINES)
+        embed(ensemble, LINES)
 
 
-def test_projection_is_that_of_the_covariance():
+def test_projection_is_on_the_eigenvectors_of_the_covariance():
     vectors = np.random.default_rng(1).normal(size=(12, 5)).astype(np.float32)
     points, share = project(vectors)
     values, axes = np.linalg.eigh(np.cov(vectors.T))

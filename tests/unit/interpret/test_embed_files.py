@@ -14,7 +14,7 @@ def test_npy_holds_the_vectors(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "new" / "x.npy"), VECTORS)
 
 
-def test_safetensors_holds_the_vectors_and_how_they_were_made(tmp_path):
+def test_safetensors_holds_the_vectors_and_their_metadata(tmp_path):
     save_vectors(tmp_path / "x.safetensors", VECTORS, {"command": "regard embed", "layer": 2})
     with safe_open(tmp_path / "x.safetensors", "numpy") as opened:
         np.testing.assert_array_equal(opened.get_tensor(NAME), VECTORS)
@@ -26,7 +26,7 @@ def test_another_suffix_is_refused(tmp_path):
         save_vectors(tmp_path / "x.csv", VECTORS, {})
 
 
-def test_place_that_cannot_be_written_is_refused(tmp_path):
+def test_file_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(DataError, match="cannot be written"):
         save_vectors(tmp_path / "file" / "x.npy", VECTORS, {})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.interpret import neighbours as finding
+from regard.interpret import neighbours
 from regard.interpret.embed import embed
 from regard.interpret.neighbours import find_neighbours
 
@@ -27,24 +27,24 @@ def test_line_is_not_its_own_neighbour_and_equal_lines_count_once(tiny_run):
 
 
 @pytest.mark.parametrize("queries", [None, LINES[::-1]])
-def test_a_few_queries_at_a_time_find_the_same_as_all_at_once(tiny_run, monkeypatch, queries):
-    together = find_neighbours(tiny_run.predictor, LINES, queries)
-    monkeypatch.setattr(finding, "CHUNK", 2)
-    by_twos = find_neighbours(tiny_run.predictor, LINES, queries)
-    assert [query for query, _ in by_twos] == [query for query, _ in together]
-    for (_, near), (_, expected) in zip(by_twos, together, strict=True):
+def test_queries_in_chunks_have_the_same_neighbours(tiny_run, monkeypatch, queries):
+    at_once = find_neighbours(tiny_run.predictor, LINES, queries)
+    monkeypatch.setattr(neighbours, "CHUNK", 2)
+    in_chunks = find_neighbours(tiny_run.predictor, LINES, queries)
+    assert [query for query, _ in in_chunks] == [query for query, _ in at_once]
+    for (_, near), (_, expected) in zip(in_chunks, at_once, strict=True):
         assert [one.source for one in near] == [one.source for one in expected]
         assert [one.similarity for one in near] == pytest.approx(
             [one.similarity for one in expected]
         )
 
 
-def test_line_that_is_there_is_found_first(tiny_run):
+def test_equal_line_is_the_nearest(tiny_run):
     ((_, near),) = find_neighbours(tiny_run.predictor, LINES, ["e d"], num=1)
     assert near[0].source == "e d" and near[0].similarity == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("lines", "queries"), [(["a"], None), (["a", " "], [""]), ([], ["a"])])
-def test_nothing_to_look_for_or_to_find_is_refused(tiny_run, lines, queries):
+def test_too_few_lines_or_queries_are_refused(tiny_run, lines, queries):
     with pytest.raises(DataError, match="at least one query and one other line"):
         find_neighbours(tiny_run.predictor, lines, queries)

@@ -17,43 +17,43 @@ def texts():
 
 
 @pytest.fixture(scope="module")
-def found(tiny_run, texts):
+def results(tiny_run, texts):
     return probe(tiny_run.predictor, texts)
 
 
-def test_every_layer_is_measured_beside_a_fresh_encoder(found):
-    assert found.names == ["embeddings", "layer 1"]
-    for numbers in (*found.layers, *found.control):
-        assert list(numbers) == [LENGTH, ORDER, POSITION]
-        assert numbers[LENGTH] <= 1 and 0 <= numbers[ORDER] <= 100 and numbers[POSITION] <= 1
-    assert found.layers != found.control
+def test_every_layer_is_probed_in_the_trained_and_the_untrained_encoder(results):
+    assert results.names == ["embeddings", "layer 1"]
+    for scores in (*results.layers, *results.control):
+        assert list(scores) == [LENGTH, ORDER, POSITION]
+        assert scores[LENGTH] <= 1 and 0 <= scores[ORDER] <= 100 and scores[POSITION] <= 1
+    assert results.layers != results.control
 
 
-def test_embeddings_know_neither_order_nor_position(found):
-    for numbers in (found.layers[0], found.control[0]):
-        assert numbers[ORDER] == pytest.approx(50, abs=2)
-        # Only the end token tells where it stands: it is the last.
-        assert numbers[POSITION] < 0.5
+def test_embeddings_have_neither_order_nor_position(results):
+    for scores in (results.layers[0], results.control[0]):
+        assert scores[ORDER] == pytest.approx(50, abs=2)
+        # Only the end token has a predictable position, the last one.
+        assert scores[POSITION] < 0.5
 
 
-def test_reading_in_order_tells_positions(found):
-    assert found.layers[1][POSITION] > found.layers[0][POSITION] + 0.2
+def test_recurrent_states_have_positions(results):
+    assert results.layers[1][POSITION] > results.layers[0][POSITION] + 0.2
 
 
-def test_same_texts_give_the_same_numbers(tiny_run, texts, found):
-    assert probe(tiny_run.predictor, texts) == found
+def test_probes_are_deterministic(tiny_run, texts, results):
+    assert probe(tiny_run.predictor, texts) == results
 
 
-def test_texts_are_counted_once_and_spread_evenly(tiny_run, texts):
-    found = probe(tiny_run.predictor, [*texts, *texts, ""], max_texts=40)
-    assert found.num_learned == found.num_tested == 20
+def test_duplicates_are_dropped_and_texts_are_limited(tiny_run, texts):
+    results = probe(tiny_run.predictor, [*texts, *texts, ""], max_texts=40)
+    assert results.num_learned == results.num_tested == 20
 
 
-def test_what_could_not_be_measured_is_none_in_json(tiny_run):
+def test_missing_scores_are_none_in_json(tiny_run):
     texts = [f"{a} {b}" for a in "abcde" for b in "abcde"]
-    found = probe(tiny_run.predictor, texts)
-    assert math.isnan(found.layers[0][ORDER]) and math.isnan(found.layers[0][LENGTH])
-    assert json.loads(json.dumps(found.to_dict()))["layers"][0][ORDER] is None
+    results = probe(tiny_run.predictor, texts)
+    assert math.isnan(results.layers[0][ORDER]) and math.isnan(results.layers[0][LENGTH])
+    assert json.loads(json.dumps(results.to_dict()))["layers"][0][ORDER] is None
 
 
 def test_neighbours_inside_a_text_are_swapped():
@@ -63,30 +63,31 @@ def test_neighbours_inside_a_text_are_swapped():
     assert swapped[0] in ("One three two four five.", "One two four three five.")
 
 
-def test_blanks_and_columns_stay_where_they_are():
+def test_swaps_keep_whitespace_and_columns():
     assert swap_neighbours(["One  two three\u3000four."]) == {0: "One  three two\u3000four."}
     # Neither across a tab, nor the first or last word of a column.
     assert swap_neighbours(["a b c\td e f g"]) == {0: "a b c\td f e g"}
     assert swap_neighbours(["a b c\td e f"]) == {}
 
 
-def test_several_texts_are_probed_as_their_line(tiny_run, texts):
+def test_several_texts_are_probed_as_one_line(tiny_run, texts):
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
     lines = ["\t".join(pair) for pair in pairs]
     assert probe(tiny_run.predictor, pairs) == probe(tiny_run.predictor, lines)
 
 
-def test_fresh_encoder_has_the_same_parts_and_other_weights(tiny_run):
+def test_untrained_copy_has_the_same_parts_and_other_weights(tiny_run):
     before = torch.get_rng_state()
-    fresh = untrained_copy(tiny_run.predictor)
+    copied = untrained_copy(tiny_run.predictor)
     assert torch.equal(torch.get_rng_state(), before)
-    assert fresh.source.read("a b c") == tiny_run.predictor.source.read("a b c")
-    own, other = tiny_run.predictor.model.state_dict(), fresh.model.state_dict()
-    assert own.keys() == other.keys()
-    assert not torch.equal(own["encoder.embedding.weight"], other["encoder.embedding.weight"])
+    assert copied.source.read("a b c") == tiny_run.predictor.source.read("a b c")
+    trained, untrained = tiny_run.predictor.model.state_dict(), copied.model.state_dict()
+    assert trained.keys() == untrained.keys()
+    name = "encoder.embedding.weight"
+    assert not torch.equal(trained[name], untrained[name])
 
 
-def test_words_that_are_both_unknown_are_left_out(tiny_run):
+def test_pairs_of_unknown_words_are_skipped(tiny_run):
     texts = [f"a {x}x {x}y b {' c' * n}" for n, x in enumerate("pqrstuvwxyz" * 3)]
     assert math.isnan(probe(tiny_run.predictor, texts).layers[1][ORDER])
 

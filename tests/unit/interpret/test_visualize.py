@@ -15,43 +15,43 @@ IMAGE = np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8)
 
 
 @pytest.fixture
-def found():
+def fields():
     torch.manual_seed(0)
     source = tuple(f"cell {number}" for number in range(12))
     weights = torch.rand(2, 4, 2, 12)
     return {"source": source, "target": ("▁dog", "<eos>"), "weights": weights}
 
 
-def test_each_piece_is_shown_by_the_mean_of_layers_and_heads(found):
-    image, *pieces = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
-    assert (image.image == resize_image(IMAGE)).all()
-    assert [tile.caption for tile in pieces] == ["dog", "<eos>"]
-    for number, tile in enumerate(pieces):
-        mean = sum(found["weights"][n, h, number] for n in range(2) for h in range(4)) / 8
+def test_each_token_is_plotted_by_the_mean_of_layers_and_heads(fields):
+    image, *tokens = attention_tiles(AttentionMap(**fields, grid=(3, 4), image=IMAGE))
+    assert (image.image == fit(IMAGE)).all()
+    assert [tile.caption for tile in tokens] == ["dog", "<eos>"]
+    for number, tile in enumerate(tokens):
+        mean = sum(fields["weights"][n, h, number] for n in range(2) for h in range(4)) / 8
         grid = [[float(mean[4 * row + column]) for column in range(4)] for row in range(3)]
         assert abs(tile.image.astype(int) - overlay(IMAGE, grid)).max() <= 1
 
 
-def test_without_attention_the_image_stands_alone(found):
-    found["weights"] = torch.zeros(0, 1, 2, 12)
-    (tile,) = attention_tiles(AttentionMap(**found, grid=(3, 4), image=IMAGE))
-    assert (tile.image == resize_image(IMAGE)).all()
+def test_without_attention_there_is_only_the_image(fields):
+    fields["weights"] = torch.zeros(0, 1, 2, 12)
+    (tile,) = attention_tiles(AttentionMap(**fields, grid=(3, 4), image=IMAGE))
+    assert (tile.image == fit(IMAGE)).all()
 
 
-def test_without_grid_the_image_stands_alone(found):
-    assert len(attention_tiles(AttentionMap(**found, image=IMAGE))) == 1
+def test_without_grid_there_is_only_the_image(fields):
+    assert len(attention_tiles(AttentionMap(**fields, image=IMAGE))) == 1
 
 
-def test_texts_have_no_tiles(found):
-    assert attention_tiles(AttentionMap(**found)) == []
+def test_texts_have_no_tiles(fields):
+    assert attention_tiles(AttentionMap(**fields)) == []
 
 
 def test_prediction_is_plotted_and_saved(tiny_run, tmp_path):
-    found = visualize(tiny_run.predictor, "a b c")
-    assert found.lines == tuple(tiny_run.predictor.translate(["a b c"]))
-    assert found.save(tmp_path / "map.svg") == [tmp_path / "map.svg"]
+    plots = visualize(tiny_run.predictor, "a b c")
+    assert plots.lines == tuple(tiny_run.predictor.translate(["a b c"]))
+    assert plots.save(tmp_path / "map.svg") == [tmp_path / "map.svg"]
     console = Console(file=StringIO(), width=80)
-    found.print(console)
+    plots.print(console)
     assert "<eos>" in console.file.getvalue()
 
 

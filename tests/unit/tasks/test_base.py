@@ -1,4 +1,4 @@
-"""What every task shares, and which protocols each of them follows."""
+"""Features that every task shares, and the protocols that each task implements."""
 
 import inspect
 
@@ -24,21 +24,21 @@ GENERATING = {"generation", "language_model", "denoising", "autoencoding"}
 IMAGES = [Example(f"scenes/0/{number}", "left" if number % 2 else "right") for number in range(4)]
 
 
-def offered(task, protocol):
-    """Whether a class has all methods of a protocol."""
+def implements(task, protocol):
+    """Return whether a class has all methods of a protocol."""
     names = [name for name in vars(protocol) if not name.startswith("_")]
     return all(hasattr(task, name) for name in names)
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_each_task_follows_the_protocols_of_what_it_offers(name):
+def test_tasks_implement_protocols(name):
     task = task_class(recipe_class(name)())
     assert issubclass(task, Generates) == (name in GENERATING)
-    assert offered(task, GeneratesImages) == (name == "image_to_image")
-    assert offered(task, Attends) == (name != "image_to_image")
-    assert offered(task, Autoencodes) == (name in ("autoencoding", "image_to_image"))
-    assert offered(task, Embeds) == issubclass(task, EncoderTask) == (name != "grounding")
-    assert offered(task, Scores)
+    assert implements(task, GeneratesImages) == (name == "image_to_image")
+    assert implements(task, Attends) == (name != "image_to_image")
+    assert implements(task, Autoencodes) == (name in ("autoencoding", "image_to_image"))
+    assert implements(task, Embeds) == issubclass(task, EncoderTask) == (name != "grounding")
+    assert implements(task, Scores)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -53,7 +53,7 @@ def test_recipes_are_found_by_the_name_of_their_task():
     assert all(recipe_class(name).task == name for name in TASKS)
 
 
-def test_other_search_settings_leave_the_task_as_it_is(tiny_run):
+def test_with_search_returns_a_copy_and_leaves_the_task_unchanged(tiny_run):
     task = tiny_run.predictor
     changed = task.with_search(SearchConfig(beams=7))
     assert changed.search.beams == changed.recipe.search.beams == 7
@@ -67,7 +67,7 @@ def test_more_predictions_need_more_beams(tiny_run):
     assert search_with(task, beams=3).beams == 3
 
 
-def test_task_without_search_has_no_settings_of_it(tmp_path):
+def test_task_without_search_is_saved_and_opened(tmp_path):
     recipe = load_recipe("he2016-laptop")
     task = task_class(recipe).prepare(recipe, IMAGES, device=torch.device("cpu"))
     assert search_with(task, beams=None) is None
@@ -77,5 +77,5 @@ def test_task_without_search_has_no_settings_of_it(tmp_path):
     assert names == ["labels.json", "source.image.json"]
     opened = task_class(recipe).open(recipe, tmp_path, device=torch.device("cpu"))
     assert opened.labels.names == task.labels.names
-    own, other = task.model.state_dict(), opened.model.state_dict()
-    assert all(torch.equal(own[name], other[name]) for name in own)
+    before, after = task.model.state_dict(), opened.model.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)

@@ -1,4 +1,4 @@
-"""Results of batches come in the order of the examples, and empty sources have predictions."""
+"""Results of batches are in the order of the examples, and empty sources have predictions."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from regard.tasks.prediction import Prediction
 
 @dataclass
 class Rows:
-    """A batch of which only the numbers of its examples are known."""
+    """A batch with only the indices of its examples."""
 
     rows: tuple[int, ...]
 

@@ -24,8 +24,8 @@ SIZES = {
 SMALL = ("data.window=16", "data.num_windows=4", "train.precision=fp32", "search.max_extra=12")
 
 
-def build(*words, kind="transformer", tokenizer="byte"):
-    settings = (*SIZES[kind], *SMALL, f"data.tokenizer.kind={tokenizer}", *words)
+def build(*overrides, kind="transformer", tokenizer="byte"):
+    settings = (*SIZES[kind], *SMALL, f"data.tokenizer.kind={tokenizer}", *overrides)
     recipe = load_recipe("gpt-laptop", ["model.init.rule=default", *settings])
     return LanguageModelingTask.prepare(recipe, to_lines(TEXT), device=torch.device("cpu"))
 
@@ -35,8 +35,8 @@ def task(request):
     return build(kind=request.param)
 
 
-def forced(task, ids):
-    """The negative log-likelihood of ids after a line end, in one pass."""
+def forced_nll(task, ids):
+    """Return the negative log-likelihood of ids after a line end, in one pass."""
     tokens = torch.tensor([[task.text.line_end, *ids]])
     logits = task.model(tokens[:, :-1]).logits
     labels = tokens[:, 1:]
@@ -47,42 +47,42 @@ def test_score_is_the_forced_log_probability_and_batched_equals_alone(task):
     lines = ["the cat\n", "", "on\n", "the dog sat on the mat and so on"]
     scored = task.score([Example(line) for line in lines])
     for line, found in zip(lines, scored, strict=True):
-        expected = -forced(task, task.text.read(line)) if line else 0.0
+        expected = -forced_nll(task, task.text.read(line)) if line else 0.0
         assert found.log_prob == pytest.approx(expected, abs=1e-3)
         assert found.log_prob == pytest.approx(task.score([Example(line)])[0].log_prob, abs=1e-4)
         assert len(found.token_log_probs) == len(found.tokens) == len(line)
 
 
-def test_evaluation_of_a_short_text_is_the_forced_one(task):
+def test_perplexity_of_a_short_text_is_that_of_one_pass(task):
     lines = to_lines("the cat sat\n")
     results = task.evaluate(lines).results
-    nll = forced(task, task.text.read("the cat sat\n"))
+    nll = forced_nll(task, task.text.read("the cat sat\n"))
     assert results["perplexity"].value == pytest.approx(math.exp(nll / 12), rel=1e-4)
     assert results["nats_per_character"].value == pytest.approx(nll / 12, rel=1e-4)
     assert results["word_perplexity"].value == pytest.approx(math.exp(nll / 4), rel=1e-4)
 
 
-def test_signature_tells_the_context():
+def test_signature_has_the_context():
     assert "context:16|stride:8" in build().evaluate(to_lines(TEXT)).results["perplexity"].signature
     carried = build(kind="rnn").evaluate(to_lines(TEXT)).results["perplexity"]
     assert "context:all|state:carried" in carried.signature
 
 
-def test_words_of_the_test_that_are_unknown_are_counted():
+def test_unknown_words_are_counted():
     words = build(tokenizer="whitespace")
     found = words.evaluate(to_lines("the zebra\n")).results["perplexity"]
     assert found.signature.endswith("|unknown:1")
     assert found.detail["units"] == 3
 
 
-def test_validation_is_minus_the_loss(task):
+def test_validation_value_is_the_negative_loss(task):
     with torch.no_grad():
         found = task.validation(to_lines(TEXT))()
     assert found.value == -found.metrics["loss"]
     assert 4 < found.metrics["loss"] < 8
 
 
-def test_loss_is_that_of_the_windows(task):
+def test_loss_is_the_cross_entropy_of_the_windows(task):
     batch = next(task.training_batches(to_lines(TEXT)).epoch(0))
     loss = task.loss(batch)
     assert int(loss.count) == batch.num_target_tokens
@@ -94,8 +94,8 @@ def test_loss_is_that_of_the_windows(task):
 
 
 @pytest.mark.parametrize("tokenizer", ["byte", "whitespace"])
-@pytest.mark.parametrize("temperature", [0.0, 0.9], ids=["greedy", "drawn"])
-def test_continuations_begin_with_their_prompts_and_hang_on_them_alone(tokenizer, temperature):
+@pytest.mark.parametrize("temperature", [0.0, 0.9], ids=["greedy", "sampled"])
+def test_continuations_begin_with_their_prompt_and_depend_only_on_it(tokenizer, temperature):
     task = build(tokenizer=tokenizer)
     search = SearchConfig(beams=1, max_extra=6, temperature=temperature)
     prompts = ["the cat", "", "the dog sat on"]
@@ -107,29 +107,29 @@ def test_continuations_begin_with_their_prompts_and_hang_on_them_alone(tokenizer
         assert alone.text == found.text
 
 
-def test_prefix_goes_on_the_prompt(task):
+def test_prefix_follows_the_prompt(task):
     ((found,),) = task.predict(["the cat"], prefix=" sat on")
     assert found.text.startswith("the cat sat on")
 
 
-def test_several_continuations_are_given(task):
+def test_several_continuations_are_returned(task):
     (found,) = task.predict(["the"], num_best=3)
     assert len(found) == 3
     assert len({one.text for one in found}) > 1
 
 
-def test_next_tokens_are_the_distribution(task):
+def test_next_tokens_are_a_sorted_distribution(task):
     found = task.next_tokens("the ca", num=260)
-    assert sum(share for _, share in found) == pytest.approx(1, abs=1e-4)
-    shares = [share for _, share in found]
-    assert shares == sorted(shares, reverse=True)
-    best, share = task.next_tokens("the ca", num=1)[0]
+    probs = [prob for _, prob in found]
+    assert sum(probs) == pytest.approx(1, abs=1e-4)
+    assert probs == sorted(probs, reverse=True)
+    best, prob = task.next_tokens("the ca", num=1)[0]
     scored = task.score([Example(f"the ca{best}")])[0]
     if len(best) == 1 and best != "▁":
-        assert scored.token_log_probs[-1] == pytest.approx(math.log(share), abs=1e-3)
+        assert scored.token_log_probs[-1] == pytest.approx(math.log(prob), abs=1e-3)
 
 
-def test_map_shows_every_layer_and_head_of_the_line():
+def test_map_has_every_layer_and_head():
     (found,) = build().attend([Example("the cat")])
     assert found.weights.shape == (2, 2, 8, 8)
     assert found.source == found.target == ("<0A>", *"the▁cat")
@@ -140,13 +140,13 @@ def test_recurrent_model_has_no_map():
     assert build(kind="rnn").attend([Example("the")])[0].weights.shape[0] == 0
 
 
-def test_answer_names_the_likeliest_tokens():
-    example, said = build().example_to_show("the ca")
+def test_text_beside_the_plot_has_the_most_probable_next_tokens():
+    example, text = build().example_to_show("the ca")
     assert example == Example("the ca")
-    assert said.startswith("Next: ") and len(said.split("  ")) == 10
+    assert text.startswith("Next: ") and len(text.split("  ")) == 10
 
 
-def test_answer_takes_no_target():
+def test_target_in_show_is_refused():
     with pytest.raises(ConfigError, match="`--target` is for models with a source and a target"):
         build().example_to_show("the", "cat")
 
@@ -158,15 +158,15 @@ def test_saved_task_opens_to_the_same_vocabulary(task, tmp_path):
     assert opened.num_parameters == task.num_parameters
 
 
-def test_run_can_begin_from_another(task):
+def test_language_model_is_fine_tuned_from_another(task):
     recipe = load_recipe("gpt-laptop", [*SMALL, "seed=9"])
-    begun = LanguageModelingTask.prepare(recipe, to_lines(TEXT), device=task.device, init_from=task)
-    assert begun.recipe.model == task.recipe.model
-    weights = begun.model.state_dict()
+    tuned = LanguageModelingTask.prepare(recipe, to_lines(TEXT), device=task.device, init_from=task)
+    assert tuned.recipe.model == task.recipe.model
+    weights = tuned.model.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in task.model.state_dict().items())
 
 
-def test_run_cannot_begin_from_another_task(tiny_run):
+def test_fine_tuning_a_run_of_another_task_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="`init_from` must be a run of a lang.*generation"):
         LanguageModelingTask.prepare(
             load_recipe("gpt-laptop"),
@@ -188,7 +188,7 @@ def test_line_longer_than_learned_positions_is_refused():
         task.score([Example("a" * 30)])
 
 
-def test_empty_text_is_not_measured(task):
+def test_empty_test_text_is_refused(task):
     with pytest.raises(DataError, match="nothing to evaluate: the text has no token"):
         task.evaluate([])
 
@@ -205,11 +205,11 @@ class TestReading:
         lines = [*splits.train, *splits.valid, *splits.test]
         assert "".join(line.source for line in lines) == TEXT
 
-    def test_given_parts_are_taken_as_they_are(self, path):
+    def test_given_splits_are_used_unchanged(self, path):
         splits = read_texts((path,), (path,), (path,), config=BaseDataConfig())
         assert splits.train == splits.valid == splits.test
 
-    def test_side_of_a_file_is_the_file(self, path):
+    def test_split_of_a_file_is_the_whole_file(self, path):
         assert TextSize.of(
             [line.source for line in read_text_split((path,), "test", config=BaseDataConfig())],
             num_tokens=0,

@@ -38,7 +38,7 @@ IMAGE = ImageSpec(3, 96, 96)
 
 
 def source_spec(encoder):
-    """What an encoder of these settings is built for."""
+    """Return the input specification of an encoder."""
     if isinstance(encoder, BottleneckEncoderConfig):
         return source_spec(encoder.encoder)
     if isinstance(encoder, TextImageEncoderConfig):
@@ -93,17 +93,17 @@ def test_every_recipe_has_a_task_and_a_builder():
         assert issubclass(task_class(recipe()), Task)
 
 
-def test_header_of_a_shipped_recipe_carries_its_run_line(name):
+def test_header_of_a_shipped_recipe_has_its_command(name):
     header = recipe_path(name).read_text(encoding="utf-8").split("\n\n")[0]
     assert re.search(rf"^#   regard train \S+ --recipe {name}( \S+=\S+)*$", header, re.MULTILINE)
 
 
-def test_explained_recipe_loads_back_to_the_same(name):
+def test_explained_recipe_loads_as_the_same_recipe(name):
     recipe = load_recipe(name)
     assert to_recipe(tomllib.loads(explain(recipe))) == recipe
 
 
-def test_one_matrix_for_all_needs_one_vocabulary():
+def test_tied_embeddings_need_a_joint_vocabulary():
     with pytest.raises(
         ConfigError,
         match=r"`model\.ties` 'all' needs one joint vocabulary, but `data\.is_joint` is false\.",
@@ -111,14 +111,14 @@ def test_one_matrix_for_all_needs_one_vocabulary():
         load_recipe("bahdanau2015-laptop", ["model.ties=all"])
 
 
-def test_foretelling_the_source_needs_one_vocabulary():
+def test_predicting_the_source_needs_a_joint_vocabulary():
     with pytest.raises(
         ConfigError, match=r"`model\.decoder\.source_weight` above 0 needs one joint vocabulary"
     ):
         load_recipe("prefix-lm", ["data.is_joint=false", "model.ties=output"])
 
 
-def test_copying_needs_one_vocabulary():
+def test_copying_needs_a_joint_vocabulary():
     with pytest.raises(
         ConfigError,
         match=r"^`model\.copying` needs one joint vocabulary, but `data\.is_joint` is false\. Set "
@@ -127,7 +127,7 @@ def test_copying_needs_one_vocabulary():
         load_recipe("pointer-small", ["data.is_joint=false", "model.ties=output"])
 
 
-def test_coverage_needs_whole_targets():
+def test_coverage_needs_teacher_forcing():
     with pytest.raises(
         ConfigError,
         match=r"`model\.copying\.coverage` above 0 needs `train\.teacher_forcing` 1.*is 0\.5",
@@ -136,7 +136,7 @@ def test_coverage_needs_whole_targets():
 
 
 @pytest.mark.parametrize("kind", ["xu_soft", "xu_hard"])
-def test_losses_over_a_target_need_whole_targets(kind):
+def test_xu_decoders_need_teacher_forcing(kind):
     with pytest.raises(
         ConfigError,
         match=rf"`model\.decoder\.kind` '{kind}' needs `train\.teacher_forcing` 1.*is 0\.5",
@@ -145,12 +145,12 @@ def test_losses_over_a_target_need_whole_targets(kind):
 
 
 @pytest.mark.parametrize("name", ["see2017", "pointer-small"])
-def test_one_word_leaves_the_pointer_out(name):
+def test_one_override_disables_copying(name):
     recipe = load_recipe(name, ["model.copying.kind=none"])
     assert recipe.model.copying == NoCopyingConfig()
 
 
-def test_number_of_validation_examples_has_a_limit():
+def test_zero_validation_examples_are_refused():
     with pytest.raises(
         ConfigError, match=r"`validation\.max_examples` must be at least 1, but is 0\."
     ):

@@ -12,6 +12,6 @@ def test_long_sources_are_counted(caplog):
     ]
 
 
-def test_nothing_is_said_of_short_sources(caplog):
+def test_short_sources_have_no_warning(caplog):
     assert not warn_if_long([[1] * 4], 4, LONG_SOURCES)
     assert caplog.messages == []

@@ -1,4 +1,4 @@
-"""Captions that begin with the eyes of a classifier, and questions with those of a captioner."""
+"""Fine-tuning from the image encoder of another run: captions, questions, classification."""
 
 import pytest
 import torch
@@ -37,48 +37,48 @@ def scenes():
     return find_data("scenes:20").train
 
 
-def classifier(recipe, shapes, *words):
-    settings = load_recipe(recipe, ("data.source.size=16", *words))
+def classifier(recipe, shapes, *overrides):
+    settings = load_recipe(recipe, ("data.source.size=16", *overrides))
     return ClassificationTask.prepare(settings, shapes, device=CPU)
 
 
-def begin(start, scenes, *words):
+def fine_tune(start, scenes, *overrides):
     small = (
         "model.decoder.dim=8",
         "model.decoder.embedding_dim=8",
         "model.decoder.attention_dim=8",
     )
-    recipe = load_recipe("xu2015", ("data.source.size=32", *small, *words))
+    recipe = load_recipe("xu2015", ("data.source.size=32", *small, *overrides))
     return Predictor.prepare(recipe, scenes, device=CPU, init_from=start)
 
 
-def test_eyes_take_weights_along_and_leave_the_size_of_images_behind(shapes, scenes):
+def test_captioner_has_the_encoder_weights_and_image_statistics_of_a_classifier(shapes, scenes):
     start = classifier("he2016", shapes, *RESNET)
-    begun = begin(start, scenes)
-    assert isinstance(begun.source, ImageField)
-    assert begun.source.spec.shape == (3, 32, 32)
-    assert begun.source.config == begun.recipe.data.source
-    assert (begun.source.mean, begun.source.std) == (start.source.mean, start.source.std)
+    tuned = fine_tune(start, scenes)
+    assert isinstance(tuned.source, ImageField)
+    assert tuned.source.spec.shape == (3, 32, 32)
+    assert tuned.source.config == tuned.recipe.data.source
+    assert (tuned.source.mean, tuned.source.std) == (start.source.mean, start.source.std)
     weights = start.model.encoder.state_dict()
-    for name, tensor in begun.model.encoder.state_dict().items():
+    for name, tensor in tuned.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
 
 
-def test_eyes_for_grey_do_not_see_colour(shapes, scenes):
+def test_other_number_of_channels_is_refused(shapes, scenes):
     start = classifier("he2016", shapes, *RESNET, "data.source.channels=1")
     with pytest.raises(ConfigError, match=r"`data.source.channels` must be .*\(1\), but is 3"):
-        begin(start, scenes)
+        fine_tune(start, scenes)
 
 
-def test_eyes_that_know_patches_by_their_place_keep_the_size(shapes, scenes):
+def test_other_image_size_is_refused_with_learned_positions(shapes, scenes):
     start = classifier("dosovitskiy2021", shapes, *VIT)
     with pytest.raises(ConfigError, match=r"`data.source.size` must be .*\(16\), but is 32"):
-        begin(start, scenes)
+        fine_tune(start, scenes)
 
 
 @pytest.mark.parametrize("recipe", ["he2016", "xu2015"])
-def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scenes):
-    narrow = ImageToImageRecipe(
+def test_bottleneck_of_an_autoencoder_is_dropped(recipe, shapes, scenes):
+    autoencoder = ImageToImageRecipe(
         data=ImageToImageDataConfig(source=ImageConfig(size=16), target=ImageConfig(size=16)),
         model=ImageToImageConfig(
             encoder=BottleneckEncoderConfig(
@@ -87,17 +87,17 @@ def test_eyes_of_an_autoencoder_come_without_its_bottleneck(recipe, shapes, scen
             generator=ConvolutionGeneratorConfig(widths=(4,), blocks=(1,)),
         ),
     )
-    start = ImageToImageTask.prepare(narrow, shapes, device=CPU)
+    start = ImageToImageTask.prepare(autoencoder, shapes, device=CPU)
     if recipe == "he2016":
-        asked = load_recipe(recipe, ("data.source.size=32",))
-        begun = ClassificationTask.prepare(asked, shapes, device=CPU, init_from=start)
+        settings = load_recipe(recipe, ("data.source.size=32",))
+        tuned = ClassificationTask.prepare(settings, shapes, device=CPU, init_from=start)
     else:
-        begun = begin(start, scenes)
-    assert begun.recipe.model.encoder == narrow.model.encoder.encoder
+        tuned = fine_tune(start, scenes)
+    assert tuned.recipe.model.encoder == autoencoder.model.encoder.encoder
     weights = start.model.encoder.encoder.state_dict()
-    for name, tensor in begun.model.encoder.state_dict().items():
+    for name, tensor in tuned.model.encoder.state_dict().items():
         assert torch.equal(tensor, weights[name])
-    assert (begun.source.mean, begun.source.spec.shape) == (start.source.mean, (3, 32, 32))
+    assert (tuned.source.mean, tuned.source.spec.shape) == (start.source.mean, (3, 32, 32))
 
 
 JOINED = (
@@ -108,27 +108,27 @@ JOINED = (
 )
 
 
-def ask(start, *words):
-    recipe = load_recipe("scenes-questions-laptop", (*JOINED, *words))
+def answer_questions(start, *overrides):
+    recipe = load_recipe("scenes-questions-laptop", (*JOINED, *overrides))
     questions = find_data("scenes:questions,20").train
     return ClassificationTask.prepare(recipe, questions, device=CPU, init_from=start)
 
 
-def test_questions_begin_with_the_eyes_of_a_captioner(shapes, scenes):
-    captioner = begin(classifier("he2016", shapes, *RESNET), scenes)
-    begun = ask(captioner)
-    assert begun.recipe.model.encoder.image == captioner.recipe.model.encoder
-    assert begun.recipe.model.encoder.text.dim == 8
+def test_question_answering_has_the_image_encoder_of_a_captioner(shapes, scenes):
+    captioner = fine_tune(classifier("he2016", shapes, *RESNET), scenes)
+    tuned = answer_questions(captioner)
+    assert tuned.recipe.model.encoder.image == captioner.recipe.model.encoder
+    assert tuned.recipe.model.encoder.text.dim == 8
     image = torch.rand(1, 3, 32, 32)
     mask = torch.ones(1, 1, dtype=torch.bool)
     with torch.no_grad():
-        ours = begun.model.encoder.image(image, mask).states
-        theirs = captioner.model.encoder(image, mask).states
-    assert torch.equal(ours, theirs)
-    assert begun.source.image.mean == captioner.source.mean
-    assert not begun.source.text.tokenizer.unknown("how many circles are there")
+        states = tuned.model.encoder.image(image, mask).states
+        expected = captioner.model.encoder(image, mask).states
+    assert torch.equal(states, expected)
+    assert tuned.source.image.mean == captioner.source.mean
+    assert not tuned.source.text.tokenizer.unknown("how many circles are there")
 
 
-def test_questions_do_not_begin_with_what_reads_text(tiny_run):
+def test_text_encoder_is_refused(tiny_run):
     with pytest.raises(ConfigError, match="`init_from` must be a run that reads images"):
-        ask(tiny_run.predictor)
+        answer_questions(tiny_run.predictor)
