@@ -69,8 +69,8 @@ def test_signature_has_the_context():
 
 
 def test_unknown_words_are_counted():
-    words = build(tokenizer="whitespace")
-    found = words.evaluate(to_lines("the zebra\n")).results["perplexity"]
+    task = build(tokenizer="whitespace")
+    found = task.evaluate(to_lines("the zebra\n")).results["perplexity"]
     assert found.signature.endswith("|unknown:1")
     assert found.detail["units"] == 3
 

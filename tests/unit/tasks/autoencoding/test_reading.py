@@ -23,7 +23,7 @@ def test_lines_of_a_text_are_their_own_targets(tmp_path):
     ]
 
 
-def test_of_pairs_the_sources_are_read(tmp_path):
+def test_sources_of_pairs_are_read(tmp_path):
     path = tmp_path / "pairs.tsv"
     path.write_text("a b\tx\nc\ty\n", encoding="utf-8")
     found = read_plain_text_split((str(path),), "test", config=CONFIG)
@@ -37,11 +37,11 @@ def test_written_examples_are_read_again(tmp_path):
     assert read_plain_text_split((path,), "test", config=CONFIG) == examples
 
 
-def test_no_text_of_a_data_set_is_on_two_sides():
-    found = read("opinions")
-    sides = [{example.source for example in side} for side in (found.train, found.test)]
-    assert sides[0] and sides[1] and not sides[0] & sides[1]
-    assert all(example.source == example.target for example in found.train)
+def test_splits_share_no_text():
+    splits = read("opinions")
+    train, test = ({example.source for example in split} for split in (splits.train, splits.test))
+    assert train and test and not train & test
+    assert all(example.source == example.target for example in splits.train)
 
 
 def test_second_file_is_refused(tmp_path):
@@ -51,9 +51,9 @@ def test_second_file_is_refused(tmp_path):
         read(str(path), str(path))
 
 
-def test_several_texts_a_source_are_refused(monkeypatch):
+def test_source_of_several_texts_is_refused(monkeypatch):
     pairs = [Example(("a", "b"), "c")]
-    monkeypatch.setattr(reading, "read_split", lambda *paths, **how: pairs)
+    monkeypatch.setattr(reading, "read_split", lambda *paths, **options: pairs)
     with pytest.raises(DataError, match="A source must be one text, but is 2"):
         read_plain_text_split(("sick",), "test", config=CONFIG)
 

@@ -1,4 +1,4 @@
-"""Autoencoders of texts: noise, word dropout, codes and what they are measured by."""
+"""Text autoencoders: noise, word dropout, latents and their metrics."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch.distributions import Normal, kl_divergence
 
 from regard.core.errors import ConfigError, DataError
 from regard.data.example import Example
-from regard.runs import folder as runs
+from regard.runs.folder import load
 from regard.runs.recipes import load_recipe
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -16,7 +16,7 @@ from regard.tasks.autoencoding.task import AutoencodingTask
 from regard.tasks.base import Autoencodes
 from regard.tasks.latents import sample_latents
 
-WORDS = (
+SETTINGS = (
     "model.encoder.encoder.embedding_dim=12",
     "model.encoder.encoder.dim=12",
     "model.encoder.bottleneck.dim=5",
@@ -28,18 +28,18 @@ WORDS = (
     "train.validate_every=6",
     "train.schedule.warmup_steps=2",
 )
-SPOILT = ("data.noise.drop=0.2", "data.noise.swap=0.2", "data.noise.mask=0.2")
+NOISE = ("data.noise.drop=0.2", "data.noise.swap=0.2", "data.noise.mask=0.2")
 VARIATIONAL = (
     "model.encoder.bottleneck.annealing_steps=20",
     "data.word_dropout=0.4",
-    *SPOILT,
+    *NOISE,
 )
 LINES = [
-    f"{first} {noun} {verb}s {place} ."
+    f"{first} {noun} {action}s {ending} ."
     for first in ("the", "a", "my")
     for noun in ("cat", "dog", "bird", "child")
-    for verb in ("run", "sing", "sleep")
-    for place in ("here", "in the sun", "all day long")
+    for action in ("run", "sing", "sleep")
+    for ending in ("here", "in the sun", "all day long")
 ]
 
 
@@ -51,12 +51,12 @@ def text(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def ask(text):
-    def request(out, *words, recipe="bowman2016-laptop", **changes):
+def make_request(text):
+    def request(out, *overrides, recipe="bowman2016-laptop", **changes):
         return Request(
             data=(text,),
             recipe=recipe,
-            settings=(*WORDS, *words),
+            settings=(*SETTINGS, *overrides),
             out=out,
             device="cpu",
             **changes,
@@ -66,31 +66,31 @@ def ask(text):
 
 
 @pytest.fixture(scope="module")
-def run(ask, tmp_path_factory):
-    return train(ask(tmp_path_factory.mktemp("runs") / "variational", *VARIATIONAL))
+def run(make_request, tmp_path_factory):
+    return train(make_request(tmp_path_factory.mktemp("runs") / "variational", *VARIATIONAL))
 
 
 @pytest.fixture(scope="module")
 def task(run):
-    return runs.load(run.folder, "cpu")
+    return load(run.folder, "cpu")
 
 
 @pytest.fixture(scope="module")
-def plain(ask, tmp_path_factory):
+def plain(make_request, tmp_path_factory):
     out = tmp_path_factory.mktemp("runs") / "plain"
-    return train(ask(out, recipe="dai2015-autoencoder-laptop")).predictor
+    return train(make_request(out, recipe="dai2015-autoencoder-laptop")).predictor
 
 
-def test_a_run_is_opened_as_what_it_is(task):
+def test_loaded_run_is_an_autoencoder_with_one_vocabulary(task):
     assert isinstance(task, AutoencodingTask) and isinstance(task, Autoencodes)
     assert task.source.tokenizer.mask == task.target.tokenizer.mask
 
 
-def test_resumed_training_equals_uninterrupted(ask, run, interrupted_at, tmp_path):
-    """With noise, word dropout, annealing and codes that are drawn."""
+def test_resumed_training_equals_uninterrupted(make_request, run, interrupted_at, tmp_path):
+    """With noise, word dropout, annealing and sampled latents."""
     out = tmp_path / "run"
-    train(ask(out, *VARIATIONAL), display=interrupted_at(7))
-    resumed = train(Request(**{**vars(ask(out, is_resumed=True)), "settings": ()}))
+    train(make_request(out, *VARIATIONAL), display=interrupted_at(7))
+    resumed = train(Request(**{**vars(make_request(out, is_resumed=True)), "settings": ()}))
     for name, weight in run.predictor.model.state_dict().items():
         assert torch.equal(weight, resumed.predictor.model.state_dict()[name]), name
 
@@ -99,7 +99,7 @@ def _rows(batch):
     return zip(batch.rows, batch.source.tolist(), strict=True)
 
 
-def test_every_epoch_spoils_otherwise(task):
+def test_noise_differs_between_epochs(task):
     batches = task.training_batches([Example(line, line) for line in LINES])
     first, again, other = (list(batches.epoch(number)) for number in (0, 0, 1))
     assert all(torch.equal(a.source, b.source) for a, b in zip(first, again, strict=True))
@@ -110,26 +110,26 @@ def test_every_epoch_spoils_otherwise(task):
     assert sum(texts[row] != others[row] for row in texts) > len(LINES) / 2
 
 
-def test_decoder_forgets_words_only_while_it_learns(task):
+def test_word_dropout_applies_only_in_training(task):
     tokens = torch.full((50, 40), 9)
     tokens[:, 0] = task.target.tokenizer.sos
     assert torch.equal(task.decoder_inputs(tokens), tokens)
     task.model.train()
-    forgetful = task.decoder_inputs(tokens)
+    dropped = task.decoder_inputs(tokens)
     task.model.eval()
-    assert torch.equal(forgetful[:, 0], tokens[:, 0])
-    is_lost = forgetful[:, 1:] == task.target.tokenizer.unk
-    assert torch.equal(forgetful[:, 1:][~is_lost], tokens[:, 1:][~is_lost])
-    assert is_lost.float().mean().item() == pytest.approx(0.4, abs=0.04)
+    assert torch.equal(dropped[:, 0], tokens[:, 0])
+    is_unknown = dropped[:, 1:] == task.target.tokenizer.unk
+    assert torch.equal(dropped[:, 1:][~is_unknown], tokens[:, 1:][~is_unknown])
+    assert is_unknown.float().mean().item() == pytest.approx(0.4, abs=0.04)
 
 
-def test_answers_are_what_codes_stand_for(task):
+def test_translate_decodes_the_latents(task):
     lines = [*LINES[:9], "a bird"]
     assert task.decode(task.encode(lines)) == task.translate(lines)
     assert task.decode(task.encode(lines).double()) == task.translate(lines)
 
 
-def test_codes_of_one_text_hang_on_it_alone(task):
+def test_latents_of_a_text_do_not_depend_on_the_batch(task):
     together = task.encode(LINES[:20])
     assert together.shape == (20, 5) and together.dtype == torch.float32
     for row in (0, 7, 19):
@@ -137,21 +137,20 @@ def test_codes_of_one_text_hang_on_it_alone(task):
     assert task.encode([]).shape == (0, 5) and task.decode(torch.zeros(0, 5)) == []
 
 
-def test_drawn_answers_hang_on_the_seed(task):
-    codes = sample_latents(task, 6)
-    drawn = SearchConfig(temperature=1.0)
-    first = task.decode(codes, search=drawn)
-    assert task.decode(codes, search=drawn) == first
-    assert task.decode(codes, search=SearchConfig(temperature=1.0, seed=5)) != first
+def test_sampled_texts_depend_on_the_seed(task):
+    latents = sample_latents(task, 6)
+    search = SearchConfig(temperature=1.0)
+    first = task.decode(latents, search=search)
+    assert task.decode(latents, search=search) == first
+    assert task.decode(latents, search=SearchConfig(temperature=1.0, seed=5)) != first
 
 
-def test_more_draws_leave_the_first_as_they_are(task):
+def test_first_samples_do_not_depend_on_the_number_of_samples(task):
     assert torch.equal(sample_latents(task, 9, seed=3)[:4], sample_latents(task, 4, seed=3))
     assert not torch.equal(sample_latents(task, 4, seed=4), sample_latents(task, 4, seed=3))
 
 
-def test_loss_of_a_batch_is_the_bound_of_its_texts(task):
-    """The sum of what tokens and codes cost, by hand."""
+def test_loss_is_reconstruction_plus_divergence(task):
     examples = [Example(line, line) for line in LINES[:8]]
     (batch,) = task.batches(examples)
     with torch.no_grad():
@@ -165,7 +164,7 @@ def test_loss_of_a_batch_is_the_bound_of_its_texts(task):
     assert task.mean_nll([batch]) == pytest.approx(expected.item() / loss.count.item(), rel=1e-5)
 
 
-def test_bound_hangs_on_no_batching(task):
+def test_evaluation_does_not_depend_on_the_batch(task):
     examples = [Example(line, line) for line in LINES[:12]]
     found = task.evaluate(examples).results
     assert found["elbo"].value < -found["kl"].value < 0
@@ -181,10 +180,10 @@ def test_bound_hangs_on_no_batching(task):
 
 
 @pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
-def test_attention_has_but_the_code_to_look_at(kind, plain):
-    words = [word for word in WORDS if not word.startswith("model.decoder")]
+def test_attention_is_on_the_single_latent(kind, plain):
+    settings = [setting for setting in SETTINGS if not setting.startswith("model.decoder")]
     recipe = load_recipe(
-        "dai2015-autoencoder-laptop", (*words, f"model.decoder.kind={kind}", "model.ties=none")
+        "dai2015-autoencoder-laptop", (*settings, f"model.decoder.kind={kind}", "model.ties=none")
     )
     examples = [Example(line, line) for line in LINES[:3]]
     task = AutoencodingTask.prepare(recipe, examples, device=plain.device)
@@ -194,44 +193,44 @@ def test_attention_has_but_the_code_to_look_at(kind, plain):
     assert task.decode(task.encode(LINES[:3])) == task.translate(LINES[:3])
 
 
-def test_long_texts_do_not_choose_the_weights(plain):
+def test_validation_ignores_long_texts(plain):
     long = " ".join(LINES)
     short = [Example(line, line) for line in LINES[:4]]
     both = plain.validation([*short, Example(long, long)])()
     assert both == plain.validation(short)()
 
 
-def test_plain_codes_have_no_bound(plain):
+def test_plain_bottleneck_has_no_elbo_and_no_samples(plain):
     results = plain.evaluate([Example(line, line) for line in LINES[:5]]).results
     assert set(results) == {"accuracy", "bleu", "token_accuracy"}
     with pytest.raises(ConfigError, match="bottleneck of this run is not variational"):
         sample_latents(plain, 2)
 
 
-def test_only_autoencoders_have_codes(tiny_run):
+def test_only_autoencoders_have_latents(tiny_run):
     with pytest.raises(ConfigError, match="needs a run of an autoencoder, but the task of this"):
         sample_latents(tiny_run.predictor, 2)
 
 
-def test_codes_of_another_width_are_refused(task):
+def test_latents_of_another_size_are_refused(task):
     with pytest.raises(DataError, match=r"`latents` must have the shape \(B, 5\), but has"):
         task.decode(torch.zeros(2, 4))
 
 
-def test_training_begins_with_another_autoencoder(ask, plain, task):
-    recipe = load_recipe("dai2015-autoencoder-laptop", WORDS)
-    begun = AutoencodingTask.prepare(recipe, [], device=plain.device, init_from=plain)
-    assert begun.translate(LINES[:5]) == plain.translate(LINES[:5])
+def test_autoencoder_is_fine_tuned_from_another(plain):
+    recipe = load_recipe("dai2015-autoencoder-laptop", SETTINGS)
+    tuned = AutoencodingTask.prepare(recipe, [], device=plain.device, init_from=plain)
+    assert tuned.translate(LINES[:5]) == plain.translate(LINES[:5])
 
 
-def test_training_that_begins_with_another_anneals_from_nothing(task):
+def test_fine_tuning_restarts_the_annealing(task):
     assert task.bottleneck_encoder.bottleneck.step > 0
-    begun = AutoencodingTask.prepare(task.recipe, [], device=task.device, init_from=task)
-    assert begun.bottleneck_encoder.bottleneck.step == 0
-    assert begun.translate(LINES[:5]) == task.translate(LINES[:5])
+    tuned = AutoencodingTask.prepare(task.recipe, [], device=task.device, init_from=task)
+    assert tuned.bottleneck_encoder.bottleneck.step == 0
+    assert tuned.translate(LINES[:5]) == task.translate(LINES[:5])
 
 
-def test_training_cannot_begin_with_anything_else(tiny_run, plain):
+def test_fine_tuning_a_run_of_another_task_is_refused(tiny_run, plain):
     with pytest.raises(ConfigError, match="`init_from` must be a run of an autoencoder of texts"):
         AutoencodingTask.prepare(
             plain.recipe, [], device=plain.device, init_from=tiny_run.predictor
@@ -239,7 +238,7 @@ def test_training_cannot_begin_with_anything_else(tiny_run, plain):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("overrides", "message"),
     [
         (("model.encoder.of=states",), r"`model\.encoder\.of` must be 'summary'"),
         (("model.encoder.kind=rnn",), r"`model\.encoder\.kind` must be 'bottleneck'.* is 'rnn'"),
@@ -247,11 +246,11 @@ def test_training_cannot_begin_with_anything_else(tiny_run, plain):
         (("data.word_dropout=1.5",), r"`data.word_dropout` must be between 0\.0 and 1\.0"),
     ],
 )
-def test_settings_that_make_no_codes_are_refused(words, message):
+def test_wrong_settings_are_refused(overrides, message):
     with pytest.raises(ConfigError, match=message):
-        load_recipe("bowman2016-laptop", words)
+        load_recipe("bowman2016-laptop", overrides)
 
 
-def test_the_usual_recipe_is_one(text):
+def test_default_recipe_has_a_bottleneck_and_no_noise():
     assert AutoencodingRecipe().model.encoder.kind == "bottleneck"
     assert not AutoencodingDataConfig().noise.is_any

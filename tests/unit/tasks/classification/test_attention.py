@@ -29,14 +29,14 @@ def test_weights_sum_to_one_and_batched_equals_alone(pooling, tiny_token_encoder
             torch.testing.assert_close(found, alone[0], rtol=1e-4, atol=1e-5, msg=name)
 
 
-def test_blocks_that_share_weights_are_layers_of_their_own(tiny_token_encoders, sentences):
+def test_blocks_with_shared_weights_are_separate_layers(tiny_token_encoders, sentences):
     (encoder,) = (config for config in tiny_token_encoders.values() if config.kind == "albert")
     model = Classifier(ClassifierConfig(encoder=encoder, pooling="first"), TextSpec(11), 3).eval()
     weights, _ = weigh_tokens(model, sentences.source, sentences.mask, labels=LABELS)
     assert weights.shape == (3, encoder.num_layers, encoder.num_heads, 1, 7)
 
 
-def test_gradients_are_those_of_the_label_asked_about(tiny_token_encoders, sentences):
+def test_saliency_depends_on_the_label(tiny_token_encoders, sentences):
     torch.manual_seed(0)
     config = ClassifierConfig(encoder=tiny_token_encoders["lstm-both"], pooling="mean")
     model = Classifier(config, TextSpec(11), 3).eval()

@@ -22,7 +22,7 @@ def task(request):
     return ClassificationTask.prepare(recipe, EXAMPLES, device=torch.device("cpu"))
 
 
-def test_weights_belong_to_moments_and_sum_to_one(task):
+def test_weights_are_per_frame_and_sum_to_one(task):
     for example, found in zip(EXAMPLES, task.attend(EXAMPLES), strict=True):
         assert found.target == (example.target,)
         assert found.weights.shape == (1, 1, 1, len(found.source))
@@ -32,7 +32,7 @@ def test_weights_belong_to_moments_and_sum_to_one(task):
         assert found.source[1] == "0.01 s" and found.recording.frames_per_position == 1
 
 
-def test_batched_equals_alone(task):
+def test_attention_of_a_batch_equals_that_of_single_examples(task):
     together = task.attend(EXAMPLES[:5])
     for example, found in zip(EXAMPLES, together, strict=False):
         (alone,) = task.attend([example])
@@ -40,7 +40,7 @@ def test_batched_equals_alone(task):
         assert found.source == alone.source
 
 
-def test_answers_do_not_hang_on_the_batch(task):
+def test_predictions_do_not_depend_on_the_batch(task):
     sources = [example.source for example in EXAMPLES]
     together = [best[0] for best in task.predict(sources)]
     for source, found in zip(sources[:5], together, strict=False):

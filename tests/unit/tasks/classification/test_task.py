@@ -29,24 +29,24 @@ CPU = torch.device("cpu")
 TEXTS = [
     "the film is not dull",
     "the plot was awful",
-    "i think the cast is superb , but the ending is not fresh",
+    "i find the cast superb , but the ending is not fresh",
 ]
 PAIRS = [
-    Example((f"a {a} {verb}", f"a {b} {verb}"), "same" if a == b else "other")
+    Example((f"a {a} {action}", f"a {b} {action}"), "same" if a == b else "other")
     for a in ("dog", "cat", "man", "bird")
     for b in ("dog", "cat", "man", "bird")
-    for verb in ("runs", "sleeps", "eats")
+    for action in ("runs", "sleeps", "eats")
 ]
 
 
-def recipe_of(*words, name="sst2-transformer"):
-    return load_recipe(name, (*TINY, *words))
+def recipe_of(*overrides, name="sst2-transformer"):
+    return load_recipe(name, (*TINY, *overrides))
 
 
-def build(*words, examples=None, name="sst2-transformer"):
-    """An untrained task, its weights larger than fresh ones, so that mistakes show."""
-    examples = generate_opinions(40) if examples is None else examples
-    task = ClassificationTask.prepare(recipe_of(*words, name=name), examples, device=CPU)
+def build(*overrides, examples=None, name="sst2-transformer"):
+    """Return an untrained task with enlarged weights, so that errors are visible."""
+    examples = opinions(40) if examples is None else examples
+    task = ClassificationTask.prepare(recipe_of(*overrides, name=name), examples, device=CPU)
     with torch.no_grad():
         for parameter in task.model.parameters():
             parameter.mul_(1.5)
@@ -56,11 +56,11 @@ def build(*words, examples=None, name="sst2-transformer"):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("opinions")
-    examples = generate_opinions(220, seed=4)
-    sides = {"train": examples[:160], "valid": examples[160:190], "test": examples[190:]}
-    for side, part in sides.items():
-        write_examples(folder / f"{side}.jsonl", part)
-    data, valid, test = ((str(folder / f"{side}.jsonl"),) for side in sides)
+    examples = opinions(220, seed=4)
+    splits = {"train": examples[:160], "valid": examples[160:190], "test": examples[190:]}
+    for split, part in splits.items():
+        write_examples(folder / f"{split}.jsonl", part)
+    data, valid, test = ((str(folder / f"{split}.jsonl"),) for split in splits)
     return train(
         Request(
             data=data,
@@ -109,7 +109,7 @@ def test_loss_is_the_mean_negative_log_probability_of_the_labels():
     assert float(task.loss(batch).total.detach()) != pytest.approx(expected, rel=1e-3)
 
 
-def test_empty_text_has_the_empty_answer():
+def test_empty_text_has_an_empty_prediction():
     found = build().predict(["", " ", "\t", "the film is dull"])
     assert [best[0].text for best in found][:3] == ["", "", ""]
     assert found[3][0].text in ("negative", "positive")
@@ -128,7 +128,7 @@ def test_order_of_a_pair_matters():
     assert one.log_prob != pytest.approx(other.log_prob, abs=1e-6)
 
 
-def test_long_text_is_shortened_and_that_is_said_once(caplog):
+def test_long_text_is_shortened_with_one_warning(caplog):
     task = build("data.batch.max_length=6")
     long = " ".join(["film"] * 50)
     assert len(task.read_items([long])[0]) == 6
@@ -137,8 +137,7 @@ def test_long_text_is_shortened_and_that_is_said_once(caplog):
 
 
 def test_learned_positions_limit_the_length():
-    words = ("model.encoder.positions=learned", "model.encoder.max_length=9")
-    task = build(*words)
+    task = build("model.encoder.positions=learned", "model.encoder.max_length=9")
     assert task.max_length == 9
     assert task.predict([" ".join(["film"] * 50)])[0][0].text
 
@@ -150,15 +149,15 @@ def test_long_texts_can_be_dropped_from_training():
     assert batch.rows == (0,)
 
 
-def test_longest_text_of_a_pair_gives_way():
+def test_longest_text_of_a_pair_is_truncated():
     task = build("data.batch.max_length=8", examples=PAIRS, name="sick-transformer")
-    roles = task.source.tokenizer
+    tokenizer = task.source.tokenizer
     (ids,) = task.read_items([("a dog " * 9, "a cat")])
     assert len(ids) == 8
-    assert ids[0] == roles.sos and ids[-3:] == [*roles.encode("a cat"), roles.eos]
+    assert ids[0] == tokenizer.sos and ids[-3:] == [*tokenizer.encode("a cat"), tokenizer.eos]
 
 
-def test_one_label_alone_is_refused():
+def test_data_with_one_label_is_refused():
     with pytest.raises(DataError, match="at least two labels"):
         build(examples=[Example("a", "yes"), Example("b", "yes")])
 
@@ -173,21 +172,21 @@ def test_empty_test_set_is_refused():
         build().evaluate([])
 
 
-def test_labels_asked_for_must_be_one_at_least():
+def test_zero_labels_are_refused():
     with pytest.raises(ConfigError, match="`nbest` must be at least 1"):
         build().predict(["a"], num_best=0)
 
 
-def test_evaluation_tells_scores_and_which_label_is_taken_for_which(trained):
+def test_evaluation_has_scores_and_a_confusion_matrix(trained):
     found = json.loads(json.dumps(trained.evaluation.to_dict()))
-    right = sum(found["confusion"][label].get(label, 0) for label in found["confusion"])
-    assert found["scores"]["accuracy"]["value"] == pytest.approx(100 * right / 30)
+    correct = sum(found["confusion"][label].get(label, 0) for label in found["confusion"])
+    assert found["scores"]["accuracy"]["value"] == pytest.approx(100 * correct / 30)
     assert found["scores"]["accuracy"]["detail"]["count"] == 30
     assert sum(group["count"] for group in found["by_length"]) == 30
     assert "recall positive" in found["scores"]["macro_f1"]["detail"]
 
 
-def test_of_many_labels_the_five_likeliest_are_measured():
+def test_accuracy_at_five_is_measured_with_many_labels():
     examples = [Example(f"text number {number}", f"label {number % 7}") for number in range(28)]
     task = build(examples=examples)
     found = task.predict([example.source for example in examples], num_best=5)
@@ -200,22 +199,22 @@ def test_of_many_labels_the_five_likeliest_are_measured():
     assert 0 < sum(hits) < 28
 
 
-def test_of_few_labels_the_likeliest_alone_is_measured(trained):
+def test_accuracy_at_five_is_not_measured_with_few_labels(trained):
     assert set(trained.evaluation.results) == {"accuracy", "macro_f1"}
 
 
-def test_best_validation_is_that_of_the_loaded_run(trained):
+def test_loaded_run_has_the_best_validation_score(trained):
     task = load(trained.folder, "cpu")
     examples = generate_opinions(220, seed=4)[160:190]
     with torch.no_grad():
         found = task.validation(examples)()
     assert found.value == pytest.approx(trained.summary.progress.best)
-    right = [best[0].text for best in task.predict([example.source for example in examples])]
-    share = sum(a == e.target for a, e in zip(right, examples, strict=True)) / 30
-    assert found.metrics["accuracy"] == pytest.approx(100 * share)
+    outputs = [best[0].text for best in task.predict([example.source for example in examples])]
+    accuracy = sum(a == e.target for a, e in zip(outputs, examples, strict=True)) / 30
+    assert found.numbers["accuracy"] == pytest.approx(100 * accuracy)
 
 
-def test_loss_can_decide_which_weights_are_best():
+def test_loss_can_be_the_criterion_for_the_best_weights():
     task = build("validation.metric=loss")
     examples = [Example(text, "positive") for text in TEXTS]
     with torch.no_grad():
@@ -223,37 +222,37 @@ def test_loss_can_decide_which_weights_are_best():
     assert found.value == -found.metrics["loss"]
 
 
-def test_opened_run_answers_as_the_one_that_was_trained(trained):
+def test_loaded_run_predicts_as_the_trained_one(trained):
     assert load(trained.folder, "cpu").predict(TEXTS) == trained.predictor.predict(TEXTS)
 
 
-class TestStart:
-    def test_encoder_and_vocabulary_are_taken_over_and_the_head_is_new(self, trained):
+class TestFineTuning:
+    def test_encoder_and_vocabulary_are_kept_and_the_head_is_new(self, trained):
         start = load(trained.folder, "cpu")
         recipe = recipe_of("model.encoder.dim=32", "model.pooling=mean", "seed=9")
-        begun = ClassificationTask.prepare(recipe, PAIRS, device=CPU, init_from=start)
-        assert begun.recipe.model.encoder == start.recipe.model.encoder
-        assert begun.recipe.model.pooling == "mean"
-        assert begun.source.tokenizer is start.source.tokenizer
-        assert begun.labels.names == ("other", "same")
-        theirs = start.model.encoder.state_dict()
-        for name, weight in begun.model.encoder.state_dict().items():
-            assert torch.equal(weight, theirs[name])
-        assert not torch.equal(begun.model.output.weight, start.model.output.weight)
+        tuned = ClassificationTask.prepare(recipe, PAIRS, device=CPU, init_from=start)
+        assert tuned.recipe.model.encoder == start.recipe.model.encoder
+        assert tuned.recipe.model.pooling == "mean"
+        assert tuned.source.tokenizer is start.source.tokenizer
+        assert tuned.labels.names == ("other", "same")
+        expected = start.model.encoder.state_dict()
+        for name, weight in tuned.model.encoder.state_dict().items():
+            assert torch.equal(weight, expected[name])
+        assert not torch.equal(tuned.model.output.weight, start.model.output.weight)
 
-    def test_source_side_of_a_translator_is_taken_over(self, tiny_run):
-        begun = ClassificationTask.prepare(
+    def test_encoder_of_a_translation_model_is_kept(self, tiny_run):
+        tuned = ClassificationTask.prepare(
             recipe_of("model.pooling=max"),
             [Example("a b", "x"), Example("b a", "y")],
             device=CPU,
             init_from=tiny_run.predictor,
         )
-        source = torch.tensor([begun.source.read("a b c")])
+        source = torch.tensor([tuned.source.read("a b c")])
         mask = torch.ones_like(source, dtype=torch.bool)
         with torch.no_grad():
-            ours = begun.model.encoder(source, mask).states
-            theirs = tiny_run.predictor.model.encoder(source, mask).states
-        assert torch.equal(ours, theirs)
+            states = tuned.model.encoder(source, mask).states
+            expected = tiny_run.predictor.model.encoder(source, mask).states
+        assert torch.equal(states, expected)
 
     def test_run_without_encoder_is_refused(self, trained):
         start = load(trained.folder, "cpu")
@@ -261,7 +260,7 @@ class TestStart:
         with pytest.raises(ConfigError, match="`init_from` must be a run with an encoder"):
             ClassificationTask.prepare(recipe_of(), PAIRS, device=CPU, init_from=start)
 
-    def test_training_begins_from_a_run_folder(self, trained, tmp_path):
+    def test_training_starts_from_a_run_folder_and_can_be_resumed(self, trained, tmp_path):
         data = tmp_path / "data.jsonl"
         write_examples(data, PAIRS)
         request = Request(
@@ -296,7 +295,7 @@ class TestAttend:
             assert found.mean().shape == (1, len(found.source))
             assert float(found.mean().sum()) == pytest.approx(1, abs=1e-5)
 
-    def test_mean_pooling_averages_what_all_positions_look_at(self):
+    def test_mean_pooling_averages_the_attention_of_all_positions(self):
         task = build("model.pooling=mean")
         together = task.attend([Example(text, "negative") for text in TEXTS])
         for text, found in zip(TEXTS, together, strict=True):
@@ -304,23 +303,28 @@ class TestAttend:
             torch.testing.assert_close(alone.weights, found.weights)
             assert float(found.mean().sum()) == pytest.approx(1, abs=1e-5)
 
-    def test_recurrent_network_shows_gradients_and_says_so(self):
-        settings = [word for word in TINY if not word.startswith("model.encoder")]
+    def test_map_of_a_recurrent_network_is_gradient_times_input(self):
+        settings = [setting for setting in TINY if not setting.startswith("model.encoder")]
         recipe = load_recipe("sst2-lstm", (*settings, *RNN))
         task = ClassificationTask.prepare(recipe, generate_opinions(40), device=CPU)
         (found,) = task.attend([Example(TEXTS[0], "positive")])
         assert found.kind == SALIENCY
         assert float(found.weights.sum()) == pytest.approx(1, abs=1e-5)
-        # Moving a word's vector along itself moves the logit by gradient x input.
+        # Scaling the embedding of a word changes the logit by gradient x input.
         ids = torch.tensor([task.source.read(TEXTS[0])])
         table = task.model.encoder.embedding.weight
         effects = []
-        for place in range(ids.shape[1]):
+        for position in range(ids.shape[1]):
             logits = []
             for scale in (1 - 1e-2, 1 + 1e-2):
                 handle = task.model.encoder.embedding.register_forward_hook(
-                    lambda _m, _i, out, place=place, scale=scale: torch.cat(
-                        [out[:, :place], out[:, place : place + 1] * scale, out[:, place + 1 :]], 1
+                    lambda _m, _i, out, position=position, scale=scale: torch.cat(
+                        [
+                            out[:, :position],
+                            out[:, position : position + 1] * scale,
+                            out[:, position + 1 :],
+                        ],
+                        1,
                     )
                 )
                 with torch.no_grad():

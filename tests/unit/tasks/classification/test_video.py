@@ -1,4 +1,4 @@
-"""Videos through the tasks that can read them."""
+"""Classification and generation with videos as sources."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ LABELS = [Example("moving/0/0", "up"), Example("moving/0/1", "down")]
 
 
 @pytest.fixture(scope="module")
-def teller():
+def captioner():
     model = {"encoder": ENCODER, "decoder": DECODER}
     recipe = from_dict(Recipe, {"data": {"source": SOURCE}, "model": model})
     return Predictor.prepare(recipe, CAPTIONS, device=CPU)
@@ -42,7 +42,7 @@ def classifier():
     return ClassificationTask.prepare(recipe, LABELS, device=CPU)
 
 
-@pytest.fixture(params=["teller", "classifier"])
+@pytest.fixture(params=["captioner", "classifier"])
 def task(request):
     return request.getfixturevalue(request.param)
 
@@ -57,7 +57,7 @@ def test_scores_alone_equal_scores_in_a_batch(task):
     assert together == pytest.approx(alone, abs=1e-5)
 
 
-def test_what_was_saved_answers_alike(task, tmp_path):
+def test_saved_task_scores_the_same(task, tmp_path):
     task.save(tmp_path)
     opened = type(task).open(task.recipe, tmp_path, device=CPU)
     opened.model.load_state_dict(task.model.state_dict())
@@ -74,7 +74,7 @@ def test_every_weight_has_a_gradient(task):
     assert without == []
 
 
-def test_a_look_is_over_frames_rows_and_columns(task):
+def test_attention_is_over_frames_rows_and_columns(task):
     for found, example in zip(task.attend(examples_of(task)), examples_of(task), strict=True):
         assert found.grid == (3, 4, 4) and len(found.source) == 48
         assert found.source[0] == "1,1,1" and found.source[-1] == "3,4,4"
@@ -83,11 +83,11 @@ def test_a_look_is_over_frames_rows_and_columns(task):
         rows = found.mean().sum(-1)
         assert torch.allclose(rows, torch.ones(len(found.target)), atol=1e-5), example
         assert num_columns(found) == 3
-        # The frames, and the frames under each piece of the target.
+        # The frames, and the frames under each token of the target.
         assert len(attention_tiles(found)) == 3 * (1 + len(found.target))
 
 
-def test_without_attention_it_shows_what_counts():
+def test_without_attention_the_map_is_a_saliency():
     model = {"encoder": {**ENCODER, "over_time": "gru"}}
     recipe = from_dict(ClassificationRecipe, {"data": {"source": SOURCE}, "model": model})
     task = ClassificationTask.prepare(recipe, LABELS, device=CPU)
@@ -107,8 +107,8 @@ def test_an_encoder_of_images_is_refused():
         from_dict(Recipe, {"data": {"source": SOURCE}, "model": model})
 
 
-def test_data_sets_and_files_are_read(teller, classifier, tmp_path):
-    splits = read_pairs(("moving:50",), (), (), config=teller.recipe.data)
+def test_data_sets_and_files_are_read(captioner, classifier, tmp_path):
+    splits = read_pairs(("moving:50",), (), (), config=captioner.recipe.data)
     assert len(splits.train) == 50 and splits.train[0].source.startswith("moving/0/")
     splits = read_labelled_texts(("moving:directions,50",), (), (), config=classifier.recipe.data)
     assert {example.target for example in splits.train} == {"left", "right", "up", "down"}
@@ -117,7 +117,7 @@ def test_data_sets_and_files_are_read(teller, classifier, tmp_path):
     )
     (tmp_path / "labels.tsv").write_text(lines, encoding="utf-8")
     path = (str(tmp_path / "labels.tsv"),)
-    for read, task in ((read_pairs, teller), (read_labelled_texts, classifier)):
+    for read, task in ((read_pairs, captioner), (read_labelled_texts, classifier)):
         splits = read(path, (), (), config=task.recipe.data)
         assert len(splits.train) + len(splits.valid) + len(splits.test) == 60
-    assert list(read_inputs("moving/0/7", teller.recipe)) == ["moving/0/7"]
+    assert list(read_inputs("moving/0/7", captioner.recipe)) == ["moving/0/7"]

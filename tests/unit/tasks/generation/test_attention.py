@@ -21,7 +21,7 @@ EXAMPLES = [Example("a b b a", "b a a"), Example("c a b", "c")]
 
 @pytest.fixture
 def predictor():
-    """One that copies, with looks in each of its layers besides."""
+    """A transformer with a copying head."""
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     model = ModelConfig(
         encoder=TransformerEncoderConfig(**SIZES),
@@ -39,7 +39,7 @@ def open_gate(predictor, value):
         gate.bias.fill_(value)
 
 
-def test_row_of_a_map_sums_to_the_chance_of_copying(predictor):
+def test_rows_of_a_map_sum_to_the_probability_of_copying(predictor):
     open_gate(predictor, math.log(3))
     long, short = predictor.attend(EXAMPLES)
     assert (long.weights.shape, short.weights.shape) == ((1, 1, 4, 5), (1, 1, 2, 4))
@@ -52,23 +52,23 @@ def test_map_of_pure_copying_is_the_probability_of_the_target(predictor):
     open_gate(predictor, -60.0)
     (found,) = predictor.attend(EXAMPLES[:1])
     (scored,) = predictor.score(EXAMPLES[:1])
-    for row, piece in enumerate(found.target[:-1]):
-        places = [place for place, token in enumerate(found.source) if token == piece]
-        copied = float(found.mean()[row, places].sum())
+    for row, target in enumerate(found.target[:-1]):
+        columns = [column for column, token in enumerate(found.source) if token == target]
+        copied = float(found.mean()[row, columns].sum())
         assert math.exp(scored.token_log_probs[row]) == pytest.approx(copied, abs=1e-5)
 
 
-def test_labels_tell_the_chance_of_copying(predictor):
+def test_labels_have_the_probability_of_copying(predictor):
     open_gate(predictor, math.log(3))
     rows, columns = predictor.attend(EXAMPLES)[1].labels
     assert rows == ["c 0.25", "<eos> 0.25"]
     assert columns == ["c", "a", "b", "<eos>"]
 
 
-def test_ensemble_shows_what_its_members_copy(predictor):
+def test_map_of_an_ensemble_is_the_mean_of_its_members(predictor):
     open_gate(predictor, 0.0)
     single = predictor.attend(EXAMPLES)
     predictor.model = Ensemble([predictor.model, predictor.model])
-    for ours, theirs in zip(predictor.attend(EXAMPLES), single, strict=True):
-        assert ours.kind == "copying"
-        assert torch.allclose(ours.mean(), theirs.mean(), atol=1e-6)
+    for found, expected in zip(predictor.attend(EXAMPLES), single, strict=True):
+        assert found.kind == "copying"
+        assert torch.allclose(found.mean(), expected.mean(), atol=1e-6)

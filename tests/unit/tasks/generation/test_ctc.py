@@ -45,7 +45,7 @@ def make_recipe(weight=0.3, **search):
 
 def build(weight=0.3, **search):
     task = Predictor.prepare(make_recipe(weight, **search), EXAMPLES, device=torch.device("cpu"))
-    # Larger weights, so that the untrained say something.
+    # Larger weights, so that the untrained model generates various tokens.
     with torch.no_grad():
         for parameter in task.model.parameters():
             parameter.mul_(2.0)
@@ -63,7 +63,7 @@ def alone():
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
-def test_the_loss_is_weighed(weight):
+def test_loss_is_the_weighted_sum_of_decoder_and_ctc(weight):
     task = build(weight, ctc_weight=1.0)
     (batch,) = task.batches(EXAMPLES)
     with torch.inference_mode():
@@ -80,20 +80,20 @@ def test_the_loss_is_weighed(weight):
     assert int(loss.count) == sum(words) + 3
 
 
-def test_what_both_found_has_the_decoders_log_probability(joint):
+def test_joint_search_returns_log_probabilities_of_the_decoder(joint):
     sources = [example.source for example in EXAMPLES]
     (batch,) = joint.batches(EXAMPLES)
     found = joint.predict([sources[row] for row in batch.rows])
     for row, (best,) in zip(batch.rows, found, strict=True):
-        ids = [joint.target.tokenizer.find(piece) for piece in best.tokens]
+        ids = [joint.target.tokenizer.find(token) for token in best.tokens]
         targets = torch.tensor([[joint.target.tokenizer.sos, *ids]])
         (alone,) = joint.batches([EXAMPLES[row]])
         with torch.inference_mode():
-            said = force(joint.model, joint.inputs(alone), alone.source_mask, targets=targets)
-        assert best.token_log_probs == pytest.approx(said[0].tolist(), abs=1e-4)
+            log_probs = force(joint.model, joint.inputs(alone), alone.source_mask, targets=targets)
+        assert best.token_log_probs == pytest.approx(log_probs[0].tolist(), abs=1e-4)
 
 
-def test_the_weight_changes_what_is_found(joint):
+def test_ctc_weight_changes_the_predictions(joint):
     sources = [f"tones/0/{number}" for number in range(12)]
     texts = {
         weight: joint.translate(sources, search=replace(joint.recipe.search, ctc_weight=weight))
@@ -102,12 +102,12 @@ def test_the_weight_changes_what_is_found(joint):
     assert texts[0.0] != texts[0.9] != texts[1.0]
 
 
-def test_batched_answers_equal_those_alone(joint):
+def test_batched_equals_alone(joint):
     sources = [f"tones/0/{number}" for number in range(6)]
     assert joint.translate(sources) == [joint.translate([source])[0] for source in sources]
 
 
-def test_alone_ctc_scores_with_its_own_log_probability(alone):
+def test_without_a_decoder_ctc_scores_targets(alone):
     for example, scored in zip(EXAMPLES, alone.score(EXAMPLES), strict=True):
         (batch,) = alone.batches([example])
         with torch.inference_mode():
@@ -123,11 +123,11 @@ def test_greedy_ctc_is_the_best_path(alone):
     for source, (best,) in zip(sources, alone.predict(sources, search=greedy), strict=True):
         (batch,) = alone.batches([Example(source)])
         with torch.inference_mode():
-            chosen = alone.model.ctc(alone.encode_batch(batch)).log_probs[0]
-        chosen = chosen.clone()
-        chosen[:, [alone.target.tokenizer.pad, alone.target.tokenizer.sos]] = -torch.inf
-        chosen[:, alone.target.tokenizer.eos] = -torch.inf
-        path = chosen.argmax(-1).tolist()
+            log_probs = alone.model.ctc(alone.encode_batch(batch)).log_probs[0]
+        log_probs = log_probs.clone()
+        log_probs[:, [alone.target.tokenizer.pad, alone.target.tokenizer.sos]] = -torch.inf
+        log_probs[:, alone.target.tokenizer.eos] = -torch.inf
+        path = log_probs.argmax(-1).tolist()
         kept = [token for token, before in zip(path, [-1, *path], strict=False) if token != before]
         words = [token for token in kept if token != alone.target.size]
         assert best.text == alone.target.write([*words, alone.target.tokenizer.eos])
@@ -139,12 +139,12 @@ def test_greedy_ctc_is_the_best_path(alone):
 @pytest.mark.parametrize(
     "change", [{"beams": 2}, {"ctc_weight": 0.5}, {"temperature": 1.0}, {"min_length": 2}]
 )
-def test_whatever_else_is_asked_needs_a_search(change):
+def test_other_searches_are_not_best_path(change):
     assert not is_best_path_search(replace(SearchConfig(beams=1, ctc_weight=1.0), **change), ())
     assert not is_best_path_search(SearchConfig(beams=1, ctc_weight=1.0), (5,))
 
 
-def test_maps_hold_the_recording_and_both_alignments(joint):
+def test_maps_have_the_recording_attention_and_ctc_alignment(joint):
     (found, *_) = joint.attend(EXAMPLES)
     recording = found.recording
     num_positions = -(-len(recording.frames) // 4)
@@ -155,19 +155,19 @@ def test_maps_hold_the_recording_and_both_alignments(joint):
     assert recording.aligned[3].sum() == 0
     first, second, third = recording.aligned[:3].argmax(1).tolist()
     assert first < second < third
-    heard = spectrogram_of(found)
-    assert heard.words == ("low", "high", "low")
-    assert list(heard.weights) == ["attention", CTC]
-    assert heard.seconds == pytest.approx(len(recording.frames) / 100)
-    assert heard.step == pytest.approx(0.04)
+    plotted = spectrogram_of(found)
+    assert plotted.words == ("low", "high", "low")
+    assert list(plotted.roads) == ["attention", CTC]
+    assert plotted.seconds == pytest.approx(len(recording.frames) / 100)
+    assert plotted.step == pytest.approx(0.04)
 
 
-def test_a_target_too_long_to_be_heard_is_heard_nowhere(joint):
+def test_target_too_long_for_its_recording_has_no_alignment(joint):
     (found,) = joint.attend([Example("tones/0/2", " ".join(["buzz"] * 200))])
     assert found.recording.aligned.sum() == 0
 
 
-def test_without_a_decoder_the_map_is_the_alignment(alone):
+def test_without_a_decoder_the_map_is_the_ctc_alignment(alone):
     (found, *_) = alone.attend(EXAMPLES)
     assert found.kind == CTC
     assert torch.equal(found.mean(), found.recording.aligned)
@@ -178,8 +178,7 @@ def test_ctc_in_search_needs_a_head():
     recipe = make_recipe()
     with pytest.raises(
         ConfigError,
-        match=r"^`search.ctc_weight` above 0 needs a model with a CTC head, but is "
-        r"0\.5 where `model.ctc.kind` is 'none'\. Set it to 0\.$",
+        match=r"`search.ctc_weight` above 0 .* is 0\.5 where `model.ctc.kind` is 'none'",
     ):
         Recipe(search=SearchConfig(ctc_weight=0.5))
     with pytest.raises(
@@ -189,12 +188,12 @@ def test_ctc_in_search_needs_a_head():
         replace(recipe, model=replace(recipe.model, ctc=CtcHeadConfig(weight=1.0)))
 
 
-def test_ctc_in_search_is_checked_when_it_is_asked_for(alone):
+def test_predict_checks_the_ctc_weight(alone):
     with pytest.raises(ConfigError, match=r"must be 1 where `model.ctc.weight` is 1"):
         alone.predict(["tones/0/1"], search=SearchConfig(ctc_weight=0.5))
 
 
-def test_an_ensemble_writes_with_decoders(joint, alone, tmp_path):
+def test_ensemble_uses_decoders_and_refuses_ctc_alone(joint, alone, tmp_path):
     folders = [tmp_path / name for name in ("a", "b")]
     for folder in folders:
         folder.mkdir()

@@ -24,14 +24,14 @@ FIELD = TextField(
 
 
 def example(*words, shift=0):
-    """A sentence to be copied, whose gold links point `shift` words to the right."""
-    links = tuple(((place + shift) % len(words), place) for place in range(len(words)))
+    """Return a sentence to copy, whose gold links point `shift` words to the right."""
+    links = tuple(((index + shift) % len(words), index) for index in range(len(words)))
     return Example(" ".join(words), " ".join(words), alignment=links, tags=("copy",))
 
 
 @dataclass
 class Copier:
-    """Answers with the source and looks straight ahead, piece by piece."""
+    """Copies the source; each token attends to its copy."""
 
     has_attention: bool = True
     source: TextField = FIELD
@@ -40,7 +40,7 @@ class Copier:
     reads_text = True
 
     def predict(self, sources, *, search=None, num_best=1):
-        """The first answer is the source, the next ones are the source and a number."""
+        """Return the source as the best prediction, then the source and a number."""
         endings = ["", *(f" {number}" for number in range(1, num_best))]
         return [
             [Prediction(source + end, -1.0, tuple(source + end), ()) for end in endings]
@@ -51,16 +51,16 @@ class Copier:
         maps = []
         tokenizer = self.source.tokenizer
         for one in examples:
-            pieces = (*tokenizer.tokens(tokenizer.encode(one.source)), "<eos>")
-            weights = torch.eye(len(pieces)).expand(int(self.has_attention), 1, -1, -1)
-            maps.append(AttentionMap(pieces, pieces, weights))
+            tokens = (*tokenizer.tokens(tokenizer.encode(one.source)), "<eos>")
+            weights = torch.eye(len(tokens)).expand(int(self.has_attention), 1, -1, -1)
+            maps.append(AttentionMap(tokens, tokens, weights))
         return maps
 
 
 EXAMPLES = [example(*WORDS[:5]), example(*WORDS[5:]), example(*(WORDS + WORDS))]
 
 
-def test_perfect_answers_have_perfect_scores():
+def test_perfect_predictions_have_perfect_scores():
     results = evaluate(Copier(), EXAMPLES).results
     values = {name: round(result.value, 6) for name, result in results.items()}
     assert values == {
@@ -72,16 +72,16 @@ def test_perfect_answers_have_perfect_scores():
     }
 
 
-def test_looking_beside_the_gold_links_is_an_error():
+def test_attention_beside_the_gold_links_has_an_error_rate_of_one():
     assert measure_alignment(Copier(), [example(*WORDS, shift=1)]).value == 1.0
 
 
-def test_half_of_the_links_wrong_is_half_the_error():
+def test_error_rate_is_the_share_of_wrong_links():
     pairs = [example(*WORDS), example(*WORDS, shift=1)]
     assert measure_alignment(Copier(), pairs).value == pytest.approx(0.5)
 
 
-def test_alignment_is_measured_where_there_are_gold_links():
+def test_examples_without_gold_links_are_ignored():
     pairs = [Example("one two", "two one"), example("one", "two")]
     assert measure_alignment(Copier(), pairs).value == 0.0
 
@@ -94,7 +94,7 @@ def test_without_attention_there_is_no_alignment_error():
     assert "aer" not in evaluate(Copier(has_attention=False), EXAMPLES).results
 
 
-def test_further_references_are_right_as_well():
+def test_any_reference_is_correct():
     pairs = [Example("one two", "two one", references=("one two",))]
     assert evaluate(Copier(), pairs).results["accuracy"].value == 100.0
 
@@ -109,12 +109,12 @@ def test_without_tags_there_are_no_groups_by_tag():
     assert evaluate(Copier(), [Example("one", "one")]).by_tag == []
 
 
-def test_intervals_come_when_asked_for():
+def test_intervals_need_bootstrap_samples():
     results = [evaluate(Copier(), EXAMPLES, num_bootstrap=num).results for num in (0, 10)]
     assert [result["bleu"].interval is None for result in results] == [True, False]
 
 
-def test_recipe_says_what_is_measured():
+def test_metrics_of_the_recipe_are_measured():
     copier = Copier(recipe=Recipe(metrics=("per", "accuracy@2"), search=SearchConfig(beams=2)))
     pairs = [Example("one two", "one two 1"), Example("six", "seven")]
     evaluation = evaluate(copier, pairs)
@@ -125,12 +125,12 @@ def test_recipe_says_what_is_measured():
     assert [list(group.results) for group in evaluation.by_length] == [["per"]]
 
 
-def test_fewer_beams_are_fewer_candidates_and_the_name_tells():
+def test_name_of_the_metric_has_the_actual_number_of_candidates():
     copier = Copier(recipe=Recipe(metrics=("accuracy@4",), search=SearchConfig(beams=3)))
     assert evaluate(copier, EXAMPLES).results["accuracy@4"].name == "accuracy@3"
 
 
-def test_errors_of_exact_answers_are_counted():
+def test_edits_of_error_rates_are_counted():
     copier = Copier(recipe=Recipe(metrics=("per",)))
     evaluation = evaluate(
         copier, [Example("one two", "one three"), Example("six two", "six three")]
@@ -141,12 +141,12 @@ def test_errors_of_exact_answers_are_counted():
     assert evaluation.to_dict()["edits"] == [{"right": "three", "written": "two", "count": 2}]
 
 
-def test_words_are_grouped_by_characters():
+def test_single_words_are_grouped_by_characters():
     groups = evaluate(Copier(), [Example("six", "six"), Example("seven", "seven")]).by_length
     assert [group.name for group in groups] == ["≤ 4", "5–6"]
 
 
-def test_several_texts_of_a_source_stand_side_by_side():
+def test_several_texts_of_a_source_are_joined_by_tabs():
     pairs = [Example(("one", "two"), "one")]
     assert as_text(pairs[0].source) == "one\ttwo"
 
@@ -158,14 +158,14 @@ def test_empty_test_set_is_refused():
         evaluate(Copier(), [])
 
 
-def test_evaluation_can_be_written_as_json():
+def test_evaluation_is_serialisable_as_json():
     values = json.loads(json.dumps(evaluate(Copier(), EXAMPLES).to_dict()))
     assert values["scores"]["bleu"]["signature"].startswith("nrefs:1|")
     assert values["by_tag"] == [{"name": "copy", "count": 3, "bleu": 100.0, "accuracy": 100.0}]
     assert values["num_examples"] == 3
 
 
-def test_real_model_is_measured_with_every_score(tiny_run):
+def test_trained_model_has_every_metric(tiny_run):
     assert set(tiny_run.evaluation.results) == {"bleu", "chrf", "accuracy", "lecture_bleu", "aer"}
     assert [group.name for group in tiny_run.evaluation.by_tag] == ["long", "short"]
 
@@ -178,13 +178,13 @@ PAIRS = [
 
 
 def with_metrics(tiny_run, monkeypatch, *metrics):
-    """The tiny run's predictor, as if its recipe named these metrics."""
+    """Return the predictor of the tiny run with other metrics in its recipe."""
     predictor = tiny_run.predictor
     monkeypatch.setattr(predictor, "recipe", replace(predictor.recipe, metrics=metrics))
     return predictor
 
 
-def test_perplexity_is_that_of_the_right_targets_end_tokens_included(tiny_run):
+def test_perplexity_is_over_the_targets_and_their_end_tokens(tiny_run):
     forced = tiny_run.predictor.score(PAIRS)
     nll = -sum(target.log_prob for target in forced)
     found = measure_perplexity(tiny_run.predictor, PAIRS)
@@ -195,7 +195,7 @@ def test_perplexity_is_that_of_the_right_targets_end_tokens_included(tiny_run):
     )
 
 
-def test_perplexity_is_the_exponential_of_torchs_cross_entropy(tiny_run):
+def test_perplexity_is_the_exponential_of_the_cross_entropy(tiny_run):
     predictor = tiny_run.predictor
     (batch,) = predictor.batches(PAIRS)
     with torch.inference_mode():
@@ -205,31 +205,31 @@ def test_perplexity_is_the_exponential_of_torchs_cross_entropy(tiny_run):
     assert measure_perplexity(predictor, PAIRS).value == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_perplexity_stands_where_the_recipe_names_it_and_nothing_is_answered_twice(
+def test_perplexity_is_in_the_order_of_the_recipe_and_sources_are_predicted_once(
     tiny_run, monkeypatch
 ):
     predictor = with_metrics(tiny_run, monkeypatch, "perplexity", "bleu")
-    answered = []
+    predicted = []
     predict = predictor.predict
 
-    def count(sources, **words):
-        answered.extend(sources)
-        return predict(sources, **words)
+    def count(sources, **options):
+        predicted.extend(sources)
+        return predict(sources, **options)
 
     monkeypatch.setattr(predictor, "predict", count)
     evaluation = evaluate(predictor, PAIRS, num_bootstrap=20)
     assert list(evaluation.results) == ["perplexity", "bleu"]
-    assert answered == [pair.source for pair in PAIRS]
+    assert predicted == [pair.source for pair in PAIRS]
     assert evaluation.results["perplexity"].interval is not None
     assert [list(group.results) for group in evaluation.by_length][0] == ["bleu"]
 
 
-def test_perplexity_alone_can_be_measured(tiny_run, monkeypatch):
+def test_perplexity_can_be_the_only_metric(tiny_run, monkeypatch):
     predictor = with_metrics(tiny_run, monkeypatch, "perplexity")
     assert list(evaluate(predictor, PAIRS).results) == ["perplexity"]
 
 
-def test_unknown_tokens_of_targets_are_counted_and_told_once(tiny_run, monkeypatch, caplog):
+def test_unknown_tokens_of_targets_are_counted_with_one_warning(tiny_run, monkeypatch, caplog):
     predictor = with_metrics(tiny_run, monkeypatch, "perplexity")
     results = evaluate(predictor, [Example("a b", "b Ж Ж")]).results
     assert results["perplexity"].signature.endswith("|unknown:2")

@@ -24,8 +24,8 @@ def build(decoder):
     return Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
-def cost(predictor):
-    """What all examples cost, with the same draws each time."""
+def compute_loss(predictor):
+    """Return the loss of all examples, with the same samples each time."""
     (batch,) = predictor.batches(EXAMPLES)
     torch.manual_seed(0)
     return predictor.loss(batch)
@@ -36,39 +36,39 @@ def test_reward_is_the_log_probability_of_the_true_tokens():
     advantage = predictor.model.train().decoder.advantage
     before = advantage.usual.clone()
     (batch,) = predictor.batches(EXAMPLES)
-    loss = cost(predictor)
+    loss = compute_loss(predictor)
     tokens = batch.target[:, 1:][batch.target_mask[:, 1:]]
-    # Each word moves a tenth of the way to its mean; as often as it was said, that is the sum.
+    # The baseline of each token moves a tenth of the way to its mean reward.
     moved = (10 * (advantage.usual - before) + before)[tokens].sum()
     assert moved.item() == pytest.approx(-loss.nll.item(), rel=1e-4)
 
 
-def test_what_is_usual_is_taken_from_the_reward():
+def test_baseline_is_subtracted_from_the_reward():
     predictor = build(HardXuDecoderConfig(soft_share=0.0, entropy=0.0, reward=1.0, **SIZES))
     advantage = predictor.model.train().decoder.advantage
     terms = []
     for usual in (-2.0, -4.0, -8.0):
         advantage.usual.fill_(usual)
         advantage.variance.fill_(1.0)
-        loss = cost(predictor)
+        loss = compute_loss(predictor)
         terms.append(loss.total.item() - loss.nll.item())
-    # Twice as much lower adds twice as much, for one and the same choices.
+    # The loss is linear in the baseline if the samples are the same.
     assert terms[2] - terms[1] == pytest.approx(2 * (terms[1] - terms[0]), rel=1e-4)
     assert terms[1] - terms[0] > 1.0
 
 
-def test_in_evaluation_only_the_doubly_stochastic_term_is_left():
+def test_evaluation_loss_has_only_the_doubly_stochastic_term():
     for decoder, has_term in (
         (HardXuDecoderConfig(**SIZES), False),
         (SoftXuDecoderConfig(**SIZES), True),
     ):
         predictor = build(decoder)
         predictor.model.eval()
-        loss = cost(predictor)
+        loss = compute_loss(predictor)
         assert (loss.total > loss.nll + 0.1) == has_term
 
 
-def test_training_keeps_what_is_usual(reverse_files, tmp_path):
+def test_baseline_is_saved_with_the_weights(reverse_files, tmp_path):
     found = train(
         reverse_files.request(tmp_path / "run", "model.decoder.kind=xu_hard", "train.max_steps=2")
     )

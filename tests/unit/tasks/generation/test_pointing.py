@@ -25,8 +25,8 @@ FIELD = TextField(
 
 
 @dataclass
-class Looker:
-    """Looks, at each letter, at the middle of one of the things that the word names, or beside."""
+class PointingModel:
+    """Attends, at each letter, to the centre of an object that the word names, or of another."""
 
     is_sharp: bool = True
     num_layers: int = 1
@@ -36,18 +36,17 @@ class Looker:
     target: TextField = FIELD
 
     def attend(self, examples):
-        return [self.look(example) for example in examples]
+        return [self._attend(example) for example in examples]
 
-    def look(self, example):
+    def _attend(self, example):
         scene = find_scene(example.source)
         words = FIELD.tokenizer.word_index(example.target)
-        told = caption_words(scene)
-        weights = torch.full((len(words) + 1, 256), 0.001)  # the end token looks anywhere
+        naming = caption_words(scene)
+        weights = torch.full((len(words) + 1, 256), 0.001)  # the end token attends evenly
         for row, word in enumerate(words):
-            if word >= 0 and told[word].object_indices and self.is_sharp:
-                index = told[word].object_indices[0] + self.shift
-                obj = scene.objects[index % len(scene.objects)]
-                x, y = int(obj.x * 16), int(obj.y * 16)
+            if word >= 0 and naming[word].things and self.is_sharp:
+                thing = scene.things[(naming[word].things[0] + self.shift) % len(scene.things)]
+                x, y = int(thing.x * 16), int(thing.y * 16)
                 weights[row, 16 * y + x] = 1.0
         before = torch.full((len(words) + 1, self.num_before), 2.0)
         weights = torch.cat([before, weights], 1).expand(self.num_layers, 1, -1, -1)
@@ -61,8 +60,8 @@ class Looker:
         )
 
 
-def test_looking_at_what_each_word_names_is_right():
-    result = measure_pointing(Looker(), EXAMPLES, num_bootstrap=50)
+def test_attention_on_the_named_objects_is_correct():
+    result = measure_pointing(PointingModel(), EXAMPLES, num_bootstrap=50)
     assert result.value == 100
     num_naming = sum(
         bool(w.object_indices) for e in EXAMPLES for w in caption_words(find_scene(e.source))
@@ -71,19 +70,19 @@ def test_looking_at_what_each_word_names_is_right():
     assert result.interval is not None
 
 
-def test_looking_at_another_thing_is_wrong():
+def test_attention_on_other_objects_is_wrong():
     examples = [
         e
         for e in EXAMPLES
         if len(find_scene(e.source).groups) == len(find_scene(e.source).objects) > 1
     ]
     assert len(examples) > 1
-    assert measure_pointing(Looker(shift=1), examples).value == 0
+    assert measure_pointing(PointingModel(shift=1), examples).value == 0
 
 
-def test_weights_that_are_all_alike_point_as_chance_does():
-    result = measure_pointing(Looker(is_sharp=False), EXAMPLES)
-    # A thing's box is a little more than the thing.
+def test_uniform_weights_have_the_chance_level():
+    result = measure_pointing(PointingModel(is_sharp=False), EXAMPLES)
+    # The box of an object is a little larger than the object.
     boxes = [
         np.mean(
             np.logical_or.reduce(
@@ -98,8 +97,8 @@ def test_weights_that_are_all_alike_point_as_chance_does():
     assert 0.6 * 100 * np.mean(boxes) < result.value <= 100 * np.mean(boxes)
 
 
-def test_words_before_the_cells_are_not_looked_at():
-    assert measure_pointing(Looker(num_before=3), EXAMPLES).value == 100
+def test_words_before_the_cells_are_ignored():
+    assert measure_pointing(PointingModel(num_before=3), EXAMPLES).value == 100
 
 
 @pytest.mark.parametrize(
@@ -112,11 +111,11 @@ def test_words_before_the_cells_are_not_looked_at():
     ],
 )
 def test_only_scenes_with_their_captions_count(example):
-    assert measure_pointing(Looker(), [example]) is None
-    both = measure_pointing(Looker(), [example, EXAMPLES[1]])
-    assert both == measure_pointing(Looker(), [EXAMPLES[1]])
+    assert measure_pointing(PointingModel(), [example]) is None
+    both = measure_pointing(PointingModel(), [example, EXAMPLES[1]])
+    assert both == measure_pointing(PointingModel(), [EXAMPLES[1]])
 
 
-@pytest.mark.parametrize("looker", [Looker(num_layers=0), Looker(grid=None)])
-def test_without_attention_on_a_grid_there_is_nothing_to_measure(looker):
-    assert measure_pointing(looker, EXAMPLES) is None
+@pytest.mark.parametrize("model", [PointingModel(num_layers=0), PointingModel(grid=None)])
+def test_without_attention_over_a_grid_there_is_no_result(model):
+    assert measure_pointing(model, EXAMPLES) is None

@@ -11,7 +11,7 @@ from regard.tasks.generation.recipe import check_positions, limit_targets
 LEARNED = ModelConfig(
     encoder=ConvolutionEncoderConfig(max_length=4), decoder=ConvolutionDecoderConfig(max_length=5)
 )
-ENDLESS = ModelConfig(encoder=RnnEncoderConfig(), decoder=TransformerDecoderConfig(max_length=4))
+UNLIMITED = ModelConfig(encoder=RnnEncoderConfig(), decoder=TransformerDecoderConfig(max_length=4))
 
 
 def test_texts_up_to_the_last_position_fit():
@@ -31,10 +31,10 @@ def test_text_beyond_the_last_position_is_refused(source, target, message):
 
 
 def test_without_learned_positions_any_text_fits():
-    check_positions(ENDLESS, [[1] * 50], [[1] * 50])
+    check_positions(UNLIMITED, [[1] * 50], [[1] * 50])
 
 
-def test_targets_end_with_the_positions_of_the_decoder():
+def test_targets_are_limited_to_the_positions_of_the_decoder():
     lengths = torch.tensor([3, 5, 9])
     assert limit_targets(lengths, LEARNED).tolist() == [3, 5, 5]
-    assert limit_targets(lengths, ENDLESS).tolist() == [3, 5, 9]
+    assert limit_targets(lengths, UNLIMITED).tolist() == [3, 5, 9]

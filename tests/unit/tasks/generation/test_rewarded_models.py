@@ -1,4 +1,4 @@
-"""Learning from rewards, whatever reads and whatever writes."""
+"""Self-critical training of various encoders and decoders."""
 
 from dataclasses import replace
 
@@ -63,7 +63,7 @@ MODELS = {
 
 
 def build(kind, examples, *, share=1.0, precision="fp32", **sections):
-    """What a training with rewards is made of, with its only batch."""
+    """Return a reward loss, its task and the only batch."""
     reward = {"metric": "bleu", "num_draws": 3, "share": share}
     recipe = from_dict(kind, {"reward": reward, "train": {"precision": precision}, **sections})
     task = task_class(recipe).prepare(recipe, examples, device=torch.device("cpu"))
@@ -71,7 +71,7 @@ def build(kind, examples, *, share=1.0, precision="fp32", **sections):
     return RewardLoss(task, examples), task, batch
 
 
-def drawn(task, *texts):
+def to_samples(task, *texts):
     tokenizer = task.target.tokenizer
     return [Hypothesis((*tokenizer.encode(text), tokenizer.eos), 0.0, (), 0.0) for text in texts]
 
@@ -84,23 +84,23 @@ def gradients(task):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_gradients_are_those_of_each_draw_alone(name, monkeypatch):
+def test_gradients_equal_those_of_single_samples(name, monkeypatch):
     model, data, examples = MODELS[name]
     objective, task, batch = build(Recipe, examples, model=model, data=data)
-    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    found = [to_samples(task, *TEXTS[row]) for row in batch.rows]
     monkeypatch.setattr(task, "generate", lambda *_, **__: found)
     objective(batch).total.backward()
     together = gradients(task)
     task.model.zero_grad()
-    # The other road: each draw alone, as if it were a target, by what the model tells of it.
+    # Compute the same gradients from each sample alone, as if it were a target.
     kept = [examples[row].source for row in task.kept]
     for row, several in zip(batch.rows, found, strict=True):
-        (better,) = objective.advantages([several], [row])
-        for text, weight in zip(TEXTS[row], better, strict=True):
+        (advantages,) = objective.advantages([several], [row])
+        for text, weight in zip(TEXTS[row], advantages, strict=True):
             (pair,) = task.batches([Example(kept[row], text)])
             output = task.model(task.inputs(pair), pair.source_mask, pair.target[:, :-1])
-            told = output.logits.log_softmax(-1).gather(-1, pair.target[:, 1:, None])
-            (-weight * told.sum()).backward()
+            log_probs = output.logits.log_softmax(-1).gather(-1, pair.target[:, 1:, None])
+            (-weight * log_probs.sum()).backward()
     alone = gradients(task)
     assert any(gradient.any() for gradient in alone.values())
     for key, gradient in alone.items():
@@ -108,24 +108,24 @@ def test_gradients_are_those_of_each_draw_alone(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["copying rnn", "prefix", "text and image", "one too long"])
-def test_draws_have_the_log_probability_that_is_learned(name):
+def test_loss_uses_the_log_probabilities_of_the_samples(name):
     model, data, examples = MODELS[name]
     objective, task, batch = build(Recipe, examples, model=model, data=data)
     found = []
     generate = task.generate
-    task.generate = lambda *words, **more: found.extend(generate(*words, **more)) or found
+    task.generate = lambda *args, **kwargs: found.extend(generate(*args, **kwargs)) or found
     loss = objective(batch)
     log_probs = [one.log_prob for several in found for one in several]
     assert len(log_probs) == 3 * len(batch.rows)
     assert -sum(log_probs) == pytest.approx(float(loss.nll), rel=1e-4)
 
 
-def test_every_weight_learns_in_half_precision():
+def test_every_weight_has_a_gradient_in_half_precision():
     model = {"encoder": RNN, "decoder": BAHDANAU}
     objective, task, batch = build(Recipe, EXAMPLES, model=model, precision="bf16")
-    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    found = [to_samples(task, *TEXTS[row]) for row in batch.rows]
     generate = task.generate
-    task.generate = lambda *words, **more: generate(*words, **more) and found
+    task.generate = lambda *args, **kwargs: generate(*args, **kwargs) and found
     objective(batch).total.backward()
     assert [name for name, p in task.model.named_parameters() if p.grad is None] == []
 
@@ -147,11 +147,11 @@ OWN_LOSSES = {
 
 
 @pytest.mark.parametrize("name", OWN_LOSSES)
-def test_what_learns_from_a_loss_of_its_own_learns_beside_rewards(name):
+def test_parts_with_their_own_loss_are_trained_beside_rewards(name):
     kind, model, _ = OWN_LOSSES[name]
     torch.manual_seed(0)
     objective, task, batch = build(kind, EXAMPLES, share=0.5, model=model)
-    found = [drawn(task, *TEXTS[row]) for row in batch.rows]
+    found = [to_samples(task, *TEXTS[row]) for row in batch.rows]
     task.generate = lambda *_, **__: found
     objective(batch).total.backward()
     for key, gradient in gradients(task).items():
@@ -160,7 +160,7 @@ def test_what_learns_from_a_loss_of_its_own_learns_beside_rewards(name):
 
 
 @pytest.mark.parametrize("name", OWN_LOSSES)
-def test_rewards_alone_are_not_enough_for_what_has_a_loss_of_its_own(name):
+def test_rewards_alone_are_refused_for_parts_with_their_own_loss(name):
     kind, model, title = OWN_LOSSES[name]
     message = f"`reward.share` must be below 1 with {title}, which has a loss of its own"
     with pytest.raises(ConfigError, match=message):
@@ -168,17 +168,17 @@ def test_rewards_alone_are_not_enough_for_what_has_a_loss_of_its_own(name):
     assert from_dict(kind, {"model": model}).reward.share == 1
 
 
-def test_texts_can_be_written_anew_for_rewards():
+def test_autoencoders_can_be_trained_with_rewards():
     model = {"encoder": BOTTLENECK, "decoder": SUTSKEVER}
     texts = [Example(one.target, one.target) for one in EXAMPLES]
     data = {"noise": {"drop": 0.3}}
     objective, task, batch = build(AutoencodingRecipe, texts, model=model, data=data)
     objective(batch).total.backward()
-    (better,) = objective.advantages([drawn(task, "e d", "e", "b")], [1])
-    assert better[0] > better[1] > better[2]
+    (advantages,) = objective.advantages([to_samples(task, "e d", "e", "b")], [1])
+    assert advantages[0] > advantages[1] > advantages[2]
 
 
-def test_a_decoder_that_learns_nothing_cannot_be_rewarded():
+def test_reward_of_an_untrained_decoder_is_refused():
     model, search = {**CTC, "ctc": {"kind": "head", "weight": 1.0}}, {"ctc_weight": 1.0}
     message = "`reward.metric` must be 'none' where `model.ctc.weight` is 1"
     with pytest.raises(ConfigError, match=message):

@@ -1,4 +1,4 @@
-"""Learning from rewards, one source at a time and all at once."""
+"""Self-critical training: advantages, gradients, sampling and settings."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import torch
 
 from regard.core.errors import ConfigError
 from regard.data.example import Example
-from regard.runs import folder as runs
+from regard.runs.folder import WEIGHTS
 from regard.runs.train import train
 from regard.search.hypothesis import Hypothesis
 from regard.tasks.generation.rewards import RewardLoss
@@ -26,76 +26,78 @@ EXACT = ("train.label_smoothing=0", "model.encoder.dropout=0", "model.decoder.dr
 
 @pytest.fixture
 def rewarded(reverse_files, tmp_path):
-    """What a training with rewards is made of, before it begins."""
+    """A reward loss, its task and a batch."""
     recipe, splits = reverse_files.request(tmp_path, *REWARD, *EXACT).resolve()
     task = task_class(recipe).prepare(recipe, splits.train, device=torch.device("cpu"))
     batches = task.training_batches(EXAMPLES)
     return RewardLoss(task, EXAMPLES), task, next(iter(batches.epoch(0)))
 
 
-def drawn(task, *texts):
+def to_samples(task, *texts):
     tokenizer = task.target.tokenizer
     return [Hypothesis((*tokenizer.encode(text), tokenizer.eos), 0.0, (), 0.0) for text in texts]
 
 
-def test_a_draw_is_as_good_as_it_beats_the_mean_of_the_others(rewarded):
+def test_advantage_is_the_reward_minus_the_mean_of_the_others(rewarded):
     objective, task, _ = rewarded
-    (better,) = objective.advantages([drawn(task, "e d", "e", "b")], [1])
+    (advantages,) = objective.advantages([to_samples(task, "e d", "e", "b")], [1])
     rewards = torch.tensor([objective._reward(text, ["e d"]) for text in ("e d", "e", "b")])
     others = [rewards[[1, 2]].mean(), rewards[[0, 2]].mean(), rewards[[0, 1]].mean()]
-    torch.testing.assert_close(better, rewards - torch.stack(others))
-    assert better[0] > 0 > better[2]
+    torch.testing.assert_close(advantages, rewards - torch.stack(others))
+    assert advantages[0] > 0 > advantages[2]
 
 
-def test_all_targets_of_a_source_are_right(rewarded):
+def test_all_targets_of_a_source_are_references(rewarded):
     objective, task, _ = rewarded
     for row in (0, 2):
-        (better,) = objective.advantages([drawn(task, "c b a", "c b a d", "e")], [row])
-        assert better[0] == better[1] > better[2]
+        (advantages,) = objective.advantages([to_samples(task, "c b a", "c b a d", "e")], [row])
+        assert advantages[0] == advantages[1] > advantages[2]
 
 
-def test_nothing_is_learned_where_all_draws_are_alike(rewarded, monkeypatch):
+def test_equal_samples_have_no_gradient(rewarded, monkeypatch):
     objective, task, batch = rewarded
     monkeypatch.setattr(
-        task, "generate", lambda *_, **__: [drawn(task, "c b", "c b", "c b") for _ in batch.rows]
+        task,
+        "generate",
+        lambda *_, **__: [to_samples(task, "c b", "c b", "c b") for _ in batch.rows],
     )
     objective(batch).total.backward()
     assert all(not p.grad.any() for p in task.model.parameters() if p.grad is not None)
 
 
-def test_gradients_are_those_of_each_draw_alone(rewarded, monkeypatch):
+def test_gradients_equal_those_of_single_samples(rewarded, monkeypatch):
     objective, task, batch = rewarded
     texts = [("c b a", "a", "d e e"), ("e d", "d", "b"), ("c", "c b a d", ""), ("e", "a e", "d")]
-    found = {row: drawn(task, *texts[row]) for row in range(4)}
+    found = {row: to_samples(task, *texts[row]) for row in range(4)}
     monkeypatch.setattr(task, "generate", lambda *_, **__: [found[row] for row in batch.rows])
     objective(batch).total.backward()
     together = [p.grad.clone() for p in task.model.parameters()]
     task.model.zero_grad()
-    # The other road: each pair of a source and a draw as if it were a training pair.
+    # Compute the same gradients from each source and sample, as if they were a training pair.
     for row, source in enumerate(example.source for example in EXAMPLES):
-        (better,) = objective.advantages([found[row]], [row])
-        for text, weight in zip(texts[row], better, strict=True):
+        (advantages,) = objective.advantages([found[row]], [row])
+        for text, weight in zip(texts[row], advantages, strict=True):
             (pair,) = task.batches([Example(source, text)])
             (weight * task.loss(pair).total).backward()
-    for mine, parameter in zip(together, task.model.parameters(), strict=True):
-        torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-4)
+    for gradient, parameter in zip(together, task.model.parameters(), strict=True):
+        torch.testing.assert_close(gradient, parameter.grad, atol=1e-5, rtol=1e-4)
 
 
-def test_a_share_is_left_to_likelihood(rewarded, monkeypatch):
+def test_share_mixes_reward_and_likelihood(rewarded, monkeypatch):
     objective, task, batch = rewarded
-    found = [drawn(task, "c b", "a", "d") for _ in batch.rows]
+    found = [to_samples(task, "c b", "a", "d") for _ in batch.rows]
     monkeypatch.setattr(task, "generate", lambda *_, **__: found)
-    whole = objective(batch)
-    likely = task.loss(batch)
+    reward = objective(batch)
+    likelihood = task.loss(batch)
     monkeypatch.setattr(
         objective, "_config", objective._config.__class__(metric="bleu", num_draws=3, share=0.25)
     )
     mixed = objective(batch)
-    expected = 0.25 * whole.total / whole.count + 0.75 * likely.total / likely.count
+    expected = 0.25 * reward.total / reward.count + 0.75 * likelihood.total / likelihood.count
     torch.testing.assert_close(mixed.total / mixed.count, expected)
 
 
-def test_draws_leave_the_model_as_they_found_it(rewarded):
+def test_sampling_keeps_the_training_mode_and_uses_the_global_generator(rewarded):
     objective, task, batch = rewarded
     task.model.train()
     torch.manual_seed(0)
@@ -106,21 +108,19 @@ def test_draws_leave_the_model_as_they_found_it(rewarded):
     assert not torch.equal(objective(batch).total, first)
 
 
-def test_without_a_reward_likelihood_counts(reverse_files, tmp_path):
+def test_without_a_reward_the_loss_is_the_likelihood(reverse_files, tmp_path):
     recipe, splits = reverse_files.request(tmp_path).resolve()
     task = task_class(recipe).prepare(recipe, splits.train, device=torch.device("cpu"))
     assert task.training_loss(splits.train) == task.loss
 
 
-def test_an_interrupted_training_goes_on_with_the_same_draws(
-    reverse_files, interrupted_at, tmp_path
-):
+def test_resumed_training_equals_uninterrupted(reverse_files, interrupted_at, tmp_path):
     settings = (*REWARD, "train.max_epochs=2", "model.decoder.dropout=0.3")
     train(reverse_files.request(tmp_path / "whole", *settings))
     request = reverse_files.request(tmp_path / "parts", *settings)
     train(request, display=interrupted_at(3))
     train(replace(request, is_resumed=True, recipe=None, settings=()))
-    whole, parts = (read_weights(tmp_path / name / runs.WEIGHTS) for name in ("whole", "parts"))
+    whole, parts = (read_weights(tmp_path / name / WEIGHTS) for name in ("whole", "parts"))
     for name, tensor in whole.items():
         assert torch.equal(tensor, parts[name]), name
 
@@ -133,6 +133,6 @@ def test_an_interrupted_training_goes_on_with_the_same_draws(
         ("reward.metric=meteor", "`reward.metric` must be one of"),
     ],
 )
-def test_a_wrong_setting_is_named(reverse_files, tmp_path, setting, message):
+def test_wrong_settings_are_refused(reverse_files, tmp_path, setting, message):
     with pytest.raises(ConfigError, match=message):
         reverse_files.request(tmp_path, setting).resolve()

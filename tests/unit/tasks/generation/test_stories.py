@@ -1,4 +1,4 @@
-"""Sources of any number of texts, read by an encoder that makes one position of each."""
+"""Sources of several texts, with an encoder that has one position per text."""
 
 import pytest
 import torch
@@ -26,9 +26,9 @@ TOKENS = (
 SMALL = tuple(f"model.decoder.{name}=8" for name in ("dim", "embedding_dim", "attention_dim"))
 
 
-def build(*words):
+def build(*overrides):
     torch.manual_seed(0)
-    recipe = load_recipe("babi", (*words, *SMALL))
+    recipe = load_recipe("babi", (*overrides, *SMALL))
     return Predictor.prepare(recipe, EXAMPLES, device=torch.device("cpu"))
 
 
@@ -37,7 +37,7 @@ def predictor():
     return build("model.encoder.dim=8", "model.encoder.num_heads=2")
 
 
-def test_the_answer_looks_at_whole_sentences(predictor):
+def test_attention_is_over_whole_sentences(predictor):
     found = predictor.attend(EXAMPLES)
     assert [one.source for one in found] == [
         ("mary took the milk.", "john went home.", "where is mary?"),
@@ -49,20 +49,20 @@ def test_the_answer_looks_at_whole_sentences(predictor):
         assert torch.allclose(one.weights.sum(-1), torch.ones(()), atol=1e-5)
 
 
-def test_maps_of_a_batch_are_those_of_each_alone(predictor):
+def test_maps_of_a_batch_equal_those_of_single_examples(predictor):
     for example, together in zip(EXAMPLES, predictor.attend(EXAMPLES), strict=True):
         (alone,) = predictor.attend([example])
         assert torch.allclose(together.weights, alone.weights, atol=1e-5)
 
 
-def test_a_line_is_looked_at_as_its_texts_are(predictor):
+def test_map_of_a_line_equals_that_of_its_texts(predictor):
     (texts,) = predictor.attend([Example(STORY, "home")])
     (line,) = predictor.attend([Example("\t".join(STORY), "home")])
     assert line.source == texts.source
     assert torch.equal(line.weights, texts.weights)
 
 
-def test_an_ensemble_looks_at_whole_sentences(predictor):
+def test_attention_of_an_ensemble_is_over_whole_sentences(predictor):
     ensemble = Predictor(
         predictor.recipe,
         Ensemble([predictor.model, predictor.model]),
@@ -74,42 +74,42 @@ def test_an_ensemble_looks_at_whole_sentences(predictor):
     assert torch.allclose(two.mean(), one.mean(), atol=1e-6)
 
 
-def test_a_line_of_tabs_is_answered_as_its_texts_are(predictor):
+def test_prediction_of_a_line_equals_that_of_its_texts(predictor):
     lines = ["\t".join(example.source) for example in EXAMPLES]
     texts = [example.source for example in EXAMPLES]
     assert predictor.predict(lines) == predictor.predict(texts)
 
 
-def test_a_question_needs_no_story_and_nothing_has_no_answer(predictor):
+def test_a_single_text_is_predicted_and_an_empty_line_is_not(predictor):
     alone, empty, blank = predictor.predict(["Where is Mary?", "", "\t"])
     assert alone[0].tokens
     assert [found[0].text for found in (empty, blank)] == ["", ""]
 
 
-def test_the_sentence_that_is_looked_at_most_is_compared_with_the_gold_one(predictor):
+def test_alignment_links_to_the_sentence_with_the_largest_weight(predictor):
     aligned = EXAMPLES[:2]
-    looked = [int(one.mean()[0].argmax()) for one in predictor.attend(aligned)]
-    hits = [(place, 0) in e.alignment for place, e in zip(looked, aligned, strict=True)]
+    best = [int(one.mean()[0].argmax()) for one in predictor.attend(aligned)]
+    hits = [(index, 0) in e.alignment for index, e in zip(best, aligned, strict=True)]
     result = measure_alignment(predictor, aligned)
     assert result.detail["precision"] == sum(hits) / 2
-    told = [
-        Example(e.source, e.target, alignment=((place, 0),))
-        for place, e in zip(looked, aligned, strict=True)
+    correct = [
+        Example(e.source, e.target, alignment=((index, 0),))
+        for index, e in zip(best, aligned, strict=True)
     ]
-    assert measure_alignment(predictor, told).value == 0.0
+    assert measure_alignment(predictor, correct).value == 0.0
 
 
-def test_a_text_is_looked_at_as_much_as_all_its_tokens():
+def test_weight_of_a_text_is_the_sum_of_its_tokens():
     predictor = build(*TOKENS)
     (found,) = predictor.attend([Example(STORY, "home")])
     lengths = [len(predictor.source.read(text)) for text in STORY]
     assert sum(lengths) == len(found.source)
     best = int(torch.stack([w.sum() for w in found.mean()[0].split(lengths)]).argmax())
-    told = Example(STORY, "home", alignment=((best, 0),))
-    assert measure_alignment(predictor, [told]).value == 0.0
+    correct = Example(STORY, "home", alignment=((best, 0),))
+    assert measure_alignment(predictor, [correct]).value == 0.0
 
 
-def test_no_classifier_begins_with_an_encoder_of_sentences(predictor):
+def test_fine_tuning_from_a_sentence_encoder_is_refused(predictor):
     assert isinstance(predictor.recipe.model.encoder, SentencesEncoderConfig)
     message = r"`init_from` must be a run whose encoder has one state per token.*'sentences'"
     with pytest.raises(ConfigError, match=message):
@@ -117,6 +117,6 @@ def test_no_classifier_begins_with_an_encoder_of_sentences(predictor):
 
 
 @pytest.mark.parametrize("recipe", ["sst2-transformer", "liu2019-laptop"])
-def test_only_what_writes_reads_by_sentences(recipe):
+def test_sentence_encoder_is_refused_by_other_tasks(recipe):
     with pytest.raises(ConfigError, match=r"`model\.encoder\.kind` must be .* but is 'sentences'"):
         load_recipe(recipe, ("model.encoder.kind=sentences",))

@@ -16,7 +16,7 @@ from regard.tasks.recipe import BaseRecipe
 
 SOURCES = ["a b c d e", "", "e d", "b b a", "   ", "c a", "d d c a"]
 BEAM = SearchConfig(beams=4)
-DRAWN = SearchConfig(temperature=1.5, seed=3)
+SAMPLED = SearchConfig(temperature=1.5, seed=3)
 
 
 @pytest.fixture(scope="module")
@@ -24,32 +24,32 @@ def predictor(tiny_run):
     return tiny_run.predictor
 
 
-def assert_same(ours, theirs):
-    assert [one.text for one in ours] == [one.text for one in theirs]
-    assert [one.log_prob for one in ours] == pytest.approx(
-        [one.log_prob for one in theirs], abs=1e-5
+def assert_same(found, expected):
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [one.log_prob for one in found] == pytest.approx(
+        [one.log_prob for one in expected], abs=1e-5
     )
 
 
-def test_answers_come_in_the_order_of_the_sources(predictor):
-    filled = [source for source in SOURCES if source.strip()]
-    forwards = dict(zip(filled, predictor.translate(filled), strict=True))
-    backwards = dict(zip(filled[::-1], predictor.translate(filled[::-1]), strict=True))
+def test_predictions_are_in_the_order_of_the_sources(predictor):
+    nonempty = [source for source in SOURCES if source.strip()]
+    forwards = dict(zip(nonempty, predictor.translate(nonempty), strict=True))
+    backwards = dict(zip(nonempty[::-1], predictor.translate(nonempty[::-1]), strict=True))
     assert forwards == backwards
-    assert len(set(forwards.values())) == len(filled)
+    assert len(set(forwards.values())) == len(nonempty)
 
 
-def test_empty_source_has_the_empty_answer(predictor):
-    answers = predictor.translate(SOURCES)
-    assert [not answer for answer in answers] == [not source.strip() for source in SOURCES]
+def test_empty_source_has_an_empty_prediction(predictor):
+    texts = predictor.translate(SOURCES)
+    assert [not text for text in texts] == [not source.strip() for source in SOURCES]
 
 
 @pytest.mark.parametrize("sources", [[], ["", " "]])
-def test_nothing_but_empty_sources_needs_no_search(predictor, sources):
+def test_empty_sources_alone_need_no_search(predictor, sources):
     assert predictor.translate(sources) == [""] * len(sources)
 
 
-@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, DRAWN])
+@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, SAMPLED])
 def test_batched_equals_alone(predictor, search):
     together = predictor.predict(SOURCES, search=search)
     for source, found in zip(SOURCES, together, strict=True):
@@ -67,15 +67,15 @@ def test_one_beam_equals_greedy(predictor):
         assert predictor.target.write(found[0].tokens) == greedy[row][0].text
 
 
-def test_several_best_are_sorted_by_value_and_distinct(predictor):
+def test_several_predictions_are_sorted_and_distinct(predictor):
     for found in predictor.predict(["a b c d e", "e d"], search=BEAM, num_best=4):
         values = [one.log_prob / len(one.tokens) for one in found]
         assert values == sorted(values, reverse=True)
         assert len({one.tokens for one in found}) == 4
 
 
-def test_more_samples_than_beams_may_be_drawn(predictor):
-    (found,) = predictor.predict(["a b c d e"], search=DRAWN, num_best=9)
+def test_there_may_be_more_samples_than_beams(predictor):
+    (found,) = predictor.predict(["a b c d e"], search=SAMPLED, num_best=9)
     log_probs = [one.log_prob for one in found]
     assert len(found) == 9
     assert log_probs == sorted(log_probs, reverse=True)
@@ -86,8 +86,8 @@ def test_more_samples_than_beams_may_be_drawn(predictor):
     assert any(one.tokens == again.tokens for one, again in zip(found, scored, strict=True))
 
 
-@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, DRAWN])
-def test_forced_prefix_begins_every_answer_but_the_empty_one(predictor, search):
+@pytest.mark.parametrize("search", [SearchConfig(beams=1), BEAM, SAMPLED])
+def test_prefix_begins_every_prediction_but_the_empty_one(predictor, search):
     for source, found in zip(
         SOURCES, predictor.predict(SOURCES, search=search, prefix="c c"), strict=True
     ):
@@ -101,7 +101,7 @@ def test_prefix_of_unknown_tokens_is_refused(predictor):
         predictor.predict(["a b"], prefix="Ж")
 
 
-def test_words_about_the_search_need_a_search():
+def test_search_overrides_are_refused_without_a_search():
     class Sorter:
         recipe = BaseRecipe(task="sorting")
 
@@ -113,14 +113,14 @@ def test_words_about_the_search_need_a_search():
         search_with(Sorter(), beams=None, overrides=["search.beams=2"])
 
 
-def test_more_answers_than_beams_are_refused(predictor):
+def test_more_predictions_than_beams_are_refused(predictor):
     with pytest.raises(
         ConfigError, match=r"`nbest` must be at most the number of beams \(4\), but is 5\."
     ):
         predictor.predict(["a b"], search=BEAM, num_best=5)
 
 
-def test_no_answers_at_all_are_refused(predictor):
+def test_zero_predictions_are_refused(predictor):
     with pytest.raises(ConfigError, match=r"`nbest` must be at least 1, but is 0\."):
         predictor.predict(["a b"], num_best=0)
 
@@ -132,14 +132,14 @@ def test_log_prob_is_the_sum_over_the_tokens(predictor):
     assert found.tokens[-1] == "<eos>"
 
 
-def test_score_is_the_sum_over_the_tokens_and_names_them(predictor):
+def test_score_is_the_sum_over_the_tokens(predictor):
     (scored,) = predictor.score([Example("a b c", "c b a")])
     assert scored.tokens == ("▁c", "▁b", "▁a", "<eos>")
     assert scored.log_prob == pytest.approx(math.fsum(scored.token_log_probs))
     assert scored.text == "c b a"
 
 
-def test_score_of_what_search_found_is_its_log_prob(predictor):
+def test_score_of_a_prediction_is_its_log_prob(predictor):
     sources = [source for source in SOURCES if source.strip()]
     found = [best[0] for best in predictor.predict(sources, search=BEAM)]
     pairs = [Example(source, one.text) for source, one in zip(sources, found, strict=True)]
@@ -152,44 +152,44 @@ def test_score_keeps_the_order_of_the_examples(predictor):
     assert_same(together, [predictor.score([pair])[0] for pair in pairs])
 
 
-def test_word_is_foretold_if_it_is_the_likeliest_after_the_right_ones(predictor):
+def test_word_is_correct_if_it_is_the_most_probable_after_the_true_ones(predictor):
     (found,) = predictor.predict(["a b c d"], search=SearchConfig(beams=1))[0]
     words = found.text.split()
     wrong = ["e" if words[1] != "e" else "d", *words[2:]]
-    told, changed = predictor.correct_words(
+    correct, changed = predictor.correct_words(
         [Example("a b c d", found.text), Example("a b c d", " ".join([words[0], *wrong]))]
     )
-    assert told == (True,) * len(words)
+    assert correct == (True,) * len(words)
     assert changed[:2] == (True, False)
 
 
-def test_unknown_word_is_never_foretold(predictor):
-    (told,) = predictor.correct_words([Example("a b", "qqq")])
-    assert told == (False,)
+def test_unknown_word_is_never_correct(predictor):
+    (correct,) = predictor.correct_words([Example("a b", "qqq")])
+    assert correct == (False,)
 
 
-def test_words_are_told_in_the_order_of_the_examples(predictor):
+def test_correct_words_are_in_the_order_of_the_examples(predictor):
     pairs = [Example("a b", "b a"), Example("a b c d e", "e d c b a"), Example("c", "")]
-    assert [len(told) for told in predictor.correct_words(pairs)] == [2, 5, 0]
+    assert [len(words) for words in predictor.correct_words(pairs)] == [2, 5, 0]
 
 
-def test_attention_has_a_row_for_each_target_piece_and_a_column_for_each_source_piece(predictor):
+def test_attention_has_a_row_per_target_token_and_a_column_per_source_token(predictor):
     long, short = predictor.attend([Example("a b c d", "d c b a"), Example("e d", "d")])
     assert long.weights.shape == (1, 1, 5, 5)
     assert short.weights.shape == (1, 1, 2, 3)
     assert (short.target, short.source) == (("▁d", "<eos>"), ("▁e", "▁d", "<eos>"))
 
 
-def test_attention_to_a_sentence_sums_to_one(predictor):
+def test_attention_weights_sum_to_one(predictor):
     for found in predictor.attend([Example("a b c d", "d c b a"), Example("e d", "d")]):
         assert torch.allclose(found.mean().sum(1), torch.ones(len(found.target)), atol=1e-5)
 
 
-def test_attention_of_no_example_is_no_map(predictor):
+def test_no_examples_have_no_maps(predictor):
     assert predictor.attend([]) == []
 
 
-def test_model_without_attention_gives_maps_without_layers(tiny_run_without_attention):
+def test_maps_of_a_model_without_attention_have_no_layers(tiny_run_without_attention):
     (found,) = tiny_run_without_attention.predictor.attend([Example("a b c", "c b")])
     assert found.weights.shape == (0, 1, 3, 4)
 
@@ -201,7 +201,7 @@ def test_batches_hold_every_example_once(predictor):
     assert sorted(row for batch in batches for row in batch.rows) == list(range(29))
 
 
-def test_shared_weights_count_once(predictor, tiny_settings):
+def test_shared_parameters_count_once(predictor, tiny_settings):
     sides = both_sides(predictor.source.tokenizer)
     recipe = load_recipe(
         "bahdanau2015-laptop", [*tiny_settings, "data.is_joint=true", "model.ties=all"]
@@ -211,7 +211,7 @@ def test_shared_weights_count_once(predictor, tiny_settings):
     assert tied.num_parameters == with_names - 2 * tied.model.encoder.embedding.weight.numel()
 
 
-def test_further_terms_of_a_model_are_added_to_the_loss(predictor, monkeypatch):
+def test_auxiliary_losses_are_added_to_the_loss(predictor, monkeypatch):
     (batch,) = predictor.batches([Example("a b", "b a"), Example("c", "c")])
     plain = predictor.loss(batch)
     forward = predictor.model.forward
@@ -226,7 +226,7 @@ def test_further_terms_of_a_model_are_added_to_the_loss(predictor, monkeypatch):
     assert torch.equal(loss.nll, plain.nll)
 
 
-def test_terms_of_tokens_leave_padding_out(predictor, monkeypatch):
+def test_auxiliary_losses_per_token_ignore_padding(predictor, monkeypatch):
     (batch,) = predictor.batches([Example("a b c", "c b a"), Example("a", "a")])
     plain = predictor.loss(batch)
     forward = predictor.model.forward
@@ -241,14 +241,14 @@ def test_terms_of_tokens_leave_padding_out(predictor, monkeypatch):
     assert torch.allclose(loss.total, plain.total + 0.5 * 6)
 
 
-def test_validation_is_greedy_whatever_answers_are_chosen_by(predictor, monkeypatch):
+def test_validation_is_greedy_with_any_search_settings(predictor, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("validation must not search with beams")
 
     monkeypatch.setattr("regard.search.search.beam_search", refuse)
     recipe = predictor.recipe
-    choosy = replace(recipe, validation=replace(recipe.validation, metric="bleu"))
-    choosy = replace(choosy, search=SearchConfig(beams=4, consensus=4))
-    monkeypatch.setattr(predictor, "recipe", choosy)
+    changed = replace(recipe, validation=replace(recipe.validation, metric="bleu"))
+    changed = replace(changed, search=SearchConfig(beams=4, consensus=4))
+    monkeypatch.setattr(predictor, "recipe", changed)
     examples = [Example("a b c", "c b a"), Example("e d", "d e")]
     assert "bleu" in predictor.validation(examples)().metrics

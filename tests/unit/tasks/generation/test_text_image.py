@@ -1,4 +1,4 @@
-"""A text with an image, through the tasks that can read both."""
+"""Classification and generation with a text and an image as source."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ LINE = "is it red\tshapes/0/1"
 
 
 @pytest.fixture(scope="module")
-def writer():
+def generator():
     decoder = {"kind": "transformer", **BLOCK}
     recipe = from_dict(
         Recipe, {"data": {"source": SOURCE}, "model": {"encoder": ENCODER, "decoder": decoder}}
@@ -51,19 +51,19 @@ def classifier():
     return ClassificationTask.prepare(recipe, EXAMPLES, device=CPU)
 
 
-@pytest.fixture(params=["writer", "classifier"])
+@pytest.fixture(params=["generator", "classifier"])
 def task(request):
     return request.getfixturevalue(request.param)
 
 
-def test_a_line_is_answered_as_its_pair(task):
+def test_line_is_predicted_as_its_pair(task):
     assert task.predict([LINE]) == task.predict([EXAMPLES[0].source])
 
 
-def test_an_empty_line_has_an_empty_answer(task):
-    empty, asked = task.predict(["", LINE])
+def test_empty_line_has_an_empty_prediction(task):
+    empty, filled = task.predict(["", LINE])
     assert empty[0].text == ""
-    assert asked[0].tokens
+    assert filled[0].tokens
 
 
 def test_scores_alone_equal_scores_in_a_batch(task):
@@ -72,7 +72,7 @@ def test_scores_alone_equal_scores_in_a_batch(task):
     assert together == pytest.approx(alone, abs=1e-5)
 
 
-def test_the_image_counts(task):
+def test_score_depends_on_the_image(task):
     first, other = task.score([EXAMPLES[0], Example(("is it red", "shapes/0/9"), "yes")])
     assert first.log_prob != pytest.approx(other.log_prob, abs=1e-6)
 
@@ -88,7 +88,7 @@ def test_every_weight_has_a_gradient(task):
     assert without == []
 
 
-def test_what_was_saved_answers_alike(task, tmp_path):
+def test_saved_task_predicts_the_same(task, tmp_path):
     task.save(tmp_path)
     opened = type(task).open(task.recipe, tmp_path, device=CPU)
     opened.model.load_state_dict(task.model.state_dict())
@@ -100,8 +100,8 @@ def test_a_text_without_an_image_is_refused(task):
         task.predict(["is it red"])
 
 
-def test_a_writer_looks_at_words_and_cells(writer):
-    for found, num_words in zip(writer.attend(EXAMPLES), (4, 9, 4), strict=True):
+def test_generator_attends_to_words_and_cells(generator):
+    for found, num_words in zip(generator.attend(EXAMPLES), (4, 9, 4), strict=True):
         assert found.grid == (2, 2)
         assert found.num_text_tokens == num_words
         # Padding between words and cells has no column.
@@ -113,7 +113,7 @@ def test_a_writer_looks_at_words_and_cells(writer):
         assert attention_tiles(words) == []
 
 
-def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classifier):
+def test_map_of_a_classifier_with_joint_blocks_has_words_and_cells(classifier):
     for found, num_words in zip(classifier.attend(EXAMPLES), (5, 10, 5), strict=True):
         assert found.grid == (2, 2)
         assert found.num_text_tokens == num_words
@@ -121,7 +121,7 @@ def test_a_classifier_whose_words_and_cells_look_at_each_other_shows_both(classi
         assert len(attention_tiles(found)) == 2
 
 
-def test_a_look_alone_equals_a_look_in_a_batch(classifier):
+def test_maps_of_a_batch_equal_those_of_single_examples(classifier):
     for together, example in zip(classifier.attend(EXAMPLES), EXAMPLES, strict=True):
         (alone,) = classifier.attend([example])
         assert torch.allclose(together.weights, alone.weights, atol=1e-5)
@@ -131,7 +131,7 @@ def test_a_look_alone_equals_a_look_in_a_batch(classifier):
 @pytest.mark.parametrize(
     "image", [ENCODER["image"], {"kind": "resnet", "widths": (4, 6, 8), "blocks": (1, 1, 1)}]
 )
-def test_a_classifier_without_such_blocks_shows_which_cells_count(image, pooling):
+def test_map_of_a_classifier_without_joint_blocks_has_cells(image, pooling):
     model = {"encoder": {**ENCODER, "num_layers": 0, "image": image}, "pooling": pooling}
     recipe = from_dict(ClassificationRecipe, {"data": {"source": SOURCE}, "model": model})
     task = ClassificationTask.prepare(recipe, EXAMPLES, device=CPU)
@@ -142,10 +142,10 @@ def test_a_classifier_without_such_blocks_shows_which_cells_count(image, pooling
         assert len(attention_tiles(found)) == 2
 
 
-def test_a_question_of_ten_thousand_words_is_shortened(classifier, caplog):
-    asked = " ".join(["is it red"] * 3_334)
-    ((answer,),) = classifier.predict([(asked, "shapes/0/1")])
-    assert answer.tokens
+def test_text_of_ten_thousand_words_is_shortened(classifier, caplog):
+    text = " ".join(["is it red"] * 3_334)
+    ((prediction,),) = classifier.predict([(text, "shapes/0/1")])
+    assert prediction.tokens
     warned = [line.getMessage() for line in caplog.records if line.levelname == "WARNING"]
     assert warned == ["shortened 1 of 1 texts to 200 tokens (`max_length`)"]
 

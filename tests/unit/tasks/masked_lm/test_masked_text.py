@@ -24,7 +24,7 @@ def read(line, tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("line", "whole"),
+    ("line", "filled"),
     [
         ("the ___ ran away.", "the cat ran away."),
         ("<mask> cat, the dog", "the cat, the dog"),
@@ -33,12 +33,12 @@ def read(line, tokenizer):
         ("the <mask> fo___", "the cat fo dog"),
     ],
 )
-def test_text_around_masks_is_tokenised_as_usual(line, whole, tokenizer):
+def test_text_around_masks_is_tokenised_as_usual(line, filled, tokenizer):
     masked = read(line, tokenizer)
-    plain = tokenizer.encode(whole)
+    plain = tokenizer.encode(filled)
     assert masked.values[0] == tokenizer.sos
     assert masked.values[-1] == tokenizer.eos
-    assert [masked.values[place] for place in masked.positions] == [tokenizer.mask] * len(
+    assert [masked.values[position] for position in masked.positions] == [tokenizer.mask] * len(
         masked.positions
     )
     before, after = (
@@ -52,7 +52,7 @@ def test_text_around_masks_is_tokenised_as_usual(line, whole, tokenizer):
 
 def test_masks_get_the_given_tokens_in_order(tokenizer):
     masked = encode_masked("the ___ and ___ ran ___", tokenizer, [7, 8, 9])
-    assert [masked.values[place] for place in masked.positions] == [7, 8, 9]
+    assert [masked.values[position] for position in masked.positions] == [7, 8, 9]
 
 
 def test_line_without_masks_has_no_mask_positions(tokenizer):
@@ -80,7 +80,7 @@ def test_error_suggests_the_spelling_of_a_mask(spelling):
         check_masks([f"the {spelling} ran"])
 
 
-def test_a_long_line_is_cut_in_the_message():
+def test_a_long_line_is_truncated_in_the_message():
     with pytest.raises(DataError, match=r"word …'\.$"):
         check_masks(["word " * 11 + "word  and more"])
 
