@@ -40,7 +40,7 @@ _PROBES_NOTE = (
     "Linear probes on the hidden states of each layer. Length: R² of the number of tokens, "
     "predicted from the mean state. Word order: accuracy of detecting that two neighbouring words "
     "were swapped, from the mean of their states; the chance level is 50 %. Position: R² of the "
-    "position of a token, predicted from its state. Untrained: the same encoder with its initial "
+    "position of a token, predicted from its state. Control: the same encoder with its initial "
     "weights, as a baseline. Probes are trained on {learned} sentences and tested on {tested} "
     "others."
 )
@@ -97,7 +97,7 @@ def _plot_embeddings(task: Task[Any], texts: Sequence[str]) -> Any:
 
 def _plot_probes(results: ProbeResults) -> Any:
     """Plot the results from 0 to 1, above a table of all numbers."""
-    encoders = {"": results.layers, ", untrained": results.control}
+    encoders = {"": results.layers, ", control": results.control}
     scales = {LENGTH: 1.0, POSITION: 1.0, ORDER: 0.01}
     series = {
         f"{name.removesuffix(' %')}{suffix}": [
@@ -117,7 +117,7 @@ def _plot_probes(results: ProbeResults) -> Any:
 
 def table_rows(results: ProbeResults) -> tuple[list[str], list[list[str]]]:
     """Return the head and the rows of the table for the terminal."""
-    head = ["", *(column for name in PROBES for column in (name, "untrained"))]
+    head = ["", *(column for name in PROBES for column in (name, "control"))]
     rows = [
         [name, *("–" if math.isnan(value) else f"{value:.2f}" for value in values)]
         for name, values in _by_layer(results)

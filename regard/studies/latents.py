@@ -93,7 +93,7 @@ class LatentDecoder:
         decoded = task.decode(latents)
         if isinstance(decoded, list):
             return decoded
-        tiles = [Tile(resize_image(check_image(as_picture(pixels)))) for pixels in decoded]
+        tiles = [Tile(resize_image(check_image(to_image(pixels)))) for pixels in decoded]
         path = self.path or default
         save(path, sheet(tiles, columns=columns, title=title), title=title)
         return [str(path)]

@@ -84,7 +84,7 @@ def reduce(autoencoder: AutoencoderRun, data: str, *, num_bootstrap: int = 1000)
         num_bootstrap: Number of bootstrap samples per confidence interval.
     """
     config = autoencoder.task.recipe.data
-    examples = [one for one in read_labelled_side((data,), "test", config=config) if one.target]
+    examples = [one for one in read_labelled_split((data,), "test", config=config) if one.target]
     if not examples:
         raise DataError(f"{data} holds no labelled items, which are needed to colour the points.")
     sources = [example.source for example in examples]

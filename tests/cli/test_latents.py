@@ -192,7 +192,7 @@ def test_ends_of_an_image_interpolation_are_reconstructions(regard, image_run, t
     between = task.decode(interpolate(*task.encode(names), 4))
     assert len(read_images(path)) == len(between) == 4
     for index, end in zip((0, -1), ends, strict=True):
-        assert np.array_equal(as_picture(between[index]), end)
+        assert np.array_equal(to_image(between[index]), end)
 
 
 def test_search_overrides_are_refused_for_images(refused, image_run, tmp_path):

@@ -76,7 +76,7 @@ def test_loss_of_replies_is_below_that_of_a_unigram_model(tmp_path):
         )
     )
     task = trained.predictor
-    sides = [task.read_side(path, "valid", config=task.recipe.data) for path in (data, valid)]
+    sides = [task.read_split(path, "valid", config=task.recipe.data) for path in (data, valid)]
     rows = read_json_lines(tmp_path / "run" / runs.TRAINING_LOG)
     best = min(row["loss"] for row in rows if row["kind"] == "valid")
     unigram = unigram_loss(task, *sides)

@@ -23,11 +23,11 @@ def embed(
     """
     from regard.interpret import embed as embedding
     from regard.runs.folder import describe_provenance, load_one
-    from regard.tasks.reading import read_listed
+    from regard.tasks.reading import read_inputs_or_test_split
 
     embedding.check_vector_file(out)
     task = load_one(run, device)
-    sources = read_listed(data, task.recipe, read_side=task.read_side)
+    sources = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
     vectors = embedding.embed(task, sources, layer=layer, pooling=pooling)
     options = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
     provenance = {**describe_provenance(task.device), "run": run, "data": data, **options}

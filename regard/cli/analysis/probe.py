@@ -27,7 +27,7 @@ def probe(
     from regard.interpret import probes
     from regard.interpret.probe_report import table_rows, write_page
     from regard.runs.folder import describe_provenance, load_one, read_test_sources
-    from regard.tasks.reading import read_listed
+    from regard.tasks.reading import read_inputs_or_test_split
 
     if out is not None:
         check_suffix(out, "--out", ".html")
@@ -35,7 +35,7 @@ def probe(
     if data is None:
         texts = read_test_sources(run, task)
     else:
-        texts = read_listed(data, task.recipe, read_side=task.read_side)
+        texts = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
     result = probes.probe(task, texts)
     if out is not None:
         write_page(out, task, texts, found=result, title=f"Text representations of {run}")

@@ -119,7 +119,7 @@ def test_three_files_for_a_side_are_refused():
 
 
 def test_test_part_of_a_data_set_is_read_by_name():
-    test = read_side(("copy:20",), "test", config=DataConfig(seed=3))
+    test = read_split(("copy:20",), "test", config=DataConfig(seed=3))
     assert sources(test) == sources(splits_of(Request(data=("copy:20",)), seed=3).test)
 
 

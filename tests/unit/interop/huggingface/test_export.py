@@ -74,7 +74,7 @@ def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transfor
     )
     config = TokenizerConfig(kind="char", extra_tokens=("<mask>",))
     tokenizer = train_tokenizer(config, ["abc"])
-    task = MaskedLmTask.fresh(recipe, text_fields(tokenizer), device=torch.device("cpu"))
+    task = MaskedLmTask.from_scratch(recipe, text_fields(tokenizer), device=torch.device("cpu"))
     initialize_folder(tmp_path / "run", task, {})
     save_weights(task.model, tmp_path / "run" / "model.safetensors")
     assert export_run(tmp_path / "run", tmp_path / "out").left_out == ("next_sentence",)
