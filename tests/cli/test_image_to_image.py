@@ -108,7 +108,7 @@ def test_show_plots_source_prediction_and_target(regard, folder, tmp_path, suffi
     assert result.code == 0 and result.lines == [str(out)]
     if suffix == ".svg":
         text = out.read_text(encoding="utf-8")
-        assert all(word in text for word in ("source", "drawn", "right"))
+        assert all(word in text for word in ("source", "generated", "target"))
 
 
 def test_show_prints_images_in_the_terminal(regard, folder):
