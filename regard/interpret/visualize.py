@@ -77,7 +77,9 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if isinstance(task, GeneratesImages):
         images = task.image_grid(source, target)
-        tiles = [Tile(fit(check_image(one.image)), one.caption, one.note) for one in images]
+        tiles = [
+            Tile(resize_image(check_image(one.image)), one.caption, one.note) for one in images
+        ]
         return Visualization(source, tiles=tiles)
     if not isinstance(task, Attends):
         raise ConfigError(
@@ -105,13 +107,13 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
 def attention_svg(attention: AttentionMap) -> Markup:
     """Plot attention over a recording, an image or a text as SVG."""
     if (audio := spectrogram_of(attention)) is not None:
-        return to_svg(spectrogram.draw(audio))
+        return to_svg(spectrogram.plot(audio))
     if tiles := attention_tiles(attention):
         return to_svg(grid.sheet(tiles, columns=num_columns(attention)))
     return heatmap.svg(attention.mean().numpy(), *attention.labels)
 
 
-def spectrogram_of(attention: AttentionMap) -> Hearing | None:
+def spectrogram_of(attention: AttentionMap) -> AudioAlignment | None:
     """Return a map over a recording as `plots.spectrogram` takes it; None for other maps.
 
     The end token is dropped, since it has no time. A label is the only row of its map and is kept.
@@ -128,7 +130,7 @@ def spectrogram_of(attention: AttentionMap) -> Hearing | None:
         frames=recording.frames,
         seconds=len(recording.frames) * recording.hop,
         words=tuple(words[:num]),
-        roads={name: rows[:num].numpy() for name, rows in weights.items()},
+        weights={name: rows[:num].numpy() for name, rows in weights.items()},
         step=recording.frames_per_position * recording.hop,
     )
 
@@ -143,11 +145,13 @@ def attention_tiles(attention: AttentionMap) -> list[Tile]:
     if attention.image is None or attention.still is None:
         return []
     if attention.grid is None or not attention.weights.shape[0]:
-        return [Tile(fit(check_image(attention.still)))]
+        return [Tile(resize_image(check_image(attention.still)))]
     words, _ = attention.labels
     cells = attention.mean()[:, attention.num_text_tokens :]  # (T, P)
     grids = cells.reshape(-1, *attention.grid).numpy()  # (T, Y, X), of a video (T, F, Y, X)
-    return (film if _is_video(attention) else strip)(attention.image, words, grids)
+    return (video_attention if _is_video(attention) else image_attention)(
+        attention.image, words, grids
+    )
 
 
 def num_columns(attention: AttentionMap) -> int:

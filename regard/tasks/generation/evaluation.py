@@ -77,7 +77,7 @@ def evaluate(
     return Evaluation(
         results=results,
         by_length=_by_length(sources, outputs, references, metrics=main) if has_length else [],
-        by_tag=by_tag(tags, outputs, references, measures=main | exact) if any(tags) else [],
+        by_tag=by_tag(tags, outputs, references, metrics=main | exact) if any(tags) else [],
         by_unit=by_unit(outputs, references, unit=unit) if unit else [],
         edits=edits(outputs, references, unit=unit) if unit else [],
         sources=sources,
@@ -92,9 +92,9 @@ def _by_length(
     sources: Texts, outputs: Texts, references: References, *, metrics: Mapping[str, Metric]
 ) -> list[Group]:
     if 2 * sum(len(source.split()) == 1 for source in sources) <= len(sources):
-        return by_length(sources, outputs, references, measures=metrics)
+        return by_length(sources, outputs, references, metrics=metrics)
     return by_length(
-        sources, outputs, references, measures=metrics, unit="character", edges=CHARACTER_EDGES
+        sources, outputs, references, metrics=metrics, unit="character", edges=CHARACTER_EDGES
     )
 
 

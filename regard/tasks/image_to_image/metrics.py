@@ -12,7 +12,7 @@ from regard.metrics.result import Group, Result
 from regard.metrics.vision.images import image_psnr, mse, psnr, ssim
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import CaptionedImage, to_image
-from regard.training.losses import log_constant
+from regard.training.losses import gaussian_nll_constant
 
 MAX_FRAMES = 3
 """Maximum number of frames of a source video in a plot, the last ones."""
@@ -57,7 +57,7 @@ def log_densities(means: Tensor, targets: Tensor, *, std: float) -> Tensor:
         std: Standard deviation of each value.
     """
     errors = (means - targets / 255).square().flatten(1).sum(1)  # (B,)
-    return -errors / (2 * std**2) - log_constant(std) * targets[0].numel()
+    return -errors / (2 * std**2) - gaussian_nll_constant(std) * targets[0].numel()
 
 
 def image_tiles(images: GeneratedImages) -> list[CaptionedImage]:

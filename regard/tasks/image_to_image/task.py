@@ -128,7 +128,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             pixels = add_noise(pixels, self.recipe.data.noise)
         with self.autocast():
             output = self._forward(pixels, batch.source_mask)
-        loss = gaussian(output.images, targets, deviation=self.recipe.model.deviation)
+        loss = gaussian_nll(output.images, targets, std=self.recipe.model.deviation)
         return replace(loss, total=loss.total + sum(term.sum() for term in output.losses.values()))
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
@@ -140,7 +140,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             loss = float(losses.sum()) / images.targets.numel()
             psnr = float(images.psnr().mean())
             objective = -loss if self.recipe.validation.metric == "loss" else psnr
-            return Validation(value=objective, numbers={"loss": loss, "psnr": psnr})
+            return Validation(value=objective, metrics={"loss": loss, "psnr": psnr})
 
         return validate
 

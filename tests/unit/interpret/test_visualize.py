@@ -24,7 +24,7 @@ def fields():
 
 def test_each_token_is_plotted_by_the_mean_of_layers_and_heads(fields):
     image, *tokens = attention_tiles(AttentionMap(**fields, grid=(3, 4), image=IMAGE))
-    assert (image.image == fit(IMAGE)).all()
+    assert (image.image == resize_image(IMAGE)).all()
     assert [tile.caption for tile in tokens] == ["dog", "<eos>"]
     for number, tile in enumerate(tokens):
         mean = sum(fields["weights"][n, h, number] for n in range(2) for h in range(4)) / 8
@@ -35,7 +35,7 @@ def test_each_token_is_plotted_by_the_mean_of_layers_and_heads(fields):
 def test_without_attention_there_is_only_the_image(fields):
     fields["weights"] = torch.zeros(0, 1, 2, 12)
     (tile,) = attention_tiles(AttentionMap(**fields, grid=(3, 4), image=IMAGE))
-    assert (tile.image == fit(IMAGE)).all()
+    assert (tile.image == resize_image(IMAGE)).all()
 
 
 def test_without_grid_there_is_only_the_image(fields):

@@ -45,7 +45,7 @@ def recipe_of(*overrides, name="sst2-transformer"):
 
 def build(*overrides, examples=None, name="sst2-transformer"):
     """Return an untrained task with enlarged weights, so that errors are visible."""
-    examples = opinions(40) if examples is None else examples
+    examples = generate_opinions(40) if examples is None else examples
     task = ClassificationTask.prepare(recipe_of(*overrides, name=name), examples, device=CPU)
     with torch.no_grad():
         for parameter in task.model.parameters():
@@ -56,7 +56,7 @@ def build(*overrides, examples=None, name="sst2-transformer"):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("opinions")
-    examples = opinions(220, seed=4)
+    examples = generate_opinions(220, seed=4)
     splits = {"train": examples[:160], "valid": examples[160:190], "test": examples[190:]}
     for split, part in splits.items():
         write_examples(folder / f"{split}.jsonl", part)
@@ -211,7 +211,7 @@ def test_loaded_run_has_the_best_validation_score(trained):
     assert found.value == pytest.approx(trained.summary.progress.best)
     outputs = [best[0].text for best in task.predict([example.source for example in examples])]
     accuracy = sum(a == e.target for a, e in zip(outputs, examples, strict=True)) / 30
-    assert found.numbers["accuracy"] == pytest.approx(100 * accuracy)
+    assert found.metrics["accuracy"] == pytest.approx(100 * accuracy)
 
 
 def test_loss_can_be_the_criterion_for_the_best_weights():

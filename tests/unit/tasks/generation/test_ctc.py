@@ -157,7 +157,7 @@ def test_maps_have_the_recording_attention_and_ctc_alignment(joint):
     assert first < second < third
     plotted = spectrogram_of(found)
     assert plotted.words == ("low", "high", "low")
-    assert list(plotted.roads) == ["attention", CTC]
+    assert list(plotted.weights) == ["attention", CTC]
     assert plotted.seconds == pytest.approx(len(recording.frames) / 100)
     assert plotted.step == pytest.approx(0.04)
 

@@ -44,9 +44,10 @@ class PointingModel:
         naming = caption_words(scene)
         weights = torch.full((len(words) + 1, 256), 0.001)  # the end token attends evenly
         for row, word in enumerate(words):
-            if word >= 0 and naming[word].things and self.is_sharp:
-                thing = scene.things[(naming[word].things[0] + self.shift) % len(scene.things)]
-                x, y = int(thing.x * 16), int(thing.y * 16)
+            if word >= 0 and naming[word].object_indices and self.is_sharp:
+                index = naming[word].object_indices[0] + self.shift
+                obj = scene.objects[index % len(scene.objects)]
+                x, y = int(obj.x * 16), int(obj.y * 16)
                 weights[row, 16 * y + x] = 1.0
         before = torch.full((len(words) + 1, self.num_before), 2.0)
         weights = torch.cat([before, weights], 1).expand(self.num_layers, 1, -1, -1)

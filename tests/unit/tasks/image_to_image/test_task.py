@@ -102,8 +102,8 @@ def test_validation_loss_is_the_negative_score_plus_the_loss_of_latents(task, ex
     scored = -sum(one.log_prob for one in task.score(examples))
     latents = sum(float(loss) for loss in task.generate(examples, has_noise=True).losses)
     num = len(examples) * math.prod(task.target.spec.shape)
-    assert found.numbers["loss"] == pytest.approx((scored + latents) / num, rel=1e-4)
-    assert found.value == found.numbers[task.recipe.validation.metric] * (
+    assert found.metrics["loss"] == pytest.approx((scored + latents) / num, rel=1e-4)
+    assert found.value == found.metrics[task.recipe.validation.metric] * (
         -1 if task.recipe.validation.metric == "loss" else 1
     )
 
@@ -122,7 +122,7 @@ def test_evaluation_measures_the_generated_images(task, examples):
     found = task.evaluate(examples, num_bootstrap=20)
     images = task.generate(examples, has_noise=True)
     assert found.results["psnr"].value == pytest.approx(images.psnr().mean())
-    validation = task.validation(examples)().numbers["psnr"]
+    validation = task.validation(examples)().metrics["psnr"]
     assert found.results["psnr"].value == pytest.approx(validation)
     for key in ("source_psnr", "source_mse"):
         assert (key in found.results) == bool(task.recipe.data.change)
@@ -148,7 +148,7 @@ def test_baseline_of_super_resolution_is_bicubic_upsampling():
         )
         base = np.asarray(small.resize((12, 12), Image.Resampling.BICUBIC)).transpose(2, 0, 1)
         target = np.asarray(large).transpose(2, 0, 1)
-        values.append(decibels(base[None], target[None])[0])
+        values.append(image_psnr(base[None], target[None])[0])
     assert found.value == pytest.approx(np.mean(values), abs=0.05)
     assert found.name == "PSNR of the source (bicubic)"
     error = task.evaluate(EXAMPLES).results["source_mse"]
@@ -163,7 +163,7 @@ def test_baseline_of_the_next_frame_is_the_last_source_frame():
     last = [task.source.read_all([e.source])[0][0, -1] for e in VIDEOS]
     targets = [task.source.read_last([e.source], task.target.config.frame)[0][0] for e in VIDEOS]
     found = task.evaluate(VIDEOS).results["source_psnr"]
-    assert found.value == pytest.approx(decibels(np.stack(last), np.stack(targets)).mean())
+    assert found.value == pytest.approx(image_psnr(np.stack(last), np.stack(targets)).mean())
 
 
 def test_predict_adds_no_noise():

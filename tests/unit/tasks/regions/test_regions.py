@@ -16,15 +16,15 @@ def test_validation_and_evaluation_measure_the_same(task, examples):
     with torch.no_grad():
         validation = task.validation(examples.test)()
     results = task.evaluate(examples.test).results
-    assert validation.value == validation.numbers["iou"] == results["iou"].value
-    assert validation.numbers["accuracy"] == results["accuracy"].value
+    assert validation.value == validation.metrics["iou"] == results["iou"].value
+    assert validation.metrics["accuracy"] == results["accuracy"].value
 
 
 def test_loss_can_be_the_criterion_for_the_best_weights(case, examples):
     task = case.prepare(examples.train, "validation.metric=loss")
     with torch.no_grad():
         validation = task.validation(examples.valid)()
-    assert validation.value == -validation.numbers["loss"]
+    assert validation.value == -validation.metrics["loss"]
 
 
 def test_map_holds_the_image_and_its_rows_sum_to_one(task, examples):
