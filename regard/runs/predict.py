@@ -96,7 +96,7 @@ class PredictionPipeline:
             beams, overrides = None, (*overrides, f"search.beams={beams}")
         function = predict_function(task, reranker, options.rerank_weight)
         predict = partial(function, num_best=options.num_best)
-        search = search_with(task, beams=beams, num_best=options.num_best, words=overrides)
+        search = search_with(task, beams=beams, num_best=options.num_best, overrides=overrides)
         if options.prefix and search is None:
             raise ConfigError(
                 "`--prefix` is for models that generate text, but the task of this run is "

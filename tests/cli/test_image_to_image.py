@@ -113,7 +113,7 @@ def test_show_plots_source_prediction_and_target(regard, folder, tmp_path, suffi
 
 def test_show_prints_images_in_the_terminal(regard, folder):
     result = regard("show", folder / "run", "shapes/0/3")
-    assert result.code == 0 and "drawn" in result.out
+    assert result.code == 0 and "generated" in result.out
 
 
 def test_readable_images_among_others_are_predicted(regard, folder, tmp_path):

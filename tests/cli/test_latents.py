@@ -92,7 +92,7 @@ def test_evaluation_prints_scores_of_latents(regard, variational):
 
 
 def test_only_variational_latents_can_be_sampled(refused, plain, tiny_run):
-    assert "this run has no variational code. Train one with" in refused("sample", plain.folder)
+    assert "the bottleneck of this run is not variational" in refused("sample", plain.folder)
     line = refused("sample", tiny_run.folder)
     assert line.startswith("This needs a run of an autoencoder, but the task of this run is 'gen")
 

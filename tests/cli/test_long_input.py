@@ -58,8 +58,8 @@ def test_training_on_texts_beyond_learned_positions_is_refused(
     result = train(*sides, f"model.{side}.max_length=16")
     assert result.code == 2
     assert result.err.splitlines()[-1] == (
-        f"regard: `model.{side}.max_length` must be at least the longest text to learn from "
-        f"({length} tokens) with learned positions, but is 16. Raise it, or lower "
+        f"regard: `model.{side}.max_length` must be at least the length of the longest training "
+        f"text ({length} tokens) with learned positions, but is 16. Raise it, or lower "
         "`data.batch.max_length`."
     )
     assert "step" not in result.err
@@ -71,8 +71,8 @@ def test_source_longer_than_in_training_is_predicted_and_reported(regard, run):
     assert result.code == 0
     assert len(result.lines) == 2
     assert result.err.splitlines() == [
-        "1 of 2 sources have over 20 tokens, the most that training allowed "
-        "(`data.batch.max_length`); they are read whole."
+        "1 of 2 sources have over 20 tokens, the maximum length in training "
+        "(`data.batch.max_length`); they are not truncated."
     ]
 
 

@@ -67,7 +67,7 @@ def test_training_with_teacher_and_init_from(regard, run, text, tmp_path):
 
 
 def test_invalid_input_is_one_line_of_error(refused, run, tmp_path):
-    assert "must have a gap to fill" in refused("predict", run, "-", stdin="the cat\n")
+    assert "must have a mask" in refused("predict", run, "-", stdin="the cat\n")
     assert "`max_length` must be at least" in refused(
         "predict", run, "-", stdin="the cat ran " * 10 + "<mask>\n"
     )

@@ -101,7 +101,7 @@ class TestProbe:
     def test_every_layer_is_compared_with_an_untrained_encoder(self, regard, tiny_run):
         result = regard("probe", tiny_run.folder)
         assert result.code == 0
-        assert "word order %" in result.lines[0] and result.lines[0].count("fresh") == 3
+        assert "word order %" in result.lines[0] and result.lines[0].count("control") == 3
         assert result.lines[1].split()[0] == "embeddings"
         assert result.lines[2].startswith(" layer 1")
         assert result.lines[-1].startswith("Probes were trained on 15 texts and tested on 15")
@@ -120,8 +120,8 @@ class TestProbe:
         result = regard("probe", tiny_run.folder, "--out", path)
         assert (result.code, result.lines) == (0, [*plain.lines, str(path)])
         page = path.read_text(encoding="utf-8")
-        assert "Sentences as points" in page and "What each layer knows" in page
-        assert page.count("<svg") == 2 and "were tested on 15 others" in page
+        assert "Sentence embeddings" in page and "Linear probes by layer" in page
+        assert page.count("<svg") == 2 and "tested on 15 others" in page
         message = refused("probe", tiny_run.folder, "--out", "layers.gif")
         assert message == "`--out` must end in .html, but is 'layers.gif'."
 

@@ -38,14 +38,14 @@ def probe(
         texts = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
     result = probes.probe(task, texts)
     if out is not None:
-        write_page(out, task, texts, found=result, title=f"Text representations of {run}")
+        write_page(out, task, texts, results=result, title=f"Text representations of {run}")
     if as_json:
         print_json({**describe_provenance(task.device), **result.to_dict()})
         return
     print_table(*table_rows(result))
     print(
         f"Probes were trained on {result.num_learned:,} texts and tested on {result.num_tested:,} "
-        "others; fresh: the same encoder before training."
+        "others; control: the same encoder before training."
     )
     if out is not None:
         print(out)

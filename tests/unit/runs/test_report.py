@@ -78,8 +78,8 @@ def test_page_has_every_section(text):
         "Attention",
         "BLEU by source length",
         "BLEU by phenomenon",
-        "Sentences as points",
-        "What each layer knows",
+        "Sentence embeddings",
+        "Linear probes by layer",
         "Provenance",
     ]
 
