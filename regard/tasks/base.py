@@ -363,7 +363,7 @@ def search_with(
                 "Leave it out."
             )
         return None
-    search = change_search(task.search, overrides)
+    search = override_search(task.search, overrides)
     search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search

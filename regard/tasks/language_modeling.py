@@ -231,7 +231,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             if tokens.shape[1] > 1:
                 with torch.inference_mode():
                     logits = self.model(tokens[:, :-1]).logits
-                    values = next_log_probs(logits, tokens[:, 1:]).tolist()
+                    values = token_log_probs(logits, tokens[:, 1:]).tolist()
                 log_probs.update(zip(rows, values, strict=True))
         names = self.text.tokenizer.tokens
         return [

@@ -72,8 +72,8 @@ def measure_elbo(
         states, compute_log_probs = split(batch)
         mean, log_variance = bottleneck.posterior(states)
         batch_noise = noise[list(batch.rows)].view(mean.shape)
-        log_probs = compute_log_probs(draw_code(mean, log_variance, batch_noise))
-        divergence = divergence_from_prior(mean, log_variance).flatten(1).sum(1).cpu()
+        log_probs = compute_log_probs(sample_latent(mean, log_variance, batch_noise))
+        divergence = kl_from_standard_normal(mean, log_variance).flatten(1).sum(1).cpu()
         return zip(log_probs, divergence, mean.flatten(1).cpu(), strict=True)
 
     measured = map_batches(measure, task.batches(examples))

@@ -103,7 +103,7 @@ class AttentionMap:
     """The source recording, if there is one."""
 
     @classmethod
-    def of_self_attention(cls, tokens: tuple[str, ...], recorded: Maps) -> "AttentionMap":
+    def of_self_attention(cls, tokens: tuple[str, ...], recorded: AttentionMaps) -> "AttentionMap":
         """Return the self-attention weights of one text; no layers if none were recorded."""
         weights = torch.zeros(0, 1, len(tokens), len(tokens))
         if recorded.num_layers:

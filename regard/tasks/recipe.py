@@ -38,4 +38,4 @@ class BaseRecipe(Config):
 
 def check_encoder_reads(source: SourceConfig, encoder: EncoderConfig) -> None:
     """Raise a `ConfigError` if an encoder cannot read the modality of the source."""
-    check_reads(encoder, modality_of(source).input_spec)
+    check_source(encoder, modality_of(source).input_spec)

@@ -155,7 +155,7 @@ class AutoencodingTask(Predictor):
             logits = self.model.decoder(target[:, :-1], memory_from_latents(latents)).logits
             return log_probs_of(logits, target[:, 1:]).cpu().where(mask, 0.0).sum(1)
 
-        memory = self.bottleneck_encoder.widen(self.inputs(batch), batch.source_mask)
+        memory = self.bottleneck_encoder.inner_memory(self.inputs(batch), batch.source_mask)
         return memory.summary, compute_log_probs
 
     def _measure_denoising(
@@ -209,7 +209,7 @@ class AutoencodingTask(Predictor):
         texts: list[str] = []
         for chunk in torch.split(latents, CHUNK) if len(latents) else ():
             hypotheses = self.generate(
-                remember(chunk.to(self.device, torch.float32)),
+                memory_from_latents(chunk.to(self.device, torch.float32)),
                 search or self.search,
                 max_lengths=self._max_lengths(len(chunk)),
                 numbers=range(len(texts), len(texts) + len(chunk)),

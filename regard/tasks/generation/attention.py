@@ -110,7 +110,7 @@ def _describe_recordings(task: "Predictor", field: AudioField, batch: Batch) -> 
     """Return the times of memory positions, the frames, and the CTC alignment of the targets."""
     memory = _encode(task, batch)
     hop = field.config.hop_ms / 1000
-    groups = task.model.encoder.groups(batch.source, batch.source_mask)
+    groups = task.model.encoder.memory_positions(batch.source, batch.source_mask)
     frames_per_position = 1 if groups is None else int((groups[0] == 0).sum())
     described = []
     for row, aligned in enumerate(align_ctc(task, batch, memory)):

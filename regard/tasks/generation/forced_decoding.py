@@ -28,7 +28,7 @@ def score(task: "Predictor", examples: Sequence[Example]) -> list[Prediction]:
             if task.recipe.model.ctc_weight == 1:
                 tokenizer, memory = task.target.tokenizer, task.encode_batch(batch)
                 scorer = build_scorer(task.model, memory, tokenizer, weight=1.0)
-                log_probs = walk_along(scorer, target).cpu()
+                log_probs = stepwise_log_probs(scorer, target).cpu()
             else:
                 inputs = task.inputs(batch)
                 log_probs = target_log_probs(

@@ -178,11 +178,11 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         pixels = self.pixels(batch, examples, has_noise=True)
 
         def compute_log_probs(latents: Tensor) -> Tensor:
-            memory = remember(latents, layout=self.model.layout)
+            memory = memory_from_latents(latents, layout=self.model.layout)
             images = self.model.generate(memory, self.to_target_form(pixels)).cpu()
             return self._log_densities(images, batch.labels)  # (B,)
 
-        memory = encoder.widen(self.standardise(pixels), batch.source_mask)
+        memory = encoder.inner_memory(self.standardise(pixels), batch.source_mask)
         return memory.states, compute_log_probs
 
     def predict(self, sources: Sequence[str], *, num_best: int = 1) -> list[list[Prediction]]:
@@ -277,7 +277,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
         """Convert sources from 0 to 1 to the shape of the target, (B, C, Y, X)."""
         return bring_to(pixels, self.target.spec.shape)
 
-    def _forward(self, pixels: Tensor, mask: Tensor) -> Drawn:
+    def _forward(self, pixels: Tensor, mask: Tensor) -> ImageOutput:
         return self.model(self.standardise(pixels), mask, self.to_target_form(pixels))
 
     def generate(self, examples: Sequence[Example], *, has_noise: bool = False) -> GeneratedImages:

@@ -299,7 +299,7 @@ def _predict_masked(task: MaskedLmTask, batch: MaskedBatch) -> tuple[Tensor, Tex
     on_device = batch.to(task.device)
     with torch.inference_mode():
         states = task.model.encode(on_device.values, batch.mask).states
-        log_probs = task.model.tell(states, on_device.hidden).log_softmax(-1)
+        log_probs = task.model.predict(states, on_device.hidden).log_softmax(-1)
         is_correct = torch.zeros(len(batch.rows))
         if task.model.next_sentence is not None and batch.belongs is not None:
             is_correct = task.model.next_sentence(states).argmax(-1).cpu() == batch.belongs

@@ -51,7 +51,7 @@ class PhraseBox(NamedTuple):
 
     def prediction(self, box: Tensor, text: str) -> Prediction:
         """Return a box as a prediction, with the log of the share of attention on it."""
-        share = float((cell_shares(box[None], self.layout)[0] * self.weights).sum())
+        share = float((cell_overlaps(box[None], self.layout)[0] * self.weights).sum())
         return Prediction.from_tokens(text, (text,), (math.log(max(share, MIN_SHARE)),))
 
 

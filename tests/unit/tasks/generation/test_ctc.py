@@ -14,7 +14,7 @@ from regard.models.decoders import BahdanauDecoderConfig
 from regard.models.encoders.pyramidal_lstm import PyramidalLstmEncoderConfig
 from regard.models.heads.ctc import CtcHeadConfig, labelling_loss
 from regard.runs.ensemble import build_ensemble
-from regard.search.forced import force
+from regard.search.forced import target_log_probs
 from regard.search.settings import SearchConfig
 from regard.tasks.generation.attention import CTC
 from regard.tasks.generation.ctc import is_best_path_search
@@ -89,7 +89,9 @@ def test_joint_search_returns_log_probabilities_of_the_decoder(joint):
         targets = torch.tensor([[joint.target.tokenizer.sos, *ids]])
         (alone,) = joint.batches([EXAMPLES[row]])
         with torch.inference_mode():
-            log_probs = force(joint.model, joint.inputs(alone), alone.source_mask, targets=targets)
+            log_probs = target_log_probs(
+                joint.model, joint.inputs(alone), alone.source_mask, targets=targets
+            )
         assert best.token_log_probs == pytest.approx(log_probs[0].tolist(), abs=1e-4)
 
 

@@ -323,7 +323,7 @@ def test_distillation_loss_is_the_formula_of_the_paper(run):
         model.encode(batch.values, batch.mask).states for model in (student.model, teacher)
     )
     logits, teacher_logits = (
-        model.tell(hidden_states, batch.hidden)
+        model.predict(hidden_states, batch.hidden)
         for model, hidden_states in ((student.model, states), (teacher, teacher_states))
     )
     soft = (teacher_logits / 2).log_softmax(-1)

@@ -36,7 +36,7 @@ def test_batched_equals_alone_and_a_line_equals_a_pair(task, examples):
 def test_probability_of_a_box_is_the_attention_on_it(task, examples):
     example = examples.test[0]
     (attention,) = task.attend([example])
-    centres = cell_places(attention.grid, like=attention.weights)
+    centres = cell_centres(attention.grid, like=attention.weights)
     box = (0.25, 0.5, 0.75, 1.0)  # its edges run between cells
     inside = ((centres > torch.tensor(box[:2])) & (centres < torch.tensor(box[2:]))).all(-1)
     (scored,) = task.score([Example(example.source, "0.25 0.5 0.75 1.0")])
