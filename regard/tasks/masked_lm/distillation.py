@@ -87,7 +87,7 @@ class Teacher:
         config = self._config
         with torch.no_grad():
             true_states = self.model.encode(batch.values, batch.mask).states
-            true_logits = self.model.predict(true_states, batch.hidden)
+            true_logits = self.model.predict(true_states, batch.masked_positions)
         distance = F.kl_div(
             (logits.float() / config.temperature).log_softmax(-1),
             (true_logits.float() / config.temperature).log_softmax(-1),

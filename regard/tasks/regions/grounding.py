@@ -16,7 +16,8 @@ from regard.core.config import at_least
 from regard.data.datasets.labelled import read_labelled, split_source
 from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
-from regard.data.modality import JoinedField, fit_source, load_source, read_pair
+from regard.data.modality import fit_source, load_source
+from regard.data.text_image import TextImageField, split_text_image
 from regard.metrics.vision.regions import (
     box_accuracy,
     box_region,
@@ -58,7 +59,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     """Finds the box of what a phrase names in an image."""
 
     model: Grounder
-    source: JoinedField
+    source: TextImageField
     metrics = {"iou": mean_box_iou, "accuracy": box_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
     read_side = staticmethod(partial(reading.read_side, read=read_labelled))
@@ -162,7 +163,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         return [
             AttentionMap(
                 source=cell_names(found.layout),
-                target=(read_pair(source)[0],),
+                target=(split_text_image(source)[0],),
                 weights=found.weights[None, None, None],
                 grid=found.layout,
                 image=as_picture(self.source.stack([item])[0][1][0]),

@@ -111,7 +111,7 @@ def test_a_mask_is_added_to_the_vocabulary(task):
 def test_the_loss_is_taken_over_hidden_tokens_only(task):
     (batch, *_) = task.held_out_batches([Example(line) for line in write_lines(30)])
     loss = task.loss(batch)
-    logits = task.model(batch.values, batch.mask).flatten(0, 1)[batch.hidden]
+    logits = task.model(batch.values, batch.mask).flatten(0, 1)[batch.masked_positions]
     expected = torch.nn.functional.cross_entropy(logits, batch.labels, reduction="sum")
     assert loss.count == len(batch.labels)
     assert torch.allclose(loss.total, expected, rtol=1e-5)
@@ -323,7 +323,7 @@ def test_distillation_is_the_papers_formula(run):
         model.encode(batch.values, batch.mask).states for model in (student.model, teacher)
     )
     said, true = (
-        model.predict(found, batch.hidden)
+        model.predict(found, batch.masked_positions)
         for model, found in ((student.model, states), (teacher, true_states))
     )
     soft = (true / 2).log_softmax(-1)
@@ -367,8 +367,11 @@ def test_static_masking_repeats_and_dynamic_does_not():
                 (row, place)
                 for batch in batches.epoch(number)
                 for row, place in zip(
-                    [batch.rows[index] for index in batch.hidden // batch.values.shape[1]],
-                    (batch.hidden % batch.values.shape[1]).tolist(),
+                    [
+                        batch.rows[index]
+                        for index in batch.masked_positions // batch.values.shape[1]
+                    ],
+                    (batch.masked_positions % batch.values.shape[1]).tolist(),
                     strict=True,
                 )
             }
