@@ -23,7 +23,7 @@ import numpy as np
 from side_by_side import Run
 
 from regard.core.files import read_json
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 from regard.data.example import Example
 from regard.interpret.visualize import spectrogram_of
@@ -229,7 +229,7 @@ def write_long(
         file.setsampwidth(2)
         file.setframerate(RATE)
         for example in cycle(examples) if seconds else examples:
-            sound = open_sound(example.source, max_seconds=60).samples
+            sound = open_audio(example.source, max_seconds=60).samples
             samples = np.append(sound, HUSH * generator.standard_normal(round(pause * RATE)))
             samples = samples[:left] if seconds else samples
             left -= len(samples)

@@ -103,7 +103,7 @@ def split_pairs(examples: Sequence[Example], *, most: int = NUM_HELD_OUT) -> Spl
 
     A German sentence that is held out is not trained on with another English one either.
     """
-    split = split_by_source(examples, most=most)
+    split = split_by_source(examples, max_examples=most)
     turned = [
         [Example(example.target, example.source) for example in side]
         for side in (split.train, split.valid, split.test)

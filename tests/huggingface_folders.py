@@ -1,4 +1,4 @@
-"""Small Hugging Face folders with random weights, as `transformers` itself writes them."""
+"""Small Hugging Face folders with random weights, written by `transformers`."""
 
 import json
 
@@ -11,7 +11,7 @@ SIZES = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
     "intermediate_size": 24,
-    # Fresh weights of the usual size are so small that mistakes would hide.
+    # Weights of the usual size are so small that errors would not show in the logits.
     "initializer_range": 0.5,
 }
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", "##a", "##b", "##c"]
@@ -19,8 +19,8 @@ ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
 BYTE_PAIRS = ["<s>", "<pad>", "</s>", "<unk>", *ALPHABET, "ab", "Ġa", "<mask>"]
 
 
-def shake(model):
-    """Give weights that begin at zero or one other values, so that none can hide."""
+def randomize(model):
+    """Randomise weights that are initialised to zero or one, so that errors in them show."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "norm" in name.lower() or name.endswith("bias"):
@@ -42,7 +42,7 @@ def save_wordpieces(folder):
     trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     trained.decoder = decoders.WordPiece()
     trained.add_special_tokens(WORDPIECES[:5])
-    # Such files often say so, and a text must still be read whole.
+    # Many files enable truncation; texts must still be encoded completely.
     trained.enable_truncation(4)
     trained.save(str(folder / "tokenizer.json"))
 
@@ -60,7 +60,7 @@ def save_bert(folder, *, has_head=True, **changes):
     sizes = {"vocab_size": len(WORDPIECES), "max_position_embeddings": 12}
     config = transformers.BertConfig(**{**SIZES, **sizes, **changes})
     kind = transformers.BertForMaskedLM if has_head else transformers.BertModel
-    model = shake(kind(config))
+    model = randomize(kind(config))
     save(model, folder)
     save_wordpieces(folder)
     return model
@@ -72,7 +72,7 @@ def save_roberta(folder, **changes):
     torch.manual_seed(0)
     sizes = {"vocab_size": len(BYTE_PAIRS), "max_position_embeddings": 14, "type_vocab_size": 1}
     config = transformers.RobertaConfig(**{**SIZES, **sizes, "layer_norm_eps": 1e-5, **changes})
-    model = shake(transformers.RobertaForMaskedLM(config))
+    model = randomize(transformers.RobertaForMaskedLM(config))
     save(model, folder)
     save_byte_pairs(folder)
     return model
@@ -92,7 +92,7 @@ def save_distilbert(folder, **changes):
         initializer_range=0.5,
         **changes,
     )
-    model = shake(transformers.DistilBertForMaskedLM(config))
+    model = randomize(transformers.DistilBertForMaskedLM(config))
     save(model, folder)
     save_wordpieces(folder)
     return model
@@ -102,15 +102,15 @@ MASKED = {"bert": save_bert, "roberta": save_roberta, "distilbert": save_distilb
 
 ENGLISH = [
     "the house is small", "the cat sees the dog", "a dog runs to the house",
-    "I see a small cat", "the men eat bread", "do you see the café?", "he said: no, never!",
+    "I see a small cat", "the men eat bread", "do you see the café?", "he cried: no, never!",
 ]  # fmt: skip
 GERMAN = [
     "das Haus ist klein", "die Katze sieht den Hund", "ein Hund läuft zum Haus",
-    "ich sehe eine kleine Katze", "die Männer essen Brot", "er sagte: nein, nie!",
+    "ich sehe eine kleine Katze", "die Männer essen Brot", "er rief: nein, nie!",
 ]  # fmt: skip
 
 
-def train_pieces(path, texts, vocab_size):
+def train_sentencepiece(path, texts, vocab_size):
     import sentencepiece
 
     with path.open("wb") as file:
@@ -125,20 +125,21 @@ def train_pieces(path, texts, vocab_size):
     return sentencepiece.SentencePieceProcessor(model_file=str(path))
 
 
-def save_pieces(folder, *, is_joint=True):
-    """Two SentencePiece models and their vocabulary in an order of its own, as OPUS-MT has it."""
+def save_sentencepieces(folder, *, is_joint=True):
+    """Save two SentencePiece models and a vocabulary in another order, as OPUS-MT does."""
     folder.mkdir(parents=True, exist_ok=True)
-    source = train_pieces(folder / "source.spm", ENGLISH, 60)
-    target = train_pieces(folder / "target.spm", GERMAN, 60)
+    source = train_sentencepiece(folder / "source.spm", ENGLISH, 60)
+    target = train_sentencepiece(folder / "target.spm", GERMAN, 60)
     sides = [
         [side.id_to_piece(i) for i in range(side.get_piece_size()) if not side.is_control(i)]
         for side in (source, target)
     ]
-    found = [sorted({*sides[0], *sides[1]})] if is_joint else [sorted(set(side)) for side in sides]
+    joint = [sorted({*sides[0], *sides[1]})]
+    vocabularies = joint if is_joint else [sorted(set(side)) for side in sides]
     sizes = []
-    for name, pieces in zip(("vocab.json", "target_vocab.json"), found, strict=False):
-        plain = [piece for piece in pieces if piece != "<unk>"]
-        # One id of padding for both sides is all that their options can say.
+    for name, entries in zip(("vocab.json", "target_vocab.json"), vocabularies, strict=False):
+        plain = [token for token in entries if token != "<unk>"]
+        # `config.json` has one padding id for both sides.
         tokens = ["</s>", "<unk>", *plain, ">>deu<<", "<pad>"]
         if not is_joint:
             tokens = ["</s>", "<unk>", "<pad>", *plain, ">>deu<<"]
@@ -151,7 +152,7 @@ def save_pieces(folder, *, is_joint=True):
 def save_marian(folder, *, activation="swish", is_joint=True, as_pickle=False):
     import transformers
 
-    source_size, target_size, pad = save_pieces(folder, is_joint=is_joint)
+    source_size, target_size, pad = save_sentencepieces(folder, is_joint=is_joint)
     torch.manual_seed(0)
     config = transformers.MarianConfig(
         vocab_size=source_size,
@@ -173,7 +174,7 @@ def save_marian(folder, *, activation="swish", is_joint=True, as_pickle=False):
         eos_token_id=0,
         forced_eos_token_id=None,
     )
-    model = shake(transformers.MarianMTModel(config))
+    model = randomize(transformers.MarianMTModel(config))
     with torch.no_grad():
         model.final_logits_bias.normal_()
     save(model, folder)
@@ -184,7 +185,7 @@ def save_marian(folder, *, activation="swish", is_joint=True, as_pickle=False):
 
 
 def save_vit(folder, *, has_head=True, preprocessor=None, **changes):
-    """A classifier of images with four labels, of which two are called alike."""
+    """Save an image classifier with four labels, two of the same name."""
     import transformers
 
     torch.manual_seed(0)
@@ -197,7 +198,7 @@ def save_vit(folder, *, has_head=True, preprocessor=None, **changes):
     }
     config = transformers.ViTConfig(**{**SIZES, **options, **changes})
     kind = transformers.ViTForImageClassification if has_head else transformers.ViTModel
-    model = shake(kind(config))
+    model = randomize(kind(config))
     save(model, folder)
     if preprocessor is not None:
         path = folder / "preprocessor_config.json"

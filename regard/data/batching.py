@@ -1,4 +1,4 @@
-"""Batches of similar length under a token budget, in an order that can be resumed."""
+"""Batches of examples of similar length under a token budget, in a resumable order."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -11,30 +11,30 @@ from torch import Tensor
 from regard.core.config import AtLeast, Config, NonNegative, Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.logging import logger
-from regard.data.batch import Batch, change_values
+from regard.data.batch import Batch, map_tensors
 
 Sequences = list[list[int]]
 Items = list[Any]
-"""Whatever a field reads: each has a length, the number of positions it takes."""
+"""Items of a field; the length of an item is the number of positions it takes."""
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 AnyBatch = TypeVar("AnyBatch", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchConfig(Config):
-    """How examples are put together."""
+    """Settings of batches."""
 
     max_tokens: int = 4096
-    """Positions in a batch at most, padding included; the larger side, source or target, counts."""
+    """Maximum number of positions in a batch, with padding, on the larger side."""
     max_sentences: NonNegative = 0
-    """Examples in a batch at most; 0 sets no limit."""
+    """Maximum number of examples in a batch; 0 for no limit."""
     max_length: Annotated[int, AtLeast(3)] = 200
-    """Tokens in a source or a target at most, start and end token included."""
+    """Maximum number of tokens of a source or a target, with start and end tokens."""
     too_long: Literal["drop", "truncate"] = "drop"
-    """What becomes of a training pair beyond `max_length`."""
+    """Treatment of training pairs longer than `max_length`."""
     pool: Positive = 100
-    """How many batches' worth of examples are sorted by length together; more means less padding,
-    fewer means more chance."""
+    """Number of batches whose examples are sorted by length together; more means less padding,
+    fewer means a more random order."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,66 +46,66 @@ class BatchConfig(Config):
 
 
 class Field(Protocol):
-    """What pads items."""
+    """Interface of fields, which pad items."""
 
     def stack(self, items: Sequence[Any], /) -> tuple[Any, Tensor]:
-        """Return items as tensors and their mask."""
+        """Return items as padded tensors, and their mask."""
 
 
 class PlannedBatches(ABC, Generic[AnyBatch]):
-    """Batches in an order that depends on the seed and the number of the epoch alone."""
+    """Batches in an order that depends only on the seed and the epoch."""
 
     def epoch(self, number: int, *, skip: int = 0) -> Iterator[AnyBatch]:
-        """Give the batches of an epoch.
+        """Yield the batches of an epoch.
 
         Args:
-            number: Epochs are counted from 0.
-            skip: How many batches were seen before an interruption; they are not built again.
+            number: Number of the epoch, from 0.
+            skip: Number of batches to skip when training resumes; they are not built.
         """
         for rows in self.plan(number)[skip:]:
             yield self.stack(rows, number)
 
     def num_batches(self, number: int) -> int:
-        """Return how many batches an epoch has for this process."""
+        """Return the number of batches of an epoch for this process."""
         return len(self.plan(number))
 
     @abstractmethod
     def plan(self, number: int) -> list[Rows]:
-        """Return which examples each batch of an epoch holds."""
+        """Return the indexes of the examples of each batch of an epoch."""
 
     @abstractmethod
     def stack(self, rows: Rows, number: int) -> AnyBatch:
-        """Return some examples as they are in an epoch."""
+        """Return the batch of some examples in an epoch."""
 
 
 @dataclass(eq=False, repr=False)
 class PairBatches(PlannedBatches[AnyBatch]):
     """Encoded pairs as batches of similar length.
 
-    Shuffled: the examples are shuffled, sorted by length within pools, cut into batches by the
-    budget, and the batches are shuffled. Not shuffled: all are sorted together, the longest
-    first, so that a batch too large for the memory shows at once; `rows` of a batch tells where
-    each example belongs.
+    Shuffled: examples are shuffled, sorted by length within pools, split into batches by the
+    budget, and the batches are shuffled. Not shuffled: all examples are sorted, the longest first,
+    so that an out-of-memory error occurs at once; `rows` of a batch are the indexes of its
+    examples.
     """
 
     sources: Items
-    """Each source as its field reads it: token ids, an image."""
+    """Items of the sources, such as token ids or images."""
     targets: Sequence[Any]
-    """Token ids of each target, or whatever else has a length, in the same order."""
+    """Token ids of the targets, or other items with a length, in the same order."""
     config: BatchConfig
     """Budget and limits."""
     _: KW_ONLY
     fields: tuple[Field, ...]
-    """Of source and target; they pad."""
+    """Fields of source and target, which pad."""
     seed: int = 0
-    """Another seed is another order."""
+    """Random seed of the order."""
     is_shuffled: bool = True
-    """Whether every epoch has an order of its own."""
-    share: tuple[int, int] = (0, 1)
-    """Rank of this process and number of processes. Shuffled, all have equally many batches, and
-    the few beyond that are left out; not shuffled, none is left out."""
+    """Whether every epoch has another random order."""
+    shard: tuple[int, int] = (0, 1)
+    """Rank of this process and number of processes. Shuffled, all processes have the same number
+    of batches, and surplus batches are dropped; not shuffled, none is dropped."""
     is_pinned: bool = False
-    """Whether tensors are put where a GPU fetches them without waiting."""
+    """Whether tensors are in pinned memory, for asynchronous copies to a GPU."""
 
     def __post_init__(self) -> None:
         if not self.sources or len(self.sources) != len(self.targets):
@@ -121,11 +121,11 @@ class PairBatches(PlannedBatches[AnyBatch]):
 
     @staticmethod
     def target_length(target: Any) -> int:
-        """Return the number of positions that a target takes."""
+        """Return the number of positions of a target."""
         return len(target)
 
-    def padded_share(self, number: int = 0) -> float:
-        """Return the share of positions, source and target, that hold only padding."""
+    def padding_share(self, number: int = 0) -> float:
+        """Return the share of positions, source and target, that are padding."""
         real = padded = 0
         for rows in self.plan(number):
             for lengths in (self._source_lengths[rows], self._target_lengths[rows]):
@@ -134,18 +134,18 @@ class PairBatches(PlannedBatches[AnyBatch]):
         return 1 - real / padded
 
     def pairs(self, rows: Rows, number: int) -> tuple[Items, Sequences]:
-        """Return sources and targets of some examples in an epoch: here, in all the same."""
+        """Return sources and targets of some examples; here, the same in every epoch."""
         indexes = rows.tolist()
         return [self.sources[row] for row in indexes], [self.targets[row] for row in indexes]
 
     def plan(self, number: int) -> list[Rows]:
-        """Return which examples each batch of an epoch holds."""
+        """Return the indexes of the examples of each batch of an epoch."""
         if self._planned[0] != number:
             if self.is_shuffled:
                 batches = self._shuffle(number)
             else:
-                batches = self._cut(self._by_length(np.arange(len(self.sources)))[::-1])
-            self._planned = (number, self._take_share(batches))
+                batches = self._split(self._sort_by_length(np.arange(len(self.sources)))[::-1])
+            self._planned = (number, self._take_shard(batches))
         return self._planned[1]
 
     def _shuffle(self, number: int) -> list[Rows]:
@@ -158,29 +158,29 @@ class PairBatches(PlannedBatches[AnyBatch]):
         batches = [
             batch
             for start in range(0, len(order), size)
-            for batch in self._cut(self._by_length(order[start : start + size]))
+            for batch in self._split(self._sort_by_length(order[start : start + size]))
         ]
         return [batches[index] for index in generator.permutation(len(batches))]
 
-    def _by_length(self, rows: Rows) -> Rows:
-        # By the longer side, because the budget counts that one; it also pads least.
+    def _sort_by_length(self, rows: Rows) -> Rows:
+        # By the longer side, since the budget counts that side; it also gives the least padding.
         return rows[np.lexsort((self._source_lengths[rows], self._longer[rows]))]
 
-    def _cut(self, rows: Rows) -> list[Rows]:
-        most = self.config.max_sentences or len(rows)
+    def _split(self, rows: Rows) -> list[Rows]:
+        max_size = self.config.max_sentences or len(rows)
         batches: list[Rows] = []
         start = longest = 0
         for position, length in enumerate(self._longer[rows].tolist()):
             longest = max(longest, length)
             size = position - start + 1
-            # One example alone is a batch, whatever its length.
-            if size > 1 and (size > most or size * longest > self.config.max_tokens):
+            # A single example is a batch at any length.
+            if size > 1 and (size > max_size or size * longest > self.config.max_tokens):
                 batches.append(rows[start:position])
                 start, longest = position, length
         return [*batches, rows[start:]]
 
-    def _take_share(self, batches: list[Rows]) -> list[Rows]:
-        rank, num_ranks = self.share
+    def _take_shard(self, batches: list[Rows]) -> list[Rows]:
+        rank, num_ranks = self.shard
         end = len(batches)
         if self.is_shuffled:
             end -= end % num_ranks
@@ -192,21 +192,21 @@ class PairBatches(PlannedBatches[AnyBatch]):
         return batches[rank:end:num_ranks]
 
     def pin(self, tensor: Tensor) -> Tensor:
-        """Return a tensor where a GPU fetches it without waiting, if wanted."""
+        """Return a tensor in pinned memory if `is_pinned`."""
         return tensor.pin_memory() if self.is_pinned else tensor
 
 
 class Batches(PairBatches[Batch]):
-    """Encoded sources and targets, padded."""
+    """Batches of encoded sources and targets."""
 
     def stack(self, rows: Rows, number: int) -> Batch:
-        """Return some pairs as they are in an epoch."""
+        """Return the batch of some pairs in an epoch."""
         source_field, target_field = self.fields
         sources, targets = self.pairs(rows, number)
         source, source_mask = source_field.stack(sources)
         target, target_mask = target_field.stack(targets)
         return Batch(
-            source=change_values(source, self.pin),
+            source=map_tensors(source, self.pin),
             source_mask=source_mask,
             target=self.pin(target),
             target_mask=self.pin(target_mask),
@@ -221,39 +221,39 @@ def limit_lengths(
     *,
     shorten: Callable[[Any, int], Any] | None = None,
 ) -> tuple[Items, Sequences, list[int]]:
-    """Drop or shorten pairs with a side longer than `max_length`, and say how many.
+    """Drop or truncate pairs with a side longer than `max_length`, and log their number.
 
     Args:
-        sources: Token ids of each source, or whatever else has a length.
+        sources: Token ids of each source, or other items with a length.
         targets: Token ids of each target.
-        config: The limit, and what becomes of what is beyond it.
-        shorten: Cuts a source to so many positions, where it is not just token ids.
+        config: Settings with the limit.
+        shorten: Function that truncates a source, if it is not just token ids.
 
     Returns:
-        The sources and the targets that remain, and which of the given ones they are. What is
-        shortened keeps its last token, the end.
+        The remaining sources and targets, and their indexes. Truncated token ids keep their last
+        token, the end token.
     """
-    most = config.max_length
+    limit = config.max_length
     pairs = list(zip(sources, targets, strict=True))
-    fits = [len(source) <= most and len(target) <= most for source, target in pairs]
+    fits = [len(source) <= limit and len(target) <= limit for source, target in pairs]
     num_long = fits.count(False)
     if num_long:
-        done = "dropped" if config.too_long == "drop" else "truncated"
+        action = "dropped" if config.too_long == "drop" else "truncated"
         logger.warning(
-            f"{done} {num_long:,} of {len(pairs):,} pairs with a side of over {most} tokens "
+            f"{action} {num_long:,} of {len(pairs):,} pairs with a side of over {limit} tokens "
             "(`max_length`)"
         )
     if config.too_long == "truncate":
-        sources = [(shorten or _shorten)(one, most) for one in sources]
-        return sources, [_shorten(one, most) for one in targets], list(range(len(pairs)))
+        sources = [(shorten or _shorten)(source, limit) for source in sources]
+        return sources, [_shorten(target, limit) for target in targets], list(range(len(pairs)))
     rows = [row for row, does_fit in enumerate(fits) if does_fit]
     if not rows:
         raise DataError(
-            f"Every one of the {len(pairs):,} pairs has a side of over {most} tokens. "
+            f"Every one of the {len(pairs):,} pairs has a side of over {limit} tokens. "
             "Raise `max_length`, or set `too_long` to 'truncate'."
         )
     return [sources[row] for row in rows], [targets[row] for row in rows], rows
 
 
-def _shorten(ids: list[int], most: int) -> list[int]:
-    return ids if len(ids) <= most else [*ids[: most - 1], ids[-1]]
+def _shorten(ids: list[int], limit: int) -> list[int]:
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]

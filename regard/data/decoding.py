@@ -1,4 +1,4 @@
-"""Many references → arrays, each decoded once: in worker processes, kept in a cache."""
+"""Decoding of many files to arrays, each once, in worker processes and with a cache on disk."""
 
 import os
 import signal
@@ -16,31 +16,30 @@ from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
 from regard.data.media import Array, Decoder
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 NUM_CACHED = 64
-"""Files from which on the cache is used; fewer are soon decoded again."""
+"""Minimum number of files to use the cache; fewer are decoded again in a short time."""
 
 NUM_PER_WORKER = 250
-"""Files that make a worker process worth its start."""
+"""Minimum number of files per worker process."""
 
 MAX_WORKERS = 16
 
 CHUNK = 32
-"""Files that a worker process decodes at once."""
+"""Number of files that a worker process gets at a time."""
 
 
 def decode(references: Iterable[str], decoder: Decoder) -> Decoded:
-    """Decode items, each once however often it is named, and note which cannot be read.
+    """Decode items, each distinct reference once, and collect the errors.
 
-    Many files are decoded once for all: the next time they come from the cache, unless the
-    settings or the file have changed.
+    If there are many files, they are cached on disk until the settings or the files change.
     """
     numbered: dict[str, list[tuple[str, str]]] = {}
     files: list[str] = []
     for reference in dict.fromkeys(references):
-        if found := decoder.medium.split_numbered(reference):
-            numbered.setdefault(found[0], []).append((reference, found[1]))
+        if item := decoder.medium.split_numbered(reference):
+            numbered.setdefault(item[0], []).append((reference, item[1]))
         else:
             files.append(reference)
     decoded = _decode_files(files, decoder)
@@ -64,16 +63,16 @@ def keep_readable(
     *,
     reference: Callable[[Example], str] = lambda example: str(example.source),
 ) -> list[Example]:
-    """Drop the examples whose item cannot be read, and log how many and why the first one.
+    """Drop the examples whose item cannot be read, and log their number and the first error.
 
-    Called once before training, so that no epoch ends half-way.
+    Called once before training, so that no epoch fails half-way.
 
     Args:
-        examples: With an item each.
-        decoder: How items are decoded.
-        reference: Returns the item of an example.
+        examples: Examples with one item each.
+        decoder: Decoder of the items.
+        reference: Function that returns the item of an example.
     """
-    # Numbered items have no file that could be bad.
+    # Numbered items have no files that could be unreadable.
     names = [reference(example) for example in examples]
     failures = decode(
         (name for name in names if not decoder.medium.split_numbered(name)), decoder
@@ -109,58 +108,58 @@ def read_many(references: Sequence[str], decoder: Decoder) -> Iterator[Array | s
     """Decode files, many of them in worker processes."""
     num_workers = count_workers(len(references), NUM_PER_WORKER) if decoder.has_workers else 0
     work = partial(read_files, read=decoder.read)
-    for found in spread(work, references, chunk=CHUNK, num_workers=num_workers):
-        yield from found
+    for results in map_chunks(work, references, chunk=CHUNK, num_workers=num_workers):
+        yield from results
 
 
 def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[Array | str]:
-    """Decode files; in the place of one that cannot be read stands a sentence that says why."""
-    found: list[Array | str] = []
+    """Decode files; return an array or an error message for each."""
+    results: list[Array | str] = []
     for reference in references:
         try:
-            found.append(read(reference))
+            results.append(read(reference))
         except DataError as error:
-            found.append(str(error))
-    return found
+            results.append(str(error))
+    return results
 
 
 def count_workers(num: int, num_per_worker: int) -> int:
-    """Return how many worker processes are worth their start for `num` items."""
+    """Return the number of worker processes for `num` items."""
     return min(MAX_WORKERS, _num_cores(), num // num_per_worker)
 
 
-def spread(
-    work: Callable[[Sequence[str]], Found],
+def map_chunks(
+    work: Callable[[Sequence[str]], Result],
     references: Sequence[str],
     *,
     chunk: int,
     num_workers: int,
-) -> Iterator[Found]:
-    """Do the work of each chunk of references in worker processes; results keep their order.
+) -> Iterator[Result]:
+    """Apply a function to chunks of references in worker processes; yield results in order.
 
     Args:
-        work: What is done; it is sent to the worker processes.
-        references: What it is done with.
-        chunk: How many references a worker process gets at once.
-        num_workers: Number of worker processes; below 2, this process does the work at once.
+        work: Function of a chunk; it is pickled for the worker processes.
+        references: References to split into chunks.
+        chunk: Number of references in a chunk.
+        num_workers: Number of worker processes; below 2, this process handles all references.
     """
     if num_workers < 2:
         yield work(references)
         return
     chunks = [references[start : start + chunk] for start in range(0, len(references), chunk)]
     num_done = 0
-    # A forked process would inherit threads and devices half-way through whatever they do.
-    # Ctrl-C is left to the main process, which ends the others.
+    # Not forked: a forked process would inherit threads and devices in an undefined state.
+    # Workers ignore Ctrl-C; the main process handles it and ends them.
     ignore = (signal.SIGINT, signal.SIG_IGN)
     pool = ProcessPoolExecutor(num_workers, get_context("spawn"), signal.signal, ignore)
     try:
-        for found in pool.map(work, chunks):
-            yield found
+        for result in pool.map(work, chunks):
+            yield result
             num_done += 1
     except BrokenProcessPool:
         logger.warning(
             "worker processes have ended early, and files are read in this one. "
-            "Has your script `if __name__ == '__main__':` around what it does?"
+            "Does your script run its code under `if __name__ == '__main__':`?"
         )
         yield from map(work, chunks[num_done:])
     finally:

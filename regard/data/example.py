@@ -1,4 +1,4 @@
-"""One raw item, as it stands in a file."""
+"""`Example`: a source and a target as read from a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,21 +10,20 @@ Alignment = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One raw item as it stands in a file."""
+    """A source and a target as read from a file."""
 
     source: Any
-    """What goes in: a sentence, or several as a tuple; later also an image or a recording."""
+    """Input: a text, a tuple of texts, or the reference of an image, a recording or a video."""
     target: str = ""
-    """What should come out; empty where it is not known."""
+    """Expected output; empty if unknown."""
     references: tuple[str, ...] = ()
-    """Further right answers beside `target`."""
+    """Further correct outputs beside `target`."""
     alignment: Alignment | None = None
-    """Gold links between the words of both sides, where somebody knows them; words and
-    punctuation marks count one by one, as `split_words` splits them.
-    Where the source is several texts, each counts as one."""
+    """Gold links between source and target words, if known. Words and punctuation marks are
+    counted as `split_words` splits them; if the source is several texts, each counts as one."""
     tags: tuple[str, ...] = ()
     """Names of the phenomena in this example, for error analysis."""
 
 
 Numbered = Iterator[tuple[int, Example]]
-"""Examples, each with the number of its line."""
+"""Examples with line numbers."""

@@ -1,4 +1,4 @@
-"""Labels ⇄ numbers, and labelled sources as batches."""
+"""Field of class labels, and batches of labelled sources."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from torch import Tensor
 from regard.core.errors import DataError
 from regard.core.files import read_json, write_json
 from regard.core.tables import did_you_mean, one_of
-from regard.data.batch import Values, change_values, move
+from regard.data.batch import Values, map_tensors, move
 from regard.data.batching import Items, PairBatches, Rows
 
 
 class LabelField:
-    """The labels of a task, each with a number."""
+    """Class labels of a task and their indexes."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -24,19 +24,19 @@ class LabelField:
 
     @classmethod
     def fit(cls, labels: Iterable[str]) -> "LabelField":
-        """Take the labels that occur, in alphabetical order."""
+        """Build a field of all distinct labels in alphabetical order."""
         names = sorted(set(labels))
         if len(names) < 2:
             only = f"only {names[0]!r}" if names else "none"
             raise DataError(
-                f"There must be at least two labels to tell apart, but there is {only} in the "
+                f"There must be at least two labels to distinguish, but there is {only} in the "
                 "training data. A line holds a text, a tab and its label; images lie in a folder "
                 "for each label."
             )
         return cls(names)
 
     def read(self, raw: str) -> int:
-        """Return the number of a label, or say which labels there are."""
+        """Return the index of a label; raise `DataError` if it is unknown."""
         if raw not in self._numbers:
             raise DataError(
                 f"'{raw}' is not a label of this model: a label is {one_of(self.names)}."
@@ -45,16 +45,16 @@ class LabelField:
         return self._numbers[raw]
 
     def write(self, number: int) -> str:
-        """Return the label of a number."""
+        """Return the label of an index."""
         return self.names[number]
 
     def save(self, folder: Path, name: str) -> None:
-        """Write the labels in their order into a run folder."""
+        """Write the labels in order into a run folder."""
         write_json(folder / f"{name}.json", list(self.names))
 
     @classmethod
     def load(cls, folder: Path, name: str = "labels") -> "LabelField":
-        """Read what `save` wrote."""
+        """Load a field that `save` wrote."""
         return cls(read_json(folder / f"{name}.json"))
 
 
@@ -63,40 +63,40 @@ class LabelledBatch:
     """Sources as padded tensors, each with its label."""
 
     source: Values
-    """(B, S) token ids, padded at the end; or images (B, C, Y, X), or both as a pair."""
+    """(B, S) token ids, padded at the end; or images (B, C, Y, X), or a tuple of both."""
     source_mask: Tensor
-    """(B, S) True = a real position; it stays on the host."""
+    """(B, S) True = a real position; stays on the CPU."""
     labels: Tensor
-    """(B,) the number of each source's label; or whatever else is to be told of it, such as a
-    label for each cell of an image, (B, Y, X), or the edges of a box, (B, 4)."""
+    """(B,) label indexes; or other targets, such as a label for each cell of an image, (B, Y, X),
+    or the edges of a box, (B, 4)."""
     rows: tuple[int, ...]
-    """Which examples these are."""
+    """Indexes of the examples."""
 
     @property
     def num_target_tokens(self) -> int:
-        """Number of labels, which a loss is taken over."""
+        """Number of labels in the loss."""
         return len(self.rows)
 
     def to(self, device: torch.device) -> "LabelledBatch":
-        """Return the batch with its values on a device."""
+        """Return the batch with its tensors on a device."""
         return move(self, device, "source", "labels")
 
 
 @dataclass(eq=False, repr=False)
 class LabelledBatches(PairBatches[LabelledBatch]):
-    """Encoded sources with their labels, which are the targets, as batches."""
+    """Batches of encoded sources with labels as targets."""
 
     @staticmethod
     def target_length(target: Any) -> int:
-        """Return the length of a label, which is one token and needs no padding."""
+        """Return the length of a label: one."""
         return 1
 
     def stack(self, rows: Rows, number: int) -> LabelledBatch:
-        """Return some sources with their labels."""
+        """Return the batch of some sources with their labels."""
         sources, targets = self.pairs(rows, number)
         source, mask = self.fields[0].stack(sources)
         labels = self.pin(self.stack_targets(targets))
-        return LabelledBatch(change_values(source, self.pin), mask, labels, tuple(rows.tolist()))
+        return LabelledBatch(map_tensors(source, self.pin), mask, labels, tuple(rows.tolist()))
 
     def stack_targets(self, targets: Items) -> Tensor:
         """Return labels as one tensor, (B,) or (B, ...)."""

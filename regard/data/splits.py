@@ -12,24 +12,24 @@ from regard.core.errors import DataError
 from regard.data.example import Example
 
 MIN_SOURCES = 10
-"""Distinct sources below which a held-out set says nothing."""
+"""Minimum number of distinct sources for a split; with fewer, held-out sets mean little."""
 
 MAX_SHARE = 0.4
-"""Held out for one purpose at most, so that something remains to learn from."""
+"""Maximum share of each held-out set, so that training data remain."""
 
 
 @dataclass(frozen=True)
 class Splits:
-    """What is learned from, what is watched while learning, and what is measured at the end."""
+    """Training, validation and test examples."""
 
     train: list[Example]
     valid: list[Example]
     test: list[Example]
     note: str
-    """How it was split and from where, in one line."""
+    """Origin of the data and method of the split, in one line."""
 
     def map(self, change: Callable[[list[Example]], list[Example]]) -> "Splits":
-        """Return the splits with every side changed."""
+        """Return the splits with `change` applied to each part."""
         return Splits(change(self.train), change(self.valid), change(self.test), self.note)
 
 
@@ -39,38 +39,39 @@ def split_by_source(
     seed: int = 0,
     valid_share: float = 0.05,
     test_share: float = 0.05,
-    most: int = 1000,
+    max_examples: int = 1000,
 ) -> Splits:
-    """Split examples so that all with the same source land on the same side.
+    """Split examples so that all with the same source are in the same part.
 
-    Sources are the same if they differ only in case, blanks or Unicode form. The side hangs on a
-    hash of source and seed, not on the order of the examples. What is held out also comes in the
-    order of these hashes, since many files are sorted by length and their first lines tell little.
+    Sources are the same if they differ only in case, whitespace or Unicode form. The part depends
+    on a hash of source and seed, not on the order of the examples. Held-out examples are in the
+    order of these hashes: many files are sorted by length, so their first lines are not
+    representative.
 
     Args:
-        examples: Any examples, in any order.
-        seed: Another seed is another split.
+        examples: Examples in any order.
+        seed: Seed of the hash.
         valid_share: Share of the examples held out for validation.
         test_share: Share of the examples held out for the test.
-        most: Number of examples held out at most, for each of both.
+        max_examples: Maximum number of examples in each held-out set.
     """
     within("valid_share", valid_share, low=0.0, high=MAX_SHARE)
     within("test_share", test_share, low=0.0, high=MAX_SHARE)
-    at_least("most", most, 1)
-    sources = [_plain(example.source) for example in examples]
+    at_least("max_examples", max_examples, 1)
+    sources = [_normalize(example.source) for example in examples]
     sizes = Counter(sources)
     if len(sizes) < MIN_SOURCES:
         raise DataError(
             f"A split needs at least {MIN_SOURCES} distinct source sentences, "
             f"but there are {len(sizes)}. Give more data, or validation and test files."
         )
-    waiting = {source: sizes[source] for source in sorted(sizes, key=lambda s: hash_text(s, seed))}
-    in_test = _take(waiting, min(most, round(test_share * len(examples))))
-    in_valid = _take(waiting, min(most, round(valid_share * len(examples))))
+    remaining = {s: sizes[s] for s in sorted(sizes, key=lambda source: hash_text(source, seed))}
+    in_test = _take(remaining, min(max_examples, round(test_share * len(examples))))
+    in_valid = _take(remaining, min(max_examples, round(valid_share * len(examples))))
     pairs = list(zip(sources, examples, strict=True))
-    train = [example for source, example in pairs if source in waiting]
-    valid = _pick(pairs, in_valid)
-    test = _pick(pairs, in_test)
+    train = [example for source, example in pairs if source in remaining]
+    valid = _select(pairs, in_valid)
+    test = _select(pairs, in_test)
     note = (
         f"split by source side: {len(train):,} train, {len(valid):,} valid, {len(test):,} test; "
         "no source sentence is shared"
@@ -84,18 +85,18 @@ def drop_overlap(
     """Drop the training examples whose source is also held out.
 
     Returns:
-        The training examples that remain, and how many were dropped.
+        The remaining training examples, and the number of dropped ones.
     """
-    forbidden = {_plain(example.source) for example in held_out}
+    held_out_sources = {_normalize(example.source) for example in held_out}
     train = list(train)
-    kept = [example for example in train if _plain(example.source) not in forbidden]
+    kept = [example for example in train if _normalize(example.source) not in held_out_sources]
     return kept, len(train) - len(kept)
 
 
 def merge_references(examples: Iterable[Example]) -> list[Example]:
-    """Make one example of all that have the same source, with every distinct target as reference.
+    """Merge examples of the same source into one, with all distinct targets as references.
 
-    The first of them gives the target, the alignment and the tags, and its place in the order.
+    Target, alignment, tags and position in the order are those of the first example.
     """
     groups: dict[Any, list[Example]] = {}
     for example in examples:
@@ -108,9 +109,9 @@ def merge_references(examples: Iterable[Example]) -> list[Example]:
 
 
 def expand_references(examples: Iterable[Example]) -> list[Example]:
-    """Make an example of every target and reference, so that all are learned from.
+    """Return one example for every target and reference, so that all are trained on.
 
-    An alignment stays with the target that it belongs to.
+    An alignment is kept only by the example of its target.
     """
     expanded: list[Example] = []
     for example in examples:
@@ -122,37 +123,37 @@ def expand_references(examples: Iterable[Example]) -> list[Example]:
     return expanded
 
 
-def _plain(source: str | tuple[str, ...]) -> str:
+def _normalize(source: str | tuple[str, ...]) -> str:
     if not isinstance(source, str):
-        return "\t".join(map(_plain, source))
+        return "\t".join(map(_normalize, source))
     return " ".join(unicodedata.normalize("NFC", source).casefold().split())
 
 
 def hash_text(source: str, seed: int) -> bytes:
-    """Return what decides to which side a text goes, and in what order it comes."""
+    """Return the hash of a text, which determines its part and its position in the order."""
     return hashlib.blake2b(f"{seed} {source}".encode(), digest_size=8).digest()
 
 
-def _pick(pairs: Sequence[tuple[str, Example]], sources: Sequence[str]) -> list[Example]:
-    """Return the examples of some sources, in the order of these."""
-    places = {source: place for place, source in enumerate(sources)}
-    found = [(places[source], example) for source, example in pairs if source in places]
-    return [example for _, example in sorted(found, key=lambda pair: pair[0])]
+def _select(pairs: Sequence[tuple[str, Example]], sources: Sequence[str]) -> list[Example]:
+    """Return the examples of some sources, in the order of the sources."""
+    ranks = {source: rank for rank, source in enumerate(sources)}
+    selected = [(ranks[source], example) for source, example in pairs if source in ranks]
+    return [example for _, example in sorted(selected, key=lambda pair: pair[0])]
 
 
-def _take(waiting: dict[str, int], num: int) -> list[str]:
-    """Move sources out of `waiting` until they have `num` examples; one source at the least."""
+def _take(remaining: dict[str, int], num: int) -> list[str]:
+    """Remove and return sources with `num` examples in all; at least one source."""
     taken: list[str] = []
     left = num
-    for source, size in list(waiting.items()):
+    for source, size in list(remaining.items()):
         if left <= 0:
             break
         if size <= left:
             taken.append(source)
             left -= size
     if not taken:
-        # Every group is larger than what was asked for: the smallest comes nearest.
-        taken.append(min(waiting, key=lambda source: waiting[source]))
+        # Every source has more than `num` examples: take the one with the fewest.
+        taken.append(min(remaining, key=lambda source: remaining[source]))
     for source in taken:
-        del waiting[source]
+        del remaining[source]
     return taken

@@ -1,4 +1,4 @@
-"""Standardised fields: items of a medium, brought to the mean and deviation of training data."""
+"""Fields of media, standardised by the mean and standard deviation of training data."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,49 +16,49 @@ from regard.data.decoding import read_items
 from regard.data.media import Array
 
 Config = TypeVar("Config", bound=Any)
-"""Settings with the properties `spec`, sizes of tensors, and `decoder`, items → arrays."""
+"""Settings with the properties `spec` (sizes of tensors) and `decoder` (items → arrays)."""
 
 
-def from_moments(moments: NDArray[np.float64], least: float) -> tuple[list[float], list[float]]:
-    """Return mean and deviation from the means of values and of their squares, (2, C).
+def from_moments(moments: NDArray[np.float64], min_std: float) -> tuple[list[float], list[float]]:
+    """Return mean and standard deviation of each channel.
 
     Args:
-        moments: As measured.
-        least: A deviation that none is below.
+        moments: (2, C), means of the values and of their squares.
+        min_std: Lower limit of the standard deviation.
     """
     mean, square = moments
-    std = np.sqrt(np.maximum(square - mean**2, least**2))
+    std = np.sqrt(np.maximum(square - mean**2, min_std**2))
     return mean.round(6).tolist(), std.round(6).tolist()
 
 
 class StandardizedField(Generic[Config]):
     """Items of a medium as one side of an example.
 
-    An item is an array whose length is the number of positions that it takes.
+    An item is an array; its length is the number of positions it takes.
     """
 
     modality: ClassVar[str]
     text: ClassVar[None] = None
     settings: ClassVar[type[Any]]
-    """The class of the settings."""
+    """Class of the settings."""
     file: ClassVar[str]
-    """The file in a run folder with settings, mean and deviation; `{}` is the side."""
+    """File in a run folder with settings, mean and standard deviation; `{}` is the side."""
     channels: ClassVar[str] = "channels"
-    """The setting that says how many means there are."""
-    num_after: ClassVar[int] = 2
-    """Axes after that of the channels."""
+    """Setting with the number of channels."""
+    num_trailing_axes: ClassVar[int] = 2
+    """Number of axes after the axis of the channels."""
     num_samples: ClassVar[int]
-    """Items from which mean and deviation are computed, at most."""
-    min_deviation: ClassVar[float] = 0.01
-    """Items that are all alike must not be blown up."""
+    """Maximum number of items from which mean and standard deviation are computed."""
+    min_std: ClassVar[float] = 0.01
+    """Lower limit of the standard deviation, so that near-constant data are not amplified."""
 
     def __init__(self, config: Config, mean: Sequence[float], std: Sequence[float]) -> None:
         """Build a field.
 
         Args:
-            config: How items are read.
-            mean: Of each channel; in images, black is 0 and white is 1.
-            std: Standard deviation of each channel, likewise.
+            config: Settings of the field.
+            mean: Mean of each channel; in images, black is 0 and white is 1.
+            std: Standard deviation of each channel.
         """
         self.config = config
         num = getattr(config, self.channels)
@@ -72,83 +72,83 @@ class StandardizedField(Generic[Config]):
 
     @classmethod
     def fit(cls, config: Config, references: Sequence[str]) -> Self:
-        """Return a field with the mean and the deviation of training items.
+        """Return a field with the mean and standard deviation of training items.
 
         Args:
-            config: How items are read.
-            references: The training items. Of many, a sample is measured.
+            config: Settings of the field.
+            references: Training items; statistics are those of at most `num_samples` of them.
         """
         decoder = config.decoder
         if not references:
             raise DataError(f"There is no {decoder.medium.name} to learn from.")
         order = np.random.default_rng(0).permutation(len(references))
-        chosen = [references[row] for row in order[: cls.num_samples]]
-        # What is cached is decoded as a whole, since it will be read as a whole.
-        named = references if decoder.row else chosen
-        arrays = dict(zip(named, read_items(named, decoder), strict=True))
+        sampled = [references[row] for row in order[: cls.num_samples]]
+        # With a cache, all items are decoded now, since training will need them.
+        decoded = references if decoder.row else sampled
+        arrays = dict(zip(decoded, read_items(decoded, decoder), strict=True))
         sums, num = np.zeros((2, getattr(config, cls.channels))), 0
-        for reference in chosen:
+        for reference in sampled:
             values, weight = cls.moments(arrays[reference])
             sums += values
             num += weight
-        return cls(config, *from_moments(sums / num, cls.min_deviation))
+        return cls(config, *from_moments(sums / num, cls.min_std))
 
     @staticmethod
     def moments(item: Array) -> tuple[Any, int]:
-        """Return sums, or means, of values and of their squares by channel, and their weight."""
+        """Return sums or means of values and of squared values per channel, and their weight."""
         pixels = item.reshape(-1, *item.shape[-3:]).astype(np.float64) / 255  # (F, C, Y, X)
         return (pixels.mean((0, 2, 3)), (pixels**2).mean((0, 2, 3))), 1
 
     @property
     def spec(self) -> Any:
-        """The sizes of the tensors, which an encoder is built for."""
+        """Input specification of encoders: the sizes of the tensors."""
         return self.config.spec
 
     def read_all(self, references: Sequence[str]) -> list[Array]:
-        """Read items, each once however often it is named."""
+        """Decode items, each distinct reference once."""
         return read_items(references, self.config.decoder)
 
     def stack(self, items: Sequence[Array]) -> tuple[Tensor, Tensor]:
-        """Put items together that take one position each.
+        """Stack items of one position each.
 
         Returns:
-            The values (B, ...), still in 8 bits, and the mask (B, 1), all True.
+            The values (B, ...), as 8-bit integers, and the mask (B, 1), all True.
         """
         return torch.from_numpy(np.concatenate(items)), torch.ones(len(items), 1, dtype=torch.bool)
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
-        """Turn stacked values into what an encoder takes, on the device where they are.
+        """Convert stacked values to the inputs of an encoder, on the same device.
 
         Args:
-            values: As `stack` returns them.
-            is_training: Whether they may be augmented.
+            values: Values as `stack` returns them.
+            is_training: Whether to augment the values.
         """
-        return self.standardise(values.float() / 255)
+        return self.standardize(values.float() / 255)
 
-    def standardise(self, values: Tensor) -> Tensor:
-        """Bring values to mean 0 and deviation 1."""
+    def standardize(self, values: Tensor) -> Tensor:
+        """Subtract the mean and divide by the standard deviation."""
         mean, std = self.statistics(values.device)
         return (values - mean) / std
 
     def statistics(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Return mean and deviation on a device; moving them at every step would wait for it."""
+        """Return mean and standard deviation on a device, copied to it only once."""
         if device not in self._statistics:
-            shape = (-1, *[1] * self.num_after)
+            shape = (-1, *[1] * self.num_trailing_axes)
             mean, std = (torch.tensor(values, device=device) for values in (self.mean, self.std))
             self._statistics[device] = mean.view(shape), std.view(shape)
         return self._statistics[device]
 
-    def shorten(self, item: Array, most: int) -> Array:
-        """Return an item as it is: it takes one position."""
+    def shorten(self, item: Array, max_length: int) -> Array:
+        """Return an item unchanged, since it takes one position."""
         return item
 
     def save(self, folder: Path, side: str) -> None:
-        """Write settings, mean and deviation into a run folder."""
+        """Write settings, mean and standard deviation into a run folder."""
         value = {"config": to_dict(self.config), "mean": self.mean, "std": self.std}
         write_json(folder / self.file.format(side), value)
 
     @classmethod
     def load(cls, folder: Path, side: str = "source") -> Self:
-        """Read what `save` wrote."""
+        """Load a field that `save` wrote."""
         value = read_json(folder / cls.file.format(side))
         return cls(from_dict(cls.settings, value["config"]), value["mean"], value["std"])

@@ -1,4 +1,4 @@
-"""Sources of a text and an image: settings, field, and files with both on a line."""
+"""Sources with a text and an image: settings, field and readers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +13,7 @@ from regard.core.errors import DataError
 from regard.core.specs import TextImageSpec
 from regard.data.decoding import keep_readable
 from regard.data.example import Example
-from regard.data.image.builtin import PICTURES
+from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.media import resolve
 from regard.data.text.columns import SOURCE, TARGET
@@ -24,24 +24,24 @@ from regard.data.text.tokenizers import TokenizerConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class JoinedConfig(Config):
-    """A text and an image, read side by side."""
+class TextImageConfig(Config):
+    """Settings of sources with a text and an image."""
 
     kind: Literal["joined"] = "joined"
-    """Text and image together."""
+    """Text and image."""
     text: TokenizerConfig = field(default_factory=TokenizerConfig)
-    """How the text is cut into tokens."""
+    """Tokenizer of the text."""
     image: ImageConfig = field(default_factory=ImageConfig)
-    """What becomes of the image."""
+    """Settings of the image."""
 
 
-JOINED_COLUMNS = (SOURCE, SOURCE, TARGET)
-"""What stands in the columns of a file where a source is both: text, image and target."""
+TEXT_IMAGE_COLUMNS = (SOURCE, SOURCE, TARGET)
+"""Columns of a file: text, image and target."""
 
 
 @dataclass(frozen=True, slots=True)
-class JoinedItem:
-    """A text's token ids with an image; its length is the text's."""
+class TextImageItem:
+    """Token ids of a text with an image; the length is that of the text."""
 
     text: list[int]
     image: Any
@@ -50,8 +50,8 @@ class JoinedItem:
         return len(self.text)
 
 
-class JoinedField:
-    """A text and an image, read side by side: raw items are pairs `(text, image's reference)`."""
+class TextImageField:
+    """Field of a text and an image; raw items are pairs `(text, image reference)`."""
 
     modality = "text+image"
 
@@ -60,56 +60,56 @@ class JoinedField:
         self.image = image
 
     @classmethod
-    def fit(cls, config: JoinedConfig, raws: Sequence[Any]) -> "JoinedField":
-        """Return a field with a vocabulary for the texts and the mean of the images."""
-        pairs = [read_pair(raw) for raw in raws]
+    def fit(cls, config: TextImageConfig, raws: Sequence[Any]) -> "TextImageField":
+        """Return a field with the vocabulary of the texts and the statistics of the images."""
+        pairs = [split_text_image(raw) for raw in raws]
         text = TextField.fit(config.text, [text for text, _ in pairs])
         return cls(text, ImageField.fit(config.image, [image for _, image in pairs]))
 
     @classmethod
-    def load(cls, folder: Path) -> "JoinedField":
-        """Read what `save` wrote."""
+    def load(cls, folder: Path) -> "TextImageField":
+        """Load a field that `save` wrote."""
         return cls(TextField.load(folder), ImageField.load(folder))
 
     @property
     def spec(self) -> TextImageSpec:
-        """The sizes of text and image, which an encoder is built for."""
+        """Input specification of encoders: the sizes of text and image."""
         return TextImageSpec(self.text.spec, self.image.spec)
 
-    def read_all(self, raws: Sequence[Any]) -> list[JoinedItem]:
-        """Turn pairs of a text and an image's reference, or lines with both, into items."""
-        pairs = [read_pair(raw) for raw in raws]
+    def read_all(self, raws: Sequence[Any]) -> list[TextImageItem]:
+        """Encode pairs of a text and an image reference, or lines with both, as items."""
+        pairs = [split_text_image(raw) for raw in raws]
         texts = self.text.read_all([text for text, _ in pairs])
         images = self.image.read_all([image for _, image in pairs])
-        return [JoinedItem(*both) for both in zip(texts, images, strict=True)]
+        return [TextImageItem(*both) for both in zip(texts, images, strict=True)]
 
-    def shorten(self, item: JoinedItem, most: int) -> JoinedItem:
-        """Cut the text to `most` tokens."""
-        return JoinedItem(self.text.shorten(item.text, most), item.image)
+    def shorten(self, item: TextImageItem, max_length: int) -> TextImageItem:
+        """Truncate the text to `max_length` tokens."""
+        return TextImageItem(self.text.shorten(item.text, max_length), item.image)
 
-    def stack(self, items: Sequence[JoinedItem]) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    def stack(self, items: Sequence[TextImageItem]) -> tuple[tuple[Tensor, Tensor], Tensor]:
         """Return token ids (B, S) with images (B, C, Y, X), and the mask (B, S) of the text."""
         ids, mask = self.text.stack([item.text for item in items])
         images, _ = self.image.stack([item.image for item in items])
         return (ids, images), mask
 
     def finish(self, values: tuple[Tensor, Tensor], *, is_training: bool) -> tuple[Tensor, Tensor]:
-        """Return token ids as they are and images in one form."""
+        """Return token ids unchanged, and standardised images."""
         ids, images = values
         return ids, self.image.finish(images, is_training=is_training)
 
     def save(self, folder: Path, side: str) -> None:
-        """Write both parts into a run folder."""
+        """Write the fields of text and image into a run folder."""
         self.text.save(folder, side)
         self.image.save(folder, side)
 
 
-def read_pair(raw: Any) -> tuple[str, str]:
-    """Return the text and the image's reference of a source; in a line, a tab parts them."""
+def split_text_image(raw: Any) -> tuple[str, str]:
+    """Return the text and the image reference of a source; in a line, a tab separates them."""
     parts = raw.split("\t") if isinstance(raw, str) else raw
     if not (isinstance(parts, list | tuple) and len(parts) == 2):
         raise DataError(
-            "A source of kind 'joined' must be a text and an image, parted by a tab, but is "
+            "A source of kind 'joined' must be a text and an image, separated by a tab, but is "
             f"'{_shown(raw)}'. In a file, three columns are text, image and target."
         )
     text, image = (str(part).strip() for part in parts)
@@ -128,15 +128,15 @@ def _shown(raw: Any) -> str:
 def read_with_images(
     path: str, second: str | None = None, *, read: Callable[[str, str | None], list[Example]]
 ) -> list[Example]:
-    """Read examples whose source is a text and an image: a path that starts at the file's folder.
+    """Read examples with a text and an image; image paths are relative to the file's folder.
 
     Args:
         path: The file.
-        second: As for `read`.
-        read: What reads the file.
+        second: Second argument of `read`.
+        read: Reader of the file.
     """
     return [
-        replace(one, source=(*one.source[:-1], resolve(one.source[-1], path, PICTURES)))
+        replace(one, source=(*one.source[:-1], resolve(one.source[-1], path, NUMBERED_IMAGES)))
         if isinstance(one.source, tuple)
         else one
         for one in read(path, second)
@@ -147,22 +147,24 @@ def read_pairs(
     path: str, second: str | None = None, *, columns: Sequence[str] = ()
 ) -> list[Example]:
     """Read a file of texts, images and targets."""
-    read = partial(read_examples, columns=columns or JOINED_COLUMNS)
+    read = partial(read_examples, columns=columns or TEXT_IMAGE_COLUMNS)
     return read_with_images(path, second, read=read)
 
 
 def read_lines_with_images(path: str) -> Iterator[str]:
-    """Read lines of a text and an image, a path that starts at the folder of the file."""
+    """Read lines of a text and an image; image paths are relative to the file's folder."""
     for line in read_lines(path):
         text, *image = line.split("\t")
-        # A line that is no pair is left for `read_pair` to report.
+        # `split_text_image` reports lines that are not pairs.
         if image and image[0].strip():
-            image[0] = resolve(image[0].strip(), path, PICTURES)
+            image[0] = resolve(image[0].strip(), path, NUMBERED_IMAGES)
         yield "\t".join([text, *image])
 
 
-def drop_unreadable(examples: Sequence[Example], config: JoinedConfig) -> list[Example]:
+def drop_unreadable(examples: Sequence[Example], config: TextImageConfig) -> list[Example]:
     """Drop the examples whose image cannot be read."""
     return keep_readable(
-        examples, config.image.decoder, reference=lambda example: read_pair(example.source)[1]
+        examples,
+        config.image.decoder,
+        reference=lambda example: split_text_image(example.source)[1],
     )

@@ -80,7 +80,7 @@ class Conversation:
 
     def _write_context(self, turns: list[str]) -> str:
         """Return the longest context that fits the model, without the oldest turns if needed."""
-        contexts = [write_context(turns, most=num) for num in range(self.num_turns, 0, -1)]
+        contexts = [write_context(turns, max_turns=num) for num in range(self.num_turns, 0, -1)]
         contexts = contexts or turns[-1:]
         limit = max_source_tokens(self.task.recipe)
         lengths = [len(ids) for ids in self.task.source.read_all(contexts)]

@@ -9,7 +9,7 @@ from regard.core.config import at_least
 from regard.core.errors import ConfigError, DataError
 from regard.data.audio.field import AudioField
 from regard.data.audio.files import AUDIO_FILES
-from regard.data.audio.segment import OVERLAP, Chunk, cut_at_pauses
+from regard.data.audio.segment import OVERLAP, Chunk, split_at_pauses
 from regard.search.settings import SearchConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
@@ -39,7 +39,7 @@ def transcribe(
         search: Search settings; the recipe's if not given.
     """
     generator = check_chunks(task, seconds)
-    chunks = cut_at_pauses(path, seconds=seconds)
+    chunks = split_at_pauses(path, seconds=seconds)
     while batch := list(islice(chunks, BATCH_SIZE)):
         predictions = generator.predict([chunk.reference for chunk in batch], search=search)
         for chunk, hypotheses in zip(batch, predictions, strict=True):

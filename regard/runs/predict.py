@@ -66,7 +66,7 @@ class SourcePredictions:
             return {"source": self.source, "predictions": predictions}
         parts = [
             {
-                "begin": segment.chunk.begin,
+                "begin": segment.chunk.start,
                 "end": segment.chunk.end,
                 "text": segment.prediction.text,
             }

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence, Sized
 from typing import Any, cast
 
 from regard.core.logging import logger
-from regard.data.batch import Values, change_values
+from regard.data.batch import Values, map_tensors
 from regard.data.labels import LabelledBatches
 from regard.data.modality import SourceField
 from regard.models.encoders import max_tokens
@@ -65,7 +65,7 @@ class SourceTask(Task[AnyRecipe]):
 
     def inputs(self, batch: Any) -> Values:
         """Return the model inputs of a batch, on the model's device."""
-        values = change_values(batch.source, lambda part: part.to(self.device, non_blocking=True))
+        values = map_tensors(batch.source, lambda part: part.to(self.device, non_blocking=True))
         return self.source_field.finish(values, is_training=self.model.training)
 
 

@@ -5,7 +5,7 @@ import wave
 import numpy as np
 import pytest
 
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 
 TINY = (
@@ -29,7 +29,7 @@ def save(path, samples):
 
 
 def samples_of(example):
-    return open_sound(example.source, max_seconds=9).samples
+    return open_audio(example.source, max_seconds=9).samples
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_recording_folder_and_list_give_the_same_predictions(regard, run, folder
     (tmp_path / "list.txt").write_text("".join(f"{name}\n" for name in names))
     assert regard("predict", run, tmp_path / "list.txt").lines == [*alone[0], *alone[1]]
     for number in (0, 1):
-        save(tmp_path / f"two/{number}.wav", open_sound(str(names[number]), max_seconds=9).samples)
+        save(tmp_path / f"two/{number}.wav", open_audio(str(names[number]), max_seconds=9).samples)
     assert regard("predict", run, tmp_path / "two").lines == [*alone[0], *alone[1]]
 
 
@@ -98,7 +98,7 @@ def test_bad_recordings_have_their_own_messages(refused, run, folder, tmp_path):
     assert "none.wav does not exist" in refused("predict", run, tmp_path / "none.wav")
     long = save(tmp_path / "long.wav", np.zeros(48_000))
     assert "has 6.0 seconds, but `max_seconds` allows 5" in refused("predict", run, long)
-    assert "holds no sound" in refused("predict", run, save(tmp_path / "no.wav", np.zeros(0)))
+    assert "holds no audio" in refused("predict", run, save(tmp_path / "no.wav", np.zeros(0)))
 
 
 @pytest.mark.parametrize("bad", [0, 1, 2])
@@ -151,9 +151,9 @@ UNREADABLE = {
     "slow": {"samples": np.ones(8000) / 2, "rate": 5},
 }
 MESSAGES = {
-    "silent": "silent.wav holds no sound but silence. Record it again",
-    "whisper": "whisper.wav holds no sound but silence",
-    "cut": "cut.wav is cut off: its header says 16,000 bytes of samples, but there are 15,100",
+    "silent": "silent.wav holds only silence. Record it again",
+    "whisper": "whisper.wav holds only silence",
+    "cut": "cut.wav is cut off: its header states 16,000 bytes of samples, but there are 15,100",
     "beheaded": "beheaded.wav is a damaged WAVE file: its format is cut off",
     "endless": "endless.wav holds samples that are no finite numbers",
     "slow": "slow.wav says it has 5 samples a second in 1 channels, but must have 1,000 to",
@@ -185,7 +185,7 @@ def test_bad_recordings_are_skipped_and_counted(regard, folder, tmp_path):
 
 
 def test_channels_and_floats_do_not_matter(regard, run, folder, tmp_path):
-    samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
+    samples = open_audio(f"{folder}/in/0.wav", max_seconds=9).samples
     files = [
         write_wave(tmp_path / "plain.wav", samples),
         write_wave(tmp_path / "stereo.wav", samples, channels=2),
@@ -195,11 +195,11 @@ def test_channels_and_floats_do_not_matter(regard, run, folder, tmp_path):
 
 
 def test_resampling_is_logged(regard, run, folder, tmp_path):
-    samples = open_sound(f"{folder}/in/0.wav", max_seconds=9).samples
+    samples = open_audio(f"{folder}/in/0.wav", max_seconds=9).samples
     path = write_wave(tmp_path / "odd.wav", samples, rate=12_345)
     result = regard("predict", run, path)
     assert result.code == 0 and len(result.lines) == 1
-    assert result.err == "recordings of 12,345 samples a second are brought to 8,000 (`rate`)\n"
+    assert result.err == "recordings of 12,345 samples a second are resampled to 8,000 (`rate`)\n"
 
 
 def test_chunks_are_refused_with_other_options_and_models(refused, run, tiny_run, folder):

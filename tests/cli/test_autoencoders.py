@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.image.field import open_image
+from regard.data.image.io import open_image
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.studies.compression.range_coder import HEADER_BYTES

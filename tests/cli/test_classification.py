@@ -144,7 +144,7 @@ def test_one_label_only_is_refused(refused, tmp_path):
     path = tmp_path / "one.tsv"
     path.write_text("".join(f"text {n}\tyes\n" for n in range(40)), encoding="utf-8")
     message = refused("train", path, "--recipe", "sst2-cnn", "--out", tmp_path / "run")
-    assert "at least two labels to tell apart, but there is only 'yes'" in message
+    assert "at least two labels to distinguish, but there is only 'yes'" in message
     assert not (tmp_path / "run").exists()
 
 

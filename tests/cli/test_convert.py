@@ -30,7 +30,7 @@ def test_import_prints_notes_size_and_folder(regard, tmp_path):
     save_bert(tmp_path / "hf", has_head=False)
     result = regard("import", "hf", tmp_path / "hf", "--out", tmp_path / "run")
     head, parameters, folder = result.lines
-    assert head == "The folder has no head that tells hidden tokens; it is fresh."
+    assert head == "The folder has no head that predicts masked tokens; it is newly initialised."
     assert parameters.endswith(" parameters, task 'masked_language_model'.")
     assert folder == f"Run folder: {tmp_path / 'run'}"
 

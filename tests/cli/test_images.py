@@ -12,7 +12,7 @@ from PIL import Image
 from safetensors.torch import load_file
 
 from regard.data.datasets.catalog import find_data
-from regard.data.image.field import open_image
+from regard.data.image.io import open_image
 
 BRIEF = (
     "train.max_epochs=0",
@@ -273,7 +273,7 @@ def test_unreadable_image_among_others_has_an_empty_line(
 def test_data_without_a_list_of_images_is_refused(refused, folder, tmp_path):
     out = ("--out", tmp_path / "run")
     labels, captions = ("--recipe", "he2016-laptop"), ("--recipe", "xu2015")
-    assert "is a folder, but captions stand in" in refused(
+    assert "is a folder, but captions belong in" in refused(
         "train", folder / "shapes", *captions, *out
     )
     for arguments in (labels, captions, ()):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.audio.files import RECORDINGS
+from regard.data.audio.files import NUMBERED_RECORDINGS
 from regard.data.datasets.catalog import find_data
 from regard.runs.folder import load
 from regard.runs.report import write_report
@@ -52,7 +52,7 @@ def run(regard, folder):
 
 
 def write_wav(path):
-    audio = RECORDINGS["tones"]("0/5")
+    audio = NUMBERED_RECORDINGS["tones"]("0/5")
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)

@@ -203,6 +203,6 @@ def test_unknown_target_symbol_is_reported_in_one_line(regard, pairs, tmp_path, 
     for command in ("evaluate", "score"):
         result = regard(command, tmp_path / "run", path)
         assert result.code == 0
-        assert "1 of 1 targets hold something that the vocabulary has never seen (first: 'ʘ'" in (
+        assert "1 of 1 targets contain tokens that are not in the vocabulary (first: 'ʘ'" in (
             result.err
         )

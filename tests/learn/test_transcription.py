@@ -5,7 +5,7 @@ import wave
 import numpy as np
 import pytest
 
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 from regard.metrics.text.error_rates import align
 from regard.runs.folder import load
@@ -52,7 +52,7 @@ def test_long_recording_is_transcribed_like_its_parts(transcriber, tmp_path):
     parts = []
     for example in examples:
         pause = 0.003 * generator.standard_normal(4_800)
-        parts += [open_sound(example.source, max_seconds=9).samples, pause]
+        parts += [open_audio(example.source, max_seconds=9).samples, pause]
     path = tmp_path / "long.wav"
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)

@@ -1,17 +1,17 @@
-"""Many references → log-mel frames, each recording decoded once."""
+"""Decoder of recordings to log-mel frames."""
 
 from functools import lru_cache, partial
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
-from regard.data.audio.files import AUDIO_FILES, RECORDINGS
+from regard.data.audio.files import AUDIO_FILES, NUMBERED_RECORDINGS
 from regard.data.audio.mel import Analysis, Spectrum, log_mel
-from regard.data.audio.wav import Sound, is_silent, read_file
+from regard.data.audio.wav import Waveform, is_silent, read_file
 from regard.data.media import Decoder
 
 
 def audio_decoder(analysis: Analysis) -> Decoder:
-    """Return how recordings become log-mel frames (F, M)."""
+    """Return a decoder of recordings to log-mel frames (F, M)."""
     return Decoder(
         medium=AUDIO_FILES,
         settings=analysis,
@@ -22,37 +22,35 @@ def audio_decoder(analysis: Analysis) -> Decoder:
     )
 
 
-def open_sound(reference: str, *, max_seconds: float) -> Sound:
+def open_audio(reference: str, *, max_seconds: float) -> Waveform:
     """Return the samples of a recording.
 
     Args:
-        reference: A path, a path through a `.zip` file to a member of it, either with a part such
-            as `#t=2.5,4`, or a numbered recording of a data set such as `tones/0/17`.
-        max_seconds: A longer one is refused.
+        reference: A path, or a path through a `.zip` file to a member of it, either with a part
+            such as `#t=2.5,4`; or a numbered recording of a data set such as `tones/0/17`.
+        max_seconds: Maximum duration; longer recordings raise `DataError`.
     """
-    if found := AUDIO_FILES.split_numbered(reference):
-        return RECORDINGS[found[0]](found[1])
+    if numbered := AUDIO_FILES.split_numbered(reference):
+        return NUMBERED_RECORDINGS[numbered[0]](numbered[1])
     return read_file(reference, max_seconds=max_seconds)
 
 
 def _read(reference: str, *, analysis: Analysis) -> Spectrum:
-    sound = read_file(reference, max_seconds=analysis.max_seconds)
-    if is_silent(sound.samples):
-        raise DataError(
-            f"{reference} holds no sound but silence. Record it again, or leave it out."
-        )
-    if sound.rate != analysis.rate:
-        _log_resampling(sound.rate, analysis.rate)
-    return log_mel(sound, analysis)
+    waveform = read_file(reference, max_seconds=analysis.max_seconds)
+    if is_silent(waveform.samples):
+        raise DataError(f"{reference} holds only silence. Record it again, or leave it out.")
+    if waveform.rate != analysis.rate:
+        _log_resampling(waveform.rate, analysis.rate)
+    return log_mel(waveform, analysis)
 
 
 @lru_cache(maxsize=16)
-def _log_resampling(rate: int, wanted: int) -> None:
+def _log_resampling(rate: int, new_rate: int) -> None:
     """Log that recordings are resampled, once for each rate."""
-    logger.info(f"recordings of {rate:,} samples a second are brought to {wanted:,} (`rate`)")
+    logger.info(f"recordings of {rate:,} samples a second are resampled to {new_rate:,} (`rate`)")
 
 
 @lru_cache(maxsize=2)
 def _read_numbered(analysis: Analysis, name: str, arguments: tuple[str, ...]) -> list[Spectrum]:
-    """Return frames of numbered recordings; the last are kept, to be measured and trained on."""
-    return [log_mel(RECORDINGS[name](argument), analysis) for argument in arguments]
+    """Return frames of numbered recordings; the latest are cached for statistics and training."""
+    return [log_mel(NUMBERED_RECORDINGS[name](argument), analysis) for argument in arguments]

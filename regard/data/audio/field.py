@@ -1,4 +1,4 @@
-"""Audio as a source: settings, and the field that reads, stacks and standardises recordings."""
+"""Audio sources: settings, and a field that decodes, stacks and standardises recordings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,22 +21,23 @@ from regard.data.standardize import StandardizedField
 
 @dataclass(frozen=True, kw_only=True)
 class AudioConfig(Config):
-    """How recordings are read."""
+    """Settings of audio sources."""
 
     kind: Literal["audio"] = "audio"
-    """Sound."""
+    """Audio."""
     rate: Annotated[int, Within(*RATES)] = 8000
-    """Samples a second that every recording is brought to; half of it is the highest frequency."""
+    """Sampling rate in samples a second, to which recordings are resampled; half of it is the
+    highest frequency."""
     num_mels: Positive = 40
-    """Bands of frequencies of a frame."""
+    """Number of mel bins of a frame."""
     window_ms: Annotated[float, Within(5.0, 1000.0)] = 25.0
-    """What a frame looks at, in milliseconds."""
+    """Length of a frame, in milliseconds."""
     hop_ms: float = 10.0
-    """From one frame to the next, in milliseconds."""
+    """Distance between the starts of consecutive frames, in milliseconds."""
     max_seconds: Annotated[float, Within(0.1, 3600.0)] = 30.0
-    """A longer recording is refused."""
+    """Maximum duration of a recording; a longer one is an error."""
     augmentation: SpecAugmentConfig = field(default_factory=SpecAugmentConfig)
-    """What of a recording may be hidden while training."""
+    """Masking of frames and mel bins in training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,34 +51,34 @@ class AudioConfig(Config):
 
     @property
     def analysis(self) -> Analysis:
-        """What every recording becomes before it is stacked."""
+        """Settings of the log-mel frames."""
         window, hop = (round(self.rate * ms / 1000) for ms in (self.window_ms, self.hop_ms))
         return Analysis(self.rate, self.num_mels, window, hop, self.max_seconds)
 
     @property
     def spec(self) -> AudioSpec:
-        """The sizes of its tensors."""
+        """Input specification of encoders."""
         return AudioSpec(self.num_mels)
 
     @property
     def decoder(self) -> Decoder:
-        """How recordings become arrays."""
+        """Decoder of recordings to arrays."""
         return audio_decoder(self.analysis)
 
 
 class AudioField(StandardizedField[AudioConfig]):
     """Recordings as one side of an example.
 
-    An item is a recording's log-mel frames (F, M): its length is the number of frames.
+    An item is the log-mel frames (F, M) of a recording; its length is the number of frames.
     """
 
     modality = "audio"
     settings = AudioConfig
     file = "{}.audio.json"
     channels = "num_mels"
-    num_after = 0
+    num_trailing_axes = 0
     num_samples = 1_000
-    min_deviation = 0.1
+    min_std = 0.1
 
     @staticmethod
     def moments(item: Spectrum) -> tuple[Any, int]:
@@ -86,10 +87,10 @@ class AudioField(StandardizedField[AudioConfig]):
         return (frames.sum(0), (frames**2).sum(0)), len(item)
 
     def stack(self, items: Sequence[Spectrum]) -> tuple[Tensor, Tensor]:
-        """Put recordings together.
+        """Pad and stack recordings.
 
         Returns:
-            The frames (B, F, M), padded at the end with the mean, which `finish` turns into zero,
+            The frames (B, F, M), padded at the end with the mean, which `finish` maps to zero,
             and the mask (B, F), True = a real frame.
         """
         longest = max(map(len, items))
@@ -103,13 +104,13 @@ class AudioField(StandardizedField[AudioConfig]):
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
         """Standardise stacked recordings (B, F, M); in training, mask parts of them."""
-        frames = self.standardise(values)
+        frames = self.standardize(values)
         if is_training:
-            # Padding, and nothing else, is the mean in every bin.
+            # Only padding equals the mean in every bin.
             num_frames = frames.ne(0).any(-1).sum(-1)
             frames = mask_parts(frames, num_frames, self.config.augmentation)
         return frames
 
-    def shorten(self, item: Spectrum, most: int) -> Spectrum:
-        """Cut a recording to `most` frames."""
-        return item[:most]
+    def shorten(self, item: Spectrum, max_length: int) -> Spectrum:
+        """Truncate a recording to `max_length` frames."""
+        return item[:max_length]

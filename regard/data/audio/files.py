@@ -1,10 +1,10 @@
-"""Audio files: how they are recognised and what messages call them."""
+"""Audio files: suffixes, detection and names in messages."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from regard.core.tables import on_demand
-from regard.data.audio.wav import Sound, split_span
+from regard.data.audio.wav import Waveform, split_span
 from regard.data.media import Medium
 
 
@@ -16,18 +16,18 @@ def _has_signature(path: Path) -> bool:
         return False
 
 
-RECORDINGS: dict[str, Callable[[str], Sound]] = {
+NUMBERED_RECORDINGS: dict[str, Callable[[str], Waveform]] = {
     "fsdd": on_demand("regard.data.datasets.fsdd:read_digits"),
     "tones": on_demand("regard.data.datasets.synthetic.tones:synthesize_tones"),
     "tone": on_demand("regard.data.datasets.synthetic.tones:synthesize_tone"),
 }
-"""Where numbered recordings come from, by the name that their references begin with."""
+"""Functions that generate numbered recordings, by the prefix of their references."""
 
 AUDIO_FILES = Medium(
     name="recording",
     text="transcript",
     suffixes=frozenset((".flac", ".oga", ".ogg", ".opus", ".wav", ".wave")),
-    numbered=RECORDINGS,
+    numbered=NUMBERED_RECORDINGS,
     headings=({"recording", "audio", "path"}, {"transcript", "text", "label"}),
     has_signature=_has_signature,
     split_span=split_span,

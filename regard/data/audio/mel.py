@@ -1,4 +1,4 @@
-"""Samples → frames of log-mel energies: how loud each band of frequencies is."""
+"""Log-mel frames of recordings."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,46 +10,46 @@ from torch import Tensor
 
 from regard.core.errors import ConfigError
 from regard.data.audio.resample import resample
-from regard.data.audio.wav import Sound
+from regard.data.audio.wav import Waveform
 
 Spectrum = NDArray[np.float32]
 """(F, M) log-mel energies."""
 
 FLOOR = 1e-6
-"""The least energy, so that silence has a logarithm; speech is a thousand times louder."""
+"""Minimum energy, so that the logarithm of silence is finite; speech has a thousand times more."""
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What every recording becomes before it is stacked."""
+    """Settings of log-mel frames."""
 
     rate: int
     num_mels: int
     window: int
-    """Samples that a frame looks at."""
+    """Number of samples in a frame."""
     hop: int
-    """Samples from one frame to the next."""
+    """Number of samples between the starts of consecutive frames."""
     max_seconds: float
-    """A longer recording is refused."""
+    """Maximum duration of a recording."""
 
     @property
     def num_bins(self) -> int:
-        """Samples that are transformed at once: the next power of two, the window in the middle."""
+        """Size of the Fourier transform: the next power of two, with the window in the middle."""
         return 1 << (self.window - 1).bit_length()
 
     def num_frames(self, num_samples: int) -> int:
-        """Return how many frames see all samples, one at least."""
+        """Return the number of frames that cover all samples, at least one."""
         return 1 + max(0, -(-(num_samples - self.window) // self.hop))
 
 
-def log_mel(sound: Sound, analysis: Analysis) -> Spectrum:
+def log_mel(waveform: Waveform, analysis: Analysis) -> Spectrum:
     """Return the log-mel frames (F, M) of a recording at any rate.
 
-    Frame f sees `window` samples from sample f · `hop` on; beyond its end a recording is silent.
+    Frame f covers `window` samples from sample f · `hop` on, padded with zeros at the end.
     """
-    samples = torch.from_numpy(resample(sound.samples, sound.rate, analysis.rate))
+    samples = torch.from_numpy(resample(waveform.samples, waveform.rate, analysis.rate))
     num = analysis.num_frames(len(samples))
-    # torch puts the window in the middle of the bins.
+    # torch centres the window within `num_bins` samples.
     before = (analysis.num_bins - analysis.window) // 2
     length = (num - 1) * analysis.hop + analysis.num_bins
     padded = torch.zeros(length)
@@ -70,13 +70,13 @@ def log_mel(sound: Sound, analysis: Analysis) -> Spectrum:
 
 @lru_cache(maxsize=8)
 def mel_filters(analysis: Analysis) -> Tensor:
-    """Return how much each frequency counts in each band: triangles, evenly spaced in mel.
+    """Return triangular filters, evenly spaced on the mel scale.
 
     Returns:
-        A matrix of frequencies (half the bins and one) by mel bins.
+        (`num_bins` / 2 + 1, `num_mels`) weights of frequencies in mel bins.
     """
     frequencies = np.fft.rfftfreq(analysis.num_bins, 1 / analysis.rate)
-    # The scale that people hear as even (O'Shaughnessy 1987).
+    # Mel scale of O'Shaughnessy 1987.
     highest = 2595 * np.log10(1 + analysis.rate / 2 / 700)
     edges = 700 * (10 ** (np.linspace(0, highest, analysis.num_mels + 2) / 2595) - 1)
     low, centre, high = edges[:-2], edges[1:-1], edges[2:]

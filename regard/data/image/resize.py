@@ -1,4 +1,4 @@
-"""Images of any shape → small squares of one size."""
+"""Resizing of images of any shape to squares of one size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image, ImageOps
 
-from regard.data.image.builtin import Pixels as Pixels
+from regard.data.image.builtin import Pixels
 from regard.data.image.io import MAX_PIXELS, open_image
 
 Fit = Literal["crop", "pad", "squash"]
@@ -15,35 +15,35 @@ Fit = Literal["crop", "pad", "squash"]
 MEAN_GREY = 128
 
 RESAMPLING = Image.Resampling.BICUBIC
-"""Antialiased where an image becomes smaller."""
+"""Filter of resizing, antialiased when an image becomes smaller."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What every image becomes, whatever it was. It travels to worker processes."""
+    """Target size, channels and fit of images. Pickled for worker processes."""
 
     size: int
-    """Rows, and columns, in pixels."""
+    """Height and width in pixels."""
     channels: int = 3
     """1 for grey, 3 for colour."""
     fit: Fit = "crop"
-    """What becomes of an image that is no square."""
+    """Treatment of images that are not square."""
     max_pixels: int = MAX_PIXELS
-    """Pixels that an image may have before."""
+    """Maximum number of pixels of an image before resizing."""
 
     @property
     def mode(self) -> str:
-        """What Pillow calls images of this kind."""
+        """Pillow's mode of the images."""
         return "L" if self.channels == 1 else "RGB"
 
 
 def resize(image: Image.Image, frame: Frame) -> Image.Image:
-    """Make an image a square of the frame's size, with antialiasing."""
+    """Resize an image to a square of the frame's size, with antialiasing."""
     return FITS[frame.fit](image, frame.size)
 
 
 def to_pixels(image: Image.Image, frame: Frame) -> Pixels:
-    """Turn an image of any shape into (C, Y, X)."""
+    """Convert an image of any shape to pixels (C, Y, X)."""
     image = resize(image, frame).convert(frame.mode)
     pixels = np.asarray(image, np.uint8).reshape(frame.size, frame.size, frame.channels)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (C, Y, X)
@@ -55,7 +55,7 @@ def read_image(reference: str, *, frame: Frame) -> Pixels:
 
 
 def _pad(image: Image.Image, size: int) -> Image.Image:
-    """Bring the longer side to the size and put the image into the middle of grey."""
+    """Resize the longer side to `size` and centre the image on grey."""
     scale = size / max(image.size)
     width, height = (max(1, round(scale * side)) for side in image.size)
     canvas = Image.new(image.mode, (size, size), (MEAN_GREY,) * len(image.getbands()))
@@ -69,4 +69,4 @@ FITS: dict[Fit, Callable[[Image.Image, int], Image.Image]] = {
     "pad": _pad,
     "squash": lambda image, size: image.resize((size, size), RESAMPLING),
 }
-"""Cuts the middle out of the longer side, fills up the shorter one, or squashes the image."""
+"""Functions that crop the longer side, pad the shorter side, or squash the image."""

@@ -1,4 +1,4 @@
-"""Images in the form of other images: another size, other channels, a video as its last frame."""
+"""Conversion of images to another size or number of channels, and of videos to their last frame."""
 
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
@@ -7,11 +7,11 @@ from regard.core.specs import ImageSpec, VideoSpec
 from regard.data.image.augment import to_grey
 
 
-def bring_to(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
-    """Bring images to a shape as well as can be done without learning.
+def convert_images(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
+    """Convert images to a shape without a trained model, as a baseline.
 
-    Sizes are changed as Pillow's bicubic filter does, grey becomes colour by being repeated,
-    colour becomes grey, and a video is represented by its last frame.
+    Images are resized with Pillow's bicubic filter, grey is repeated to colour, colour is
+    converted to grey, and a video is represented by its last frame.
 
     Args:
         images: (B, C, Y, X), or (B, F, C, Y, X), from 0 to 1.
@@ -29,11 +29,11 @@ def bring_to(images: Tensor, shape: tuple[int, int, int]) -> Tensor:
     return images.expand(-1, shape[0], -1, -1)
 
 
-def name_change(source: ImageSpec | VideoSpec, target: ImageSpec) -> str:
-    """Name what `bring_to` does to sources of one form; empty where it changes nothing."""
+def describe_conversion(source: ImageSpec | VideoSpec, target: ImageSpec) -> str:
+    """Return the names of the steps of `convert_images`; empty if it changes nothing."""
     changes = {
         "last frame": source is not source.frame,
         "bicubic": source.frame.shape[1:] != target.shape[1:],
         "grey": source.frame.channels != target.channels,
     }
-    return "+".join(name for name, is_so in changes.items() if is_so)
+    return "+".join(name for name, is_needed in changes.items() if is_needed)

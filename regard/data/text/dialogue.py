@@ -1,4 +1,4 @@
-"""Turns of a conversation → one text, as who replies next sees it."""
+"""Dialogue context: turns of a conversation as one text."""
 
 import re
 from collections.abc import Sequence
@@ -6,30 +6,29 @@ from collections.abc import Sequence
 from regard.core.config import at_least
 
 TURNS = 3
-"""Turns that a reply is written from, if not told otherwise."""
+"""Default number of turns in the context of a reply."""
 
 SPEAKERS = ("you", "me")
-"""Who spoke last before a reply, from the replier's view, and who spoke before that."""
+"""Names of the speakers of the last turn and of the turn before it, for the replying speaker."""
 
 _UNPRINTED = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def write_context(turns: Sequence[str], *, most: int = TURNS) -> str:
-    """Write what was said before a reply as one text: `you: hi me: hello you: how are you`.
+def write_context(turns: Sequence[str], *, max_turns: int = TURNS) -> str:
+    """Join the turns before a reply into one text: `you: hi me: hello you: how are you`.
 
     Args:
-        turns: What was said, the latest last. Speakers alternate, and the last turn is not the
-            replier's.
-        most: How many of the last turns count.
+        turns: Turns, the latest last. Speakers alternate; the last turn is the other speaker's.
+        max_turns: Number of latest turns to keep.
     """
-    at_least("most", most, 1)
-    latest = [*reversed(turns)][:most]
-    marked = [
-        f"{SPEAKERS[place % 2]}: {clean_turn(turn)}".strip() for place, turn in enumerate(latest)
+    at_least("max_turns", max_turns, 1)
+    latest = [*reversed(turns)][:max_turns]
+    prefixed = [
+        f"{SPEAKERS[index % 2]}: {clean_turn(turn)}".strip() for index, turn in enumerate(latest)
     ]
-    return " ".join(reversed(marked))
+    return " ".join(reversed(prefixed))
 
 
 def clean_turn(text: str) -> str:
-    """Put what was said into one line, without control characters and double spaces."""
+    """Return a turn as one line without control characters and repeated spaces."""
     return " ".join(_UNPRINTED.sub(" ", text).split())

@@ -1,4 +1,4 @@
-"""Fields: raw text → token ids → padded tensors, and token ids → text."""
+"""Text fields: raw text → token ids → padded tensors, and token ids → text."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,17 +12,17 @@ from regard.data.text.tokenizers import Tokenizer, TokenizerConfig, split_at
 from regard.data.text.vocabulary import train_tokenizer
 
 TOKENIZER = "{}.tokenizer.json"
-"""The file in a run folder that holds a side's vocabulary."""
+"""File in a run folder with the vocabulary of a side."""
 
 Text = str | tuple[str, ...]
-"""One text, or several that are read side by side."""
+"""One text, or several texts that are encoded together."""
 
 
 class TextField:
-    """One side of an example.
+    """Text as one side of an example.
 
-    A source reads as `ids <eos>`, a target as `<sos> ids <eos>`; several texts read one after
-    the other, each with its own end: `<sos> ids <eos> ids <eos>`.
+    A source is encoded as `ids <eos>`, a target as `<sos> ids <eos>`. Several texts are
+    concatenated, each with its own end token: `<sos> ids <eos> ids <eos>`.
     """
 
     modality = "text"
@@ -39,45 +39,45 @@ class TextField:
 
     @classmethod
     def load(cls, folder: Path, side: str = "source") -> "TextField":
-        """Read what `save` wrote."""
+        """Load a field that `save` wrote."""
         return cls(Tokenizer.load(folder / tokenizer_file(side)), has_start=False)
 
     def add_start(self) -> None:
-        """Begin every sequence with the start token from now on."""
+        """Start every sequence with the start token from now on."""
         self._start = [self.tokenizer.sos]
 
     @property
     def text(self) -> "TextField":
-        """The field itself: all of it is text."""
+        """The field itself."""
         return self
 
     @property
     def spec(self) -> TextSpec:
-        """The number of tokens, as an encoder is built for it."""
+        """Input specification of encoders."""
         return TextSpec(self.size)
 
     @property
     def size(self) -> int:
-        """Number of tokens, which a model is built for."""
+        """Vocabulary size."""
         return self.tokenizer.vocab_size
 
     def read(self, raw: Text) -> list[int]:
-        """Turn one text, or several side by side, into token ids, ends included."""
+        """Encode one text, or several together, as token ids with end tokens."""
         return self._wrap([self.tokenizer.encode(part) for part in texts_of(raw)])
 
     def read_all(self, texts: Sequence[Text]) -> list[list[int]]:
-        """Turn many texts into token ids, much faster than one by one."""
+        """Encode many texts as token ids, much faster than one by one."""
         rows = [texts_of(text) for text in texts]
         encoded = iter(self.tokenizer.encode_batch([part for row in rows for part in row]))
         return [self._wrap([next(encoded) for _ in row]) for row in rows]
 
-    def shorten(self, ids: Sequence[int], most: int) -> list[int]:
-        """Cut a sequence to `most` tokens; ends stay, and of several texts the longest gives."""
-        if len(ids) <= most:
+    def shorten(self, ids: Sequence[int], max_length: int) -> list[int]:
+        """Truncate a sequence to `max_length` tokens, the longest text first; keep end tokens."""
+        if len(ids) <= max_length:
             return list(ids)
         parts = split_at(ids[len(self._start) : -1], self.tokenizer.eos)
-        room = max(most - len(self._start) - len(parts), 0)
-        while sum(map(len, parts)) > room:
+        num_kept = max(max_length - len(self._start) - len(parts), 0)
+        while sum(map(len, parts)) > num_kept:
             max(parts, key=len).pop()
         return self._wrap(parts)
 
@@ -94,33 +94,33 @@ class TextField:
         return values, torch.arange(longest) < lengths[:, None]  # (B, L)
 
     def finish(self, values: Tensor, *, is_training: bool) -> Tensor:
-        """Return what an encoder reads of stacked values: of text, the ids themselves."""
+        """Return the inputs of an encoder: the token ids, unchanged."""
         return values
 
     def save(self, folder: Path, name: str) -> None:
-        """Write the vocabulary of the field of this name into a run folder."""
+        """Write the vocabulary into a run folder, under the name of the field."""
         self.tokenizer.save(folder / tokenizer_file(name))
 
     def warn_of_unknown(self, texts: Sequence[Text], what: str) -> None:
-        """Say how many texts hold something that the vocabulary has never seen, and name one.
+        """Log the number of texts with unknown tokens, and the first of these tokens.
 
         Args:
-            texts: As for `read_all`.
-            what: What the texts are, in the plural.
+            texts: Texts as for `read_all`.
+            what: Name of the texts in the message, in the plural.
         """
         unk = self.tokenizer.unk
         rows = [row for row, ids in enumerate(self.read_all(texts)) if unk in ids]
         if rows:
             example = next(
-                piece for part in texts_of(texts[rows[0]]) for piece in self.tokenizer.unknown(part)
+                word for part in texts_of(texts[rows[0]]) for word in self.tokenizer.unknown(part)
             )
             logger.warning(
-                f"{len(rows):,} of {len(texts):,} {what} hold something that the vocabulary has "
-                f"never seen (first: '{example}', in number {rows[0] + 1:,})."
+                f"{len(rows):,} of {len(texts):,} {what} contain tokens that are not in the "
+                f"vocabulary (first: '{example}', in number {rows[0] + 1:,})."
             )
 
     def write(self, ids: Iterable[int]) -> str:
-        """Turn token ids into text, up to the first end token."""
+        """Decode token ids as text, up to the first end token."""
         ids = list(ids)
         if self.tokenizer.eos in ids:
             ids = ids[: ids.index(self.tokenizer.eos)]
@@ -131,12 +131,12 @@ class TextField:
 
 
 def tokenizer_file(name: str) -> str:
-    """Return the file of a field's tokenizer; the only text field of a task is called `text`."""
+    """Return the file name of a field's tokenizer; a task's only text field is named `text`."""
     return "tokenizer.json" if name == "text" else TOKENIZER.format(name)
 
 
 def both_sides(joint: Tokenizer) -> dict[str, TextField]:
-    """Return the fields of a source and a target that share one vocabulary, by their names."""
+    """Return fields of source and target that share one vocabulary, by name."""
     return {
         "source": TextField(joint, has_start=False),
         "target": TextField(joint, has_start=True),
@@ -144,10 +144,10 @@ def both_sides(joint: Tokenizer) -> dict[str, TextField]:
 
 
 def texts_of(text: Text) -> tuple[str, ...]:
-    """Return the texts of a source: one, or several."""
+    """Return the texts of a source as a tuple."""
     return (text,) if isinstance(text, str) else text
 
 
 def as_text(source: Text) -> str:
-    """Return a source as one line: several texts are joined by tabs."""
+    """Return a source as one line; several texts are joined by tabs."""
     return "\t".join(texts_of(source))

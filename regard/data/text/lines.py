@@ -1,4 +1,4 @@
-"""Files → lines of text, or a sentence on why they are not text."""
+"""Lines of UTF-8 text files, plain or compressed, with errors that name the line."""
 
 import gzip
 import sys
@@ -11,16 +11,16 @@ from typing import BinaryIO, cast
 from regard.core.errors import DataError
 
 MAX_LINE_BYTES = 1_000_000
-"""No sentence is longer; a file with such a line is hardly text."""
+"""Maximum length of a line; a file with a longer line is probably not text."""
 
 STANDARD_INPUT = "-"
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-"""Some editors open a file with it; it is no part of the text."""
+"""Bytes that some editors write at the start of a file; not part of the text."""
 
 
 def file_name(path: str | Path) -> str:
-    """Return what a message calls a file."""
+    """Return the name of a file in messages."""
     return "Standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
@@ -30,26 +30,26 @@ def read_lines(path: str | Path) -> Iterator[str]:
         number = 0
         while raw := file.readline(MAX_LINE_BYTES + 1):
             number += 1
-            place = f"{file_name(path)}, line {number:,},"
+            location = f"{file_name(path)}, line {number:,},"
             if len(raw.removesuffix(b"\n")) > MAX_LINE_BYTES:
                 size = len(raw) + _count_rest(file)
                 raise DataError(
-                    f"{place} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
+                    f"{location} has {size:,} bytes, but a line may have {MAX_LINE_BYTES:,}. "
                     "Put one sentence on each line."
                 )
             raw = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
-            yield decode(raw.removesuffix(b"\n").removesuffix(b"\r"), place)
+            yield decode(raw.removesuffix(b"\n").removesuffix(b"\r"), location)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file whole, plain or `.gz`, or standard input (`-`)."""
+    """Read all bytes of a file, plain or `.gz`, or of standard input (`-`)."""
     with _open(path) as file:
         return file.read()
 
 
 @contextmanager
 def _open(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file; what goes wrong while it is open is named, too."""
+    """Open a file; raise `DataError` for errors while opening and reading it."""
     if str(path) == STANDARD_INPUT:
         yield sys.stdin.buffer
         return
@@ -57,8 +57,8 @@ def _open(path: str | Path) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise DataError(f"{path} is a folder. Name a file inside it.")
     try:
-        is_packed = path.suffix.lower() == ".gz"
-        with gzip.open(path, "rb") if is_packed else path.open("rb") as file:
+        is_compressed = path.suffix.lower() == ".gz"
+        with gzip.open(path, "rb") if is_compressed else path.open("rb") as file:
             yield cast(BinaryIO, file)
     except FileNotFoundError:
         raise DataError(f"{path} does not exist.") from None
@@ -77,18 +77,18 @@ def _count_rest(file: BinaryIO) -> int:
     return size
 
 
-def decode(raw: bytes, place: str) -> str:
-    """Decode UTF-8, or raise an error that names the place."""
+def decode(raw: bytes, location: str) -> str:
+    """Decode UTF-8, or raise an error that names the location."""
     if b"\0" in raw:
         raise DataError(
-            f"{place} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
+            f"{location} holds a NUL byte, so this is not UTF-8 text. If it is UTF-16, convert it: "
             "`iconv -f utf-16 -t utf-8 OLD > NEW`."
         )
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{place} is not UTF-8 (byte 0x{raw[error.start]:02x} at position "
+            f"{location} is not UTF-8 (byte 0x{raw[error.start]:02x} at position "
             f"{error.start + 1:,}). "
             "Convert the file: `iconv -f latin1 -t utf-8 OLD > NEW`."
         ) from None

@@ -1,4 +1,4 @@
-"""Packed texts as batches of which some tokens are hidden."""
+"""Batches of packed texts with masked tokens."""
 
 from dataclasses import dataclass, field
 
@@ -13,52 +13,52 @@ from regard.data.text.masking import Masking
 
 @dataclass(frozen=True, slots=True)
 class MaskedBatch:
-    """Texts of which some tokens are hidden, as padded tensors."""
+    """Texts with masked tokens, as padded tensors."""
 
     values: Tensor
-    """(B, S) token ids as they are shown, padded at the end."""
+    """(B, S) token ids after masking, padded at the end."""
     mask: Tensor
     """(B, S) True = a real position; it stays on the host."""
-    hidden: Tensor
-    """(L,) the hidden positions, counted through all texts laid end to end."""
+    masked_positions: Tensor
+    """(L,) masked positions, as indexes into the flattened (B · S,) batch."""
     labels: Tensor
-    """(L,) the tokens there."""
-    belongs: Tensor | None
-    """(B,) 1 = the two texts follow one another; absent where there are no pairs."""
+    """(L,) original tokens at the masked positions."""
+    is_next: Tensor | None
+    """(B,) 1 = the second text follows the first in the corpus; None without pairs."""
     rows: tuple[int, ...]
-    """Which texts these are."""
+    """Numbers of the texts."""
 
     @property
     def num_target_tokens(self) -> int:
-        """Number of positions a loss is taken over."""
+        """Number of positions in the loss."""
         return len(self.labels)
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Return the batch with its values on a device."""
-        return move(self, device, "values", "hidden", "labels", "belongs")
+        return move(self, device, "values", "masked_positions", "labels", "is_next")
 
 
 @dataclass(eq=False, repr=False)
 class MaskedBatches(PairBatches[MaskedBatch]):
-    """Packed texts, as sources and as targets; what is masked depends on the epoch alone."""
+    """Packed texts as sources and targets, masked anew in each epoch."""
 
     masking: Masking = field(kw_only=True)
-    """It hides."""
-    belongs: list[bool] | None = field(default=None, kw_only=True)
-    """Whether the two texts of each pair follow one another; absent where there are no pairs."""
+    """Masking to apply."""
+    is_next: list[bool] | None = field(default=None, kw_only=True)
+    """Whether the second text of each pair follows the first; None without pairs."""
 
     def stack(self, rows: Rows, number: int) -> MaskedBatch:
-        """Return some texts with what is hidden in an epoch."""
+        """Return texts as masked in an epoch."""
         texts, _ = self.pairs(rows, number)
         values, mask = self.fields[0].stack(texts)
-        masked = self.masking.hide(values.numpy(), rows, epoch=number)
-        hidden = torch.from_numpy(np.flatnonzero(masked.hidden))
-        belongs = self.belongs
+        masked = self.masking.mask(values.numpy(), rows, epoch=number)
+        positions = torch.from_numpy(np.flatnonzero(masked.is_masked))
+        is_next = self.is_next
         return MaskedBatch(
             values=self.pin(torch.from_numpy(masked.values)),
             mask=mask,
-            hidden=self.pin(hidden),
-            labels=self.pin(values.flatten()[hidden]),
-            belongs=None if belongs is None else torch.tensor([int(belongs[row]) for row in rows]),
+            masked_positions=self.pin(positions),
+            labels=self.pin(values.flatten()[positions]),
+            is_next=None if is_next is None else torch.tensor([int(is_next[row]) for row in rows]),
             rows=tuple(rows.tolist()),
         )

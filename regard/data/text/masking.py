@@ -18,22 +18,22 @@ Flags = NDArray[np.bool_]
 Sample = Callable[[int], Uniform]
 """Purpose → random numbers, one a token."""
 
-_CHOICE, _FATE, _TOKEN, _LENGTH = range(4)
+_CHOICE, _REPLACEMENT, _TOKEN, _LENGTH = range(4)
 """Purposes of random numbers, which make them independent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseMaskingConfig(Config):
-    """What every way of hiding can be told."""
+    """Settings shared by all kinds of masking."""
 
     share: Annotated[float, Within(0.0, 0.9)] = 0.15
-    """Share of a text's tokens that is hidden, one at the least."""
+    """Share of a text's tokens that are masked; at least one token is."""
     masked_share: UnitInterval = 0.8
-    """Share of the hidden tokens in whose place the mask stands."""
+    """Share of the masked tokens that are replaced by the mask token."""
     random_share: UnitInterval = 0.1
-    """Share of the hidden tokens in whose place any token stands; the rest stay as they are."""
+    """Share of the masked tokens that are replaced by a random token; the rest are unchanged."""
     is_dynamic: bool = True
-    """Hide other tokens in every epoch (Liu et al. 2019), not always the same."""
+    """Whether every epoch masks other tokens (Liu et al. 2019)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -46,24 +46,24 @@ class BaseMaskingConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenMaskingConfig(BaseMaskingConfig):
-    """Hide tokens one by one (Devlin et al. 2019)."""
+    """Masking of single tokens (Devlin et al. 2019)."""
 
     kind: Literal["tokens"] = "tokens"
-    """What is hidden."""
+    """Unit of masking."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpanMaskingConfig(BaseMaskingConfig):
-    """Hide runs of tokens, each with one fate (Joshi et al. 2020)."""
+    """Masking of contiguous spans, each replaced in one way (Joshi et al. 2020)."""
 
     kind: Literal["spans"] = "spans"
-    """What is hidden."""
+    """Unit of masking."""
     stop: Annotated[float, Within(0.01, 1.0)] = 0.2
     """Probability that a span ends after each of its words."""
     max_words: Positive = 10
-    """Words in a span at most."""
+    """Maximum number of words in a span."""
     is_whole_words: bool = True
-    """Let spans begin and end with words, not with pieces of words."""
+    """Whether spans start and end at word boundaries."""
 
 
 MaskingConfig = TokenMaskingConfig | SpanMaskingConfig
@@ -71,21 +71,21 @@ MaskingConfig = TokenMaskingConfig | SpanMaskingConfig
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """Texts of which some tokens are hidden."""
+    """Texts with masked tokens."""
 
     values: Ids
-    """(B, S) what is shown."""
-    hidden: Flags
-    """(B, S) True = has to be told."""
+    """(B, S) token ids after masking."""
+    is_masked: Flags
+    """(B, S) True = to be predicted."""
 
 
 class Masking(ABC):
-    """Hides tokens; which ones depends on the seed, the epoch and the text's number alone.
+    """Masking of tokens, a function of the seed, the epoch and the text's number only.
 
     Args:
-        config: How much is hidden, and what stands in its place.
-        tokenizer: Knows the mask, and the special tokens, which are never hidden.
-        seed: Another seed hides other tokens.
+        config: Share of masked tokens and of their replacements.
+        tokenizer: Tokenizer with a mask token. Special tokens are never masked.
+        seed: Random seed.
     """
 
     def __init__(self, config: MaskingConfig, tokenizer: Tokenizer, *, seed: int) -> None:
@@ -93,47 +93,47 @@ class Masking(ABC):
         self._seed = seed
         self._mask = tokenizer.mask
         special = [tokenizer.pad, tokenizer.unk, tokenizer.sos, tokenizer.eos, tokenizer.mask]
-        self._can_hide = np.ones(tokenizer.vocab_size, dtype=np.bool_)
-        self._can_hide[special] = False
-        self._ordinary = np.flatnonzero(self._can_hide)
+        self._is_maskable = np.ones(tokenizer.vocab_size, dtype=np.bool_)
+        self._is_maskable[special] = False
+        self._ordinary = np.flatnonzero(self._is_maskable)
 
-    def hide(self, values: Ids, rows: Ids, *, epoch: int) -> Masked:
-        """Hide tokens.
+    def mask(self, values: Ids, rows: Ids, *, epoch: int) -> Masked:
+        """Mask tokens.
 
         Args:
             values: (B, S) token ids, padded at the end.
             rows: (B,) numbers of the texts.
-            epoch: Static masking does not look at it.
+            epoch: Ignored by static masking.
         """
         number = epoch if self._config.is_dynamic else 0
-        can_hide = self._can_hide[values]
+        is_maskable = self._is_maskable[values]
 
         def sample(purpose: int) -> Uniform:
             return uniform((self._seed, number, purpose), rows, values.shape[1])
 
-        num_real = can_hide.sum(1)
+        num_real = is_maskable.sum(1)
         num = np.minimum(np.maximum(np.rint(self._config.share * num_real), 1), num_real)
-        hidden, fates = self._choose(values, num.astype(np.int64), sample)
-        is_masked = hidden & (fates < self._config.masked_share)
-        is_random = hidden & ~is_masked
-        is_random &= fates < self._config.masked_share + self._config.random_share
-        shown = np.where(is_masked, self._mask, values)
-        others = self._ordinary[(sample(_TOKEN) * len(self._ordinary)).astype(np.int64)]
-        return Masked(np.where(is_random, others, shown), hidden)
+        is_masked, uniforms = self._choose(values, num.astype(np.int64), sample)
+        is_replaced = is_masked & (uniforms < self._config.masked_share)
+        is_random = is_masked & ~is_replaced
+        is_random &= uniforms < self._config.masked_share + self._config.random_share
+        replaced = np.where(is_replaced, self._mask, values)
+        random = self._ordinary[(sample(_TOKEN) * len(self._ordinary)).astype(np.int64)]
+        return Masked(np.where(is_random, random, replaced), is_masked)
 
     @abstractmethod
     def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
-        """Choose `num` (B,) tokens of every text (B, S) and sample what becomes of each."""
+        """Choose `num` (B,) tokens of every text (B, S), and a random number for each."""
 
 
 class TokenMasking(Masking):
-    """Each token is as likely as any other, and has a fate of its own."""
+    """Masking of tokens chosen uniformly, each replaced independently."""
 
     def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
-        can_hide = self._can_hide[values]
-        lots = np.where(can_hide, sample(_CHOICE), 2.0)
-        worst = np.take_along_axis(np.sort(lots, axis=1), num[:, None] - 1, axis=1)
-        return can_hide & (lots <= worst), sample(_FATE)
+        is_maskable = self._is_maskable[values]
+        uniforms = np.where(is_maskable, sample(_CHOICE), 2.0)
+        threshold = np.take_along_axis(np.sort(uniforms, axis=1), num[:, None] - 1, axis=1)
+        return is_maskable & (uniforms <= threshold), sample(_REPLACEMENT)
 
 
 class SpanMasking(Masking):
@@ -143,40 +143,40 @@ class SpanMasking(Masking):
 
     def __init__(self, config: SpanMaskingConfig, tokenizer: Tokenizer, *, seed: int) -> None:
         super().__init__(config, tokenizer, seed=seed)
-        self._begins = np.ones(tokenizer.vocab_size, dtype=np.bool_)
+        self._is_start = np.ones(tokenizer.vocab_size, dtype=np.bool_)
         if config.is_whole_words:
-            self._begins = np.array(tokenizer.word_beginnings())
+            self._is_start = np.array(tokenizer.word_starts())
         lengths = np.arange(config.max_words)
-        odds = config.stop * (1 - config.stop) ** lengths
-        self._ladder = (odds / odds.sum()).cumsum()
+        probabilities = config.stop * (1 - config.stop) ** lengths
+        self._cumulative = (probabilities / probabilities.sum()).cumsum()
 
     def _choose(self, values: Ids, num: Ids, sample: Sample) -> tuple[Flags, Uniform]:
-        can_hide = self._can_hide[values]
-        begins = self._begins[values].tolist()
-        order = np.where(can_hide, sample(_CHOICE), 2.0).argsort(axis=1).tolist()
-        words = (np.searchsorted(self._ladder, sample(_LENGTH)) + 1).tolist()
-        hidden = np.zeros(values.shape, dtype=np.bool_)
+        is_maskable = self._is_maskable[values]
+        is_start = self._is_start[values].tolist()
+        order = np.where(is_maskable, sample(_CHOICE), 2.0).argsort(axis=1).tolist()
+        words = (np.searchsorted(self._cumulative, sample(_LENGTH)) + 1).tolist()
+        is_masked = np.zeros(values.shape, dtype=np.bool_)
         spans = np.zeros(values.shape, dtype=np.int64)
         for row, budget in enumerate(num.tolist()):
             taken = _take_spans(
-                order[row], words[row], begins[row], free=can_hide[row].tolist(), budget=budget
+                order[row], words[row], is_start[row], free=is_maskable[row].tolist(), budget=budget
             )
-            hidden[row, list(taken)] = True
+            is_masked[row, list(taken)] = True
             spans[row, list(taken)] = list(taken.values())
-        return hidden, np.take_along_axis(sample(_FATE), spans, axis=1)
+        return is_masked, np.take_along_axis(sample(_REPLACEMENT), spans, axis=1)
 
 
 def _take_spans(
-    anchors: list[int], words: list[int], begins: list[bool], *, free: list[bool], budget: int
+    anchors: list[int], words: list[int], is_start: list[bool], *, free: list[bool], budget: int
 ) -> dict[int, int]:
-    """Lay spans at anchors, one after the other, until the budget is spent.
+    """Put spans at anchors, in order, until the budget is used up.
 
     Args:
-        anchors: Positions in the order of their lots.
-        words: How many words long the span at each position is.
-        begins: Whether a word begins at each position.
-        free: Whether each position can be hidden.
-        budget: How many positions to take.
+        anchors: Positions in random order.
+        words: Length of the span at each position, in words.
+        is_start: Whether a word begins at each position.
+        free: Whether each position may be masked.
+        budget: Number of positions to take.
 
     Returns:
         The positions taken, each with the first position of its span.
@@ -188,7 +188,7 @@ def _take_spans(
         if anchor in taken:
             continue
         first = anchor
-        while not begins[first] and free[first - 1] and first - 1 not in taken:
+        while not is_start[first] and free[first - 1] and first - 1 not in taken:
             first -= 1
         position, left = first, words[anchor]
         while (
@@ -197,7 +197,7 @@ def _take_spans(
             and free[position]
             and position not in taken
         ):
-            left -= begins[position] or position == first
+            left -= is_start[position] or position == first
             if left < 0:
                 break
             taken[position] = first

@@ -1,4 +1,4 @@
-"""Noise on texts: tokens are dropped, swapped with their neighbour, or hidden."""
+"""Noise on texts: dropped, swapped and masked tokens."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -15,14 +15,14 @@ _DROP, _SWAP, _MASK = range(3)
 
 @dataclass(frozen=True, kw_only=True)
 class WordNoiseConfig(Config):
-    """Noise on a source while a model learns to reconstruct the text."""
+    """Noise on the source of a denoising autoencoder."""
 
     drop: Annotated[float, Within(0.0, 0.95)] = 0.0
-    """Probability that a token is left out."""
+    """Probability that a token is dropped."""
     swap: Annotated[float, Within(0.0, 0.95)] = 0.0
-    """Probability that two neighbours, the first and second, third and fourth, …, change places."""
+    """Probability that neighbours are swapped: the first and second, third and fourth, …"""
     mask: Annotated[float, Within(0.0, 0.95)] = 0.0
-    """Probability that a token is hidden by '<mask>'."""
+    """Probability that a token is replaced by '<mask>'."""
 
     @property
     def is_any(self) -> bool:
@@ -31,15 +31,15 @@ class WordNoiseConfig(Config):
 
 
 class WordNoise:
-    """Corrupts texts; how depends on seed, epoch and the text's number alone.
+    """Noise on texts, a function of the seed, the epoch and the text's number only.
 
-    Hill et al. 2016, section 3.2: first tokens are dropped, then neighbours of what is left change
-    places, each pair by itself. A text keeps one token at the least.
+    Hill et al. 2016, section 3.2: tokens are dropped, then neighbours among the remaining tokens
+    are swapped, each pair independently. A text keeps at least one token.
 
     Args:
-        config: How much noise there is.
-        tokenizer: Knows the mask token.
-        seed: Another seed gives other noise.
+        config: Probabilities of the kinds of noise.
+        tokenizer: Tokenizer with a mask token, if tokens are masked.
+        seed: Random seed.
     """
 
     def __init__(self, config: WordNoiseConfig, tokenizer: Tokenizer, *, seed: int) -> None:
@@ -48,12 +48,12 @@ class WordNoise:
         self._seed = seed
 
     def corrupt(self, texts: Sequences, rows: Rows, *, epoch: int) -> Sequences:
-        """Return the noisy texts of an epoch, tokens without ends.
+        """Return the noisy texts of an epoch, without end tokens.
 
         Args:
-            texts: Their tokens.
-            rows: Their numbers.
-            epoch: Other noise in every epoch.
+            texts: Tokens of the texts.
+            rows: Numbers of the texts.
+            epoch: Each epoch has other noise.
         """
         longest = max(map(len, texts), default=0)
         drop, swap, mask = (
@@ -61,29 +61,29 @@ class WordNoise:
             for purpose in (_DROP, _SWAP, _MASK)
         )
         return [
-            self._hide(self._swap(self._drop(ids, drop[row]), swap[row]), mask[row])
+            self._replace(self._swap(self._drop(ids, drop[row]), swap[row]), mask[row])
             for row, ids in enumerate(texts)
         ]
 
     def change(self, pairs: Pairs, rows: Rows, epoch: int) -> Pairs:
-        """Return noisy sources, whose ends are kept, and the targets as they are."""
+        """Return noisy sources, which keep their end tokens, and unchanged targets."""
         sources, targets = pairs
         noisy = self.corrupt([ids[:-1] for ids in sources], rows, epoch=epoch)
         ends = [ids[-1] for ids in sources]
         return [[*ids, end] for ids, end in zip(noisy, ends, strict=True)], targets
 
-    def _drop(self, ids: list[int], lots: list[float]) -> list[int]:
-        kept = [token for token, lot in zip(ids, lots, strict=False) if lot >= self._config.drop]
-        last = max(range(len(ids)), key=lots.__getitem__, default=0)
-        return kept or ids[last : last + 1]
+    def _drop(self, ids: list[int], uniforms: list[float]) -> list[int]:
+        kept = [token for token, u in zip(ids, uniforms, strict=False) if u >= self._config.drop]
+        highest = max(range(len(ids)), key=uniforms.__getitem__, default=0)
+        return kept or ids[highest : highest + 1]
 
-    def _swap(self, ids: list[int], lots: list[float]) -> list[int]:
+    def _swap(self, ids: list[int], uniforms: list[float]) -> list[int]:
         swapped = list(ids)
         for first in range(0, len(ids) - 1, 2):
-            if lots[first] < self._config.swap:
+            if uniforms[first] < self._config.swap:
                 swapped[first : first + 2] = ids[first + 1], ids[first]
         return swapped
 
-    def _hide(self, ids: list[int], lots: list[float]) -> list[int]:
-        hidden = zip(ids, lots, strict=False)
-        return [self._mask if lot < self._config.mask else token for token, lot in hidden]
+    def _replace(self, ids: list[int], uniforms: list[float]) -> list[int]:
+        pairs = zip(ids, uniforms, strict=False)
+        return [self._mask if u < self._config.mask else token for token, u in pairs]

@@ -1,4 +1,4 @@
-"""Pair files, TSV, CSV and JSON lines → examples, and back."""
+"""Readers of aligned files, TSV, CSV and JSON lines as examples, and a writer of JSON lines."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +13,8 @@ from regard.data.example import Alignment, Example, Numbered
 from regard.data.text.columns import (
     SOURCE,
     SOURCES,
+    as_nonempty_source,
     as_source,
-    as_story,
     check_columns,
     one_line,
     read_csv_columns,
@@ -24,7 +24,7 @@ from regard.data.text.columns import (
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 
 Format = Callable[[str, list[str]], Numbered]
-"""A file's name and its lines → examples with the number of their line."""
+"""Function from a file's name and lines to examples with line numbers."""
 
 
 def read_examples(
@@ -34,21 +34,21 @@ def read_examples(
     formats: Mapping[str, Format] | None = None,
     columns: Sequence[str] = (),
 ) -> list[Example]:
-    """Read all pairs of a file, or of two files of which line n belongs to line n.
+    """Read all pairs of a file, or of two line-aligned files.
 
-    A name ending in `.csv` or `.jsonl` says the format, with or without `.gz`; any other file is
-    taken as TSV. `-` is standard input: JSON lines if it starts with `{`, else TSV. Pairs with an
+    The suffix `.csv` or `.jsonl`, with or without `.gz`, determines the format; any other file is
+    read as TSV. `-` is standard input: JSON lines if it starts with `{`, else TSV. Pairs with an
     empty side are skipped and counted in a warning.
 
     Args:
-        path: The file of pairs, or the source side where there is a second file.
-        second: The target side.
-        formats: How each kind of file is read, by the end of its name; as `FORMATS` if not given.
-        columns: What stands in each column of a TSV or CSV file: `source`, `target` or `-`
-            (neither). Several sources become a tuple, of which some may be empty; several targets
-            are one target and further references. `sources` are as many columns as the others
-            leave over, the empty ones left out. In JSON lines, several sources say that a list
-            of texts stays one. Without any, the first two columns are source and target.
+        path: File of pairs, or of sources if there is a second file.
+        second: File of targets.
+        formats: Reader of each format, by suffix; `FORMATS` if not given.
+        columns: Content of each column of a TSV or CSV file: `source`, `target` or `-` (neither).
+            Several sources become a tuple, of which some may be empty; several targets become one
+            target and further references. `sources` stands for all remaining columns, without the
+            empty ones. In JSON lines, several sources mean that a list of texts stays a list. If
+            not given, the first two columns are source and target.
     """
     if columns:
         check_columns(columns)
@@ -65,19 +65,19 @@ def read_examples(
         numbered = _find_format(path, lines, formats or FORMATS)(name, lines)
     else:
         numbered = _read_aligned((name, lines), (file_name(second), list(read_lines(second))))
-    # Context may be missing; where columns are not named, a tuple is a pair that needs both.
-    return _keep_usable(name, numbered, enough=any if columns else all)
+    # Named columns may be empty, such as a missing context; otherwise a tuple is a pair of texts.
+    return _keep_usable(name, numbered, has_text=any if columns else all)
 
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
-    """Write examples as JSON lines with all they carry, so that `read_examples` restores them."""
+    """Write examples with all fields as JSON lines, which `read_examples` restores."""
     write_text(path, "".join(_to_json(example) + "\n" for example in examples))
 
 
 def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
     join: Callable[[list[str]], Any] = as_source if columns.count(SOURCE) > 1 else " ".join
     if SOURCES in columns:
-        join = as_story
+        join = as_nonempty_source
     return {
         ".csv": partial(read_csv_columns, columns=columns),
         ".jsonl": partial(read_json_lines, join=join),
@@ -86,13 +86,13 @@ def _by_columns(columns: Sequence[str]) -> dict[str, Format]:
 
 
 def _keep_usable(
-    name: str, numbered: Numbered, enough: Callable[[tuple[Any, ...]], bool]
+    name: str, numbered: Numbered, has_text: Callable[[tuple[Any, ...]], bool]
 ) -> list[Example]:
     examples: list[Example] = []
     skipped: list[int] = []
     for number, example in numbered:
         source = example.source
-        if enough(source if isinstance(source, tuple) else (source,)) and example.target:
+        if has_text(source if isinstance(source, tuple) else (source,)) and example.target:
             examples.append(example)
         else:
             skipped.append(number)
@@ -133,7 +133,7 @@ def _read_tsv(name: str, lines: list[str]) -> Numbered:
             "A line holds the source, a tab and the target."
         )
     for number, line in enumerate(lines, start=1):
-        # Exports from Tatoeba name the authors in a third column.
+        # Tatoeba exports have a third column with the authors.
         source, target, *_ = [*line.split("\t"), ""]
         yield number, Example(source.strip(), target.strip())
 
@@ -168,65 +168,66 @@ def _find_columns(name: str, header: list[str]) -> tuple[int, int]:
 def read_json_lines(
     name: str, lines: list[str], *, join: Callable[[list[str]], Any] = " ".join
 ) -> Numbered:
-    """Read one object a line; `join` makes the source of its text or texts."""
+    """Read one object per line; `join` makes the source from a list of texts."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield number, _from_json(line, f"{name}, line {number:,},", join)
 
 
-def _from_json(line: str, place: str, join: Callable[[list[str]], Any]) -> Example:
+def _from_json(line: str, location: str, join: Callable[[list[str]], Any]) -> Example:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as error:
         raise DataError(
-            f"{place} is not valid JSON: {error.msg} at position {error.pos + 1}."
+            f"{location} is not valid JSON: {error.msg} at position {error.pos + 1}."
         ) from None
     except RecursionError:
-        raise DataError(f"{place} is not usable JSON: it is nested too deeply.") from None
+        raise DataError(f"{location} is not usable JSON: it is nested too deeply.") from None
     if not isinstance(value, dict):
         raise DataError(
-            f"{place} must be an object with `source` and `target`, but is {type(value).__name__}."
+            f"{location} must be an object with `source` and `target`, "
+            f"but is {type(value).__name__}."
         )
-    source_key, target_key = _find_keys(value, place)
-    target, *references = [*_texts(value[target_key], place, target_key), ""]
+    source_key, target_key = _find_keys(value, location)
+    target, *references = [*_texts(value[target_key], location, target_key), ""]
     return Example(
-        source=join(_texts(value[source_key], place, source_key)),
+        source=join(_texts(value[source_key], location, source_key)),
         target=target,
         references=tuple(filter(None, references)),
-        alignment=_read_alignment(value.get("alignment"), place),
-        tags=tuple(_texts(value.get("tags", []), place, "tags")),
+        alignment=_read_alignment(value.get("alignment"), location),
+        tags=tuple(_texts(value.get("tags", []), location, "tags")),
     )
 
 
-def _find_keys(value: dict[str, Any], place: str) -> tuple[str, str]:
+def _find_keys(value: dict[str, Any], location: str) -> tuple[str, str]:
     for pair in (("source", "target"), ("src", "tgt")):
         missing = [key for key in pair if key not in value]
         if len(missing) == 1:
-            raise DataError(f"{place} has no key `{missing[0]}`.")
+            raise DataError(f"{location} has no key `{missing[0]}`.")
         if not missing:
             return pair
     if len(value) == 2:
         source, target = value
         return source, target
     known = ", ".join(f"`{key}`" for key in value) or "none"
-    raise DataError(f"{place} has no keys `source` and `target`. Its keys are: {known}.")
+    raise DataError(f"{location} has no keys `source` and `target`. Its keys are: {known}.")
 
 
-def _texts(value: Any, place: str, key: str) -> list[str]:
+def _texts(value: Any, location: str, key: str) -> list[str]:
     texts = value if isinstance(value, list) else [value]
     for text in texts:
         if not isinstance(text, str):
             raise DataError(
-                f"{place} must have text or a list of texts as `{key}`, "
+                f"{location} must have text or a list of texts as `{key}`, "
                 f"but has {json.dumps(text)[:80]}."
             )
-        # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
+        # JSON can encode half a surrogate pair, which UTF-8 cannot.
         if any("\ud800" <= character <= "\udfff" for character in text):
-            raise DataError(f"{place} holds half a character (a lone surrogate) in `{key}`.")
+            raise DataError(f"{location} holds half a character (a lone surrogate) in `{key}`.")
     return [one_line(text) for text in texts]
 
 
-def _read_alignment(value: Any, place: str) -> Alignment | None:
+def _read_alignment(value: Any, location: str) -> Alignment | None:
     if value is None:
         return None
     try:
@@ -234,7 +235,7 @@ def _read_alignment(value: Any, place: str) -> Alignment | None:
         return tuple((int(source), int(target)) for source, target in links)
     except (TypeError, ValueError):
         raise DataError(
-            f"{place} must have links such as [[0, 0], [1, 2]] or '0-0 1-2' as `alignment`, "
+            f"{location} must have links such as [[0, 0], [1, 2]] or '0-0 1-2' as `alignment`, "
             f"but has {json.dumps(value)[:80]}."
         ) from None
 

@@ -1,8 +1,7 @@
-"""Text ⇄ token ids: words, characters, bytes or learned subwords, on the `tokenizers` library.
+"""Tokenizers of words, characters, bytes or learned subwords, on the `tokenizers` library.
 
-Every kind but `byte` marks a blank by `▁` on the piece that follows it, so that pieces put side
-by side give the text back with its spacing. Words and punctuation marks are never joined into
-one piece.
+Every kind but `byte` marks a space by `▁` on the token after it, so that concatenated tokens
+restore the text with its spacing. A token never spans a word and a punctuation mark.
 """
 
 import re
@@ -25,37 +24,37 @@ SPECIAL_TOKENS = ["<pad>", "<unk>", "<sos>", "<eos>"]
 ROLES = {
     "pad": ("<pad>", "[PAD]"),
     "unk": ("<unk>", "[UNK]"),
-    # Some have no token that starts a sentence, and begin with padding.
+    # Some models have no start token and start with padding.
     "sos": ("<sos>", "[CLS]", "<s>", "<pad>"),
     "eos": ("<eos>", "[SEP]", "</s>"),
 }
-"""What special tokens do, and how they are spelled, here and in Hugging Face checkpoints."""
+"""Roles of special tokens, and their spellings here and in Hugging Face checkpoints."""
 
 MASK = ("<mask>", "[MASK]")
-"""Spellings of the token that hides another."""
+"""Spellings of the mask token."""
 
 _WORD = re.compile(r"[\w'’-]+|[^\w\s]")
 
 UNKNOWN_SIGN = "⁇"
-"""What a reader sees in place of a token that stands for something unknown."""
+"""Text of the unknown token in decoded text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig(Config):
-    """How text is cut into tokens."""
+    """Settings of a tokenizer."""
 
     kind: Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
-    """Words and marks, what stands between blanks, characters, bytes, or pieces of words learned in
-    one of three ways."""
+    """Words and punctuation marks, words between whitespace, characters, bytes, or subwords learned
+    by one of three algorithms."""
     vocab_size: int = 8000
-    """Number of tokens at most, the four special ones included; `byte` always has 260."""
+    """Maximum number of tokens, with the four special tokens; `byte` always has 260."""
     min_frequency: Positive = 1
-    """How often a word, character or pair of pieces must occur to become a token; not used by
-    `byte` and `unigram`."""
+    """Minimum count of a word, character or pair of subwords to become a token; not used by `byte`
+    and `unigram`."""
     is_lower_cased: bool = False
-    """Whether upper case is given up."""
+    """Whether text is lower-cased."""
     extra_tokens: tuple[str, ...] = ()
-    """Further special tokens that no text is ever cut into, such as '<mask>'."""
+    """Further special tokens, such as '<mask>'; no text is encoded as one of them."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,12 +62,12 @@ class TokenizerConfig(Config):
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into words and punctuation marks, as alignments count them."""
+    """Split a text into words and punctuation marks, the units of alignments."""
     return _WORD.findall(text)
 
 
 def split_at(ids: Iterable[int], end: int) -> list[list[int]]:
-    """Split token ids at every end token, which is left out."""
+    """Split token ids at every end token, and drop the end tokens."""
     parts: list[list[int]] = [[]]
     for token in ids:
         if token == end:
@@ -79,27 +78,27 @@ def split_at(ids: Iterable[int], end: int) -> list[list[int]]:
 
 
 def with_mask(config: TokenizerConfig) -> TokenizerConfig:
-    """Return settings whose tokeniser has a token that hides another."""
+    """Return settings of a tokenizer with a mask token."""
     if any(spelling in config.extra_tokens for spelling in MASK):
         return config
     return replace(config, extra_tokens=(*config.extra_tokens, MASK[0]))
 
 
 class Tokenizer:
-    """Turns text into token ids and back.
+    """Encoder of text as token ids, and decoder.
 
-    Text is brought into Unicode form NFC, and every run of blanks becomes one blank (`byte` keeps
-    them all). What looks like a special token in a text is text.
+    Text is normalised to Unicode form NFC, and every run of whitespace becomes one space (`byte`
+    keeps all whitespace). The spelling of a special token in a text is encoded as ordinary text.
     """
 
     pad: int
-    """Fills a batch up."""
+    """Id of the padding token."""
     unk: int
-    """Stands for what the vocabulary does not hold."""
+    """Id of the unknown token."""
     sos: int
-    """Starts a sentence."""
+    """Id of the start token."""
     eos: int
-    """Ends a sentence."""
+    """Id of the end token."""
 
     def __init__(self, trained: library.Tokenizer) -> None:
         self._trained = trained
@@ -113,19 +112,18 @@ class Tokenizer:
         )
         is_ours = self._tokens[: len(SPECIAL_TOKENS)] == SPECIAL_TOKENS
         self._is_bytes = is_ours and isinstance(trained.decoder, decoders.ByteLevel)
-        # These two give up whole words, and with the word goes the blank before it.
-        gives_up_words = isinstance(trained.model, models.WordLevel | models.WordPiece)
-        self._unknown_sign = "▁" + UNKNOWN_SIGN if is_ours and gives_up_words else UNKNOWN_SIGN
+        # These two replace whole words by the unknown token, with the space before the word.
+        drops_words = isinstance(trained.model, models.WordLevel | models.WordPiece)
+        self._unknown_sign = "▁" + UNKNOWN_SIGN if is_ours and drops_words else UNKNOWN_SIGN
 
     @property
     def mask(self) -> int:
-        """Hides another token."""
+        """Id of the mask token."""
         for index in (self._trained.token_to_id(spelling) for spelling in MASK):
             if index is not None:
                 return index
         raise ConfigError(
-            "The vocabulary has no token that hides another. "
-            "Give the tokenizer `extra_tokens` with '<mask>'."
+            "The vocabulary has no mask token. Give the tokenizer `extra_tokens` with '<mask>'."
         )
 
     def find(self, token: str) -> int:
@@ -139,11 +137,11 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """Number of token ids, special ones included."""
+        """Number of tokens, with special tokens."""
         return len(self._tokens)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without start and end."""
+        """Return the ids of a text, without start and end tokens."""
         return self._trained.encode(text, add_special_tokens=False).ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
@@ -152,18 +150,18 @@ class Tokenizer:
         return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids; special tokens are left out, an unknown token shows as `⁇`."""
-        hidden = (self.pad, self.sos, self.eos)
+        """Return the text of ids without special tokens; an unknown token becomes `⁇`."""
+        skipped = (self.pad, self.sos, self.eos)
         tokens = [
             self._unknown_sign if index == self.unk else self._tokens[index]
             for index in ids
-            if index not in hidden
+            if index not in skipped
         ]
         assert self._trained.decoder is not None
         return str(self._trained.decoder.decode(tokens))
 
     def token(self, index: int) -> str:
-        """Return one token as a person can read it; a byte beyond ASCII shows as `<C3>`."""
+        """Return a printable form of one token; a byte beyond ASCII is `<C3>`."""
         byte = index - len(SPECIAL_TOKENS)
         if not self._is_bytes or not 0 <= byte < 256:
             return self._tokens[index]
@@ -172,14 +170,14 @@ class Tokenizer:
         return chr(byte) if chr(byte).isascii() and chr(byte).isprintable() else f"<{byte:02X}>"
 
     def tokens(self, ids: Iterable[int]) -> tuple[str, ...]:
-        """Return the tokens of ids as a person can read them."""
+        """Return the tokens of ids in printable form."""
         return tuple(self.token(number) for number in ids)
 
     def word_index(self, text: str) -> list[int]:
-        """Return for each token of a text the word it belongs to, counted from 0.
+        """Return the index of the word, from 0, that each token of a text belongs to.
 
-        Words are those of `split_words`, taken from the text in Unicode form NFC. A token of
-        nothing but whitespace belongs to the word that follows.
+        Words are those of `split_words`, taken from the text in Unicode form NFC. A token that is
+        only whitespace belongs to the next word.
         """
         text = unicodedata.normalize("NFC", text)
         ends = [word.end() for word in _WORD.finditer(text)]
@@ -187,21 +185,21 @@ class Tokenizer:
         return [max(min(bisect_right(ends, start), len(ends) - 1), 0) for start in starts]
 
     def tokens_in_order(self) -> list[str]:
-        """Return the spelling of every token, by its id."""
+        """Return the spellings of all tokens in the order of their ids."""
         return list(self._tokens)
 
-    def word_beginnings(self) -> list[bool]:
-        """Tell for each token id whether a word begins with it; a mark is a word by itself."""
+    def word_starts(self) -> list[bool]:
+        """Return for each token id whether it starts a word; a punctuation mark is a word."""
         if any(token.startswith("##") for token in self._tokens):
             return [not token.startswith("##") for token in self._tokens]
         return [token[0] in "▁Ġ" or not token[0].isalnum() for token in self._tokens]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return for each token of a text in Unicode form NFC where it begins and ends."""
+        """Return the start and end of each token in a text in Unicode form NFC."""
         return list(self._trained.encode(text, add_special_tokens=False).offsets)
 
     def unknown(self, text: str) -> list[str]:
-        """Return what of a text the vocabulary has never seen."""
+        """Return the parts of a text that are encoded as the unknown token."""
         text = unicodedata.normalize("NFC", text)
         return [
             text[start:end].strip()
@@ -215,12 +213,12 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> "Tokenizer":
-        """Read what `save` wrote."""
+        """Load a tokenizer that `save` wrote."""
         try:
             trained = library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise CheckpointError(f"{path} is missing. Is {path.parent} a run folder?") from None
-        except Exception as error:  # The library raises nothing more precise.
+        except Exception as error:  # The library raises no specific exception.
             raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
         ids = trained.get_vocab(with_added_tokens=True)
         for spellings in ROLES.values():

@@ -1,12 +1,13 @@
-"""Videos as a source: settings, and the field that reads, stacks and standardises them."""
+"""Video sources: settings, and a field that decodes, stacks and standardises videos."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from regard.core.config import AtLeast, Config, Positive
 from regard.core.specs import ImageSpec, VideoSpec
+from regard.data.image.builtin import Pixels
 from regard.data.image.io import MAX_PIXELS
-from regard.data.image.resize import Fit, Frame, Pixels
+from regard.data.image.resize import Fit, Frame
 from regard.data.media import Decoder
 from regard.data.standardize import StandardizedField
 from regard.data.video.files import VIDEO_FILES
@@ -15,43 +16,42 @@ from regard.data.video.frames import read_video
 
 @dataclass(frozen=True, kw_only=True)
 class VideoConfig(Config):
-    """How videos are read."""
+    """Settings of video sources."""
 
     kind: Literal["video"] = "video"
     """Videos."""
     size: Annotated[int, AtLeast(8)] = 32
-    """Rows, and columns, that every frame is brought to, in pixels."""
+    """Height and width to which frames are resized, in pixels."""
     channels: Literal[1, 3] = 3
     """1 for grey, 3 for colour."""
     num_frames: Annotated[int, AtLeast(2)] = 8
-    """Frames that every video is brought to, evenly from its first to its last."""
+    """Number of frames of every video, evenly spaced from its first to its last."""
     fit: Fit = "crop"
-    """What becomes of a frame that is no square: cut at its longer sides, filled up with grey at
-    its shorter ones, or squashed."""
+    """Treatment of frames that are not square: cropped, padded with grey, or squashed."""
     max_pixels: Positive = MAX_PIXELS
-    """Pixels that a frame may hold; a larger one is refused before it is decoded."""
+    """Maximum number of pixels of a frame; a larger one is an error before it is decoded."""
 
     @property
     def frame(self) -> Frame:
-        """What every frame becomes before it is stacked."""
+        """Size, channels and fit of every frame."""
         return Frame(self.size, self.channels, self.fit, self.max_pixels)
 
     @property
     def spec(self) -> VideoSpec:
-        """The sizes of its tensors."""
+        """Input specification of encoders."""
         return VideoSpec(self.num_frames, ImageSpec(self.channels, self.size, self.size))
 
     @property
     def decoder(self) -> Decoder:
-        """How videos become arrays."""
+        """Decoder of videos to arrays."""
         return video_decoder(self.num_frames, self.frame)
 
 
 class VideoField(StandardizedField[VideoConfig]):
     """Videos as one side of an example.
 
-    An item is one video, (1, F, C, Y, X) in 8 bits: its length is 1, because it counts as one
-    position of a batch. Nothing is augmented: a video that is flipped has another meaning.
+    An item is one video (1, F, C, Y, X) of 8-bit integers. Its length is 1, since it counts as one
+    position of a batch. Videos are not augmented: flipping would change their meaning.
     """
 
     modality = "video"
@@ -61,9 +61,9 @@ class VideoField(StandardizedField[VideoConfig]):
 
 
 def video_decoder(num_frames: int, frame: Frame) -> Decoder:
-    """Return how videos become so many frames, (1, F, C, Y, X).
+    """Return a decoder of videos to (1, F, C, Y, X).
 
-    They are not cached: the time of a folder's last change says nothing of the frames in it.
+    Videos are not cached: the modification time of a folder does not cover the frames in it.
     """
 
     def read(reference: str) -> Pixels:

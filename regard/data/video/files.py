@@ -1,9 +1,9 @@
-"""Video files: how they are recognised and what messages call them."""
+"""Video files: suffixes, detection and names in messages."""
 
 from pathlib import Path
 
 from regard.data.media import Medium
-from regard.data.video.frames import FRAME_SUFFIXES, SUFFIXES, VIDEOS
+from regard.data.video.frames import FRAME_SUFFIXES, NUMBERED_VIDEOS, SUFFIXES
 
 
 def _is_folder(path: Path) -> bool:
@@ -14,7 +14,7 @@ VIDEO_FILES = Medium(
     name="video",
     text="caption",
     suffixes=SUFFIXES,
-    numbered=VIDEOS,
+    numbered=NUMBERED_VIDEOS,
     headings=({"video"}, {"caption"}),
     is_folder=_is_folder,
     hint=", as folders of frames or as animated images",

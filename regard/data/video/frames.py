@@ -1,4 +1,4 @@
-"""A reference → the frames of a video: a folder of them, an animated image, or a numbered one."""
+"""Reading of videos: folders of frames, animated images, and numbered videos."""
 
 import re
 import warnings
@@ -11,17 +11,18 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.core.tables import on_demand
+from regard.data.image.builtin import Pixels
 from regard.data.image.io import open_image, to_8_bits
-from regard.data.image.resize import Frame, Pixels, to_pixels
+from regard.data.image.resize import Frame, to_pixels
 from regard.data.media import split_numbered
 
 SUFFIXES = frozenset((".gif", ".webp", ".png", ".apng"))
-"""What the names of animated images end in."""
+"""Suffixes of animated images."""
 FRAME_SUFFIXES = frozenset((".bmp", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"))
-"""What the names of frames end in, where a folder holds other files, too."""
+"""Suffixes of frames; other files in a folder are ignored."""
 
 MAX_FRAMES = 10_000
-"""Frames that a video may have; of more, somebody should choose a part."""
+"""Maximum number of frames of a video."""
 
 
 _render_reference = on_demand("regard.data.datasets.synthetic.moving:render_reference")
@@ -31,35 +32,38 @@ def _render_moving(reference: str, num_frames: int, frame: Frame) -> Pixels:
     rendered = _render_reference(reference, num_frames, frame.size)
     if frame.channels == 3:
         return np.ascontiguousarray(rendered.transpose(0, 3, 1, 2))  # (F, C, Y, X)
-    return np.stack([to_pixels(Image.fromarray(picture), frame) for picture in rendered])
+    return np.stack([to_pixels(Image.fromarray(image), frame) for image in rendered])
 
 
-VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _render_moving}
-"""Where numbered videos come from, by the name that their references begin with."""
+NUMBERED_VIDEOS: dict[str, Callable[[str, int, Frame], Pixels]] = {"moving": _render_moving}
+"""Functions that render numbered videos, by the prefix of their references."""
 
 
 def read_video(reference: str, num_frames: int, frame: Frame) -> Pixels:
-    """Read a video, evenly from its beginning to its end: (F, C, Y, X).
+    """Read evenly spaced frames of a video: (F, C, Y, X).
 
     Args:
-        reference: A folder of frames with a number each, an animated GIF, WebP or PNG, or a
-            numbered video of a data set such as `moving/0/17`.
-        num_frames: How many frames are taken; some of a shorter video come more than once.
-        frame: What each becomes.
+        reference: A folder of numbered frames, an animated GIF, WebP or PNG, or a numbered video
+            of a data set such as `moving/0/17`.
+        num_frames: Number of frames to read; frames of a shorter video are repeated.
+        frame: Size, channels and fit of the frames.
     """
-    if numbered := split_numbered(reference, VIDEOS):
-        return VIDEOS[numbered[0]](reference, num_frames, frame)
-    place = Path(reference)
-    if place.is_dir():
-        return _read_folder(place, num_frames, frame)
-    if not place.exists():
+    if numbered := split_numbered(reference, NUMBERED_VIDEOS):
+        return NUMBERED_VIDEOS[numbered[0]](reference, num_frames, frame)
+    path = Path(reference)
+    if path.is_dir():
+        return _read_folder(path, num_frames, frame)
+    if not path.exists():
         raise DataError(f"{reference} does not exist.")
-    return _read_animation(place, num_frames, frame)
+    return _read_animation(path, num_frames, frame)
 
 
 def list_frames(folder: Path) -> list[Path]:
-    """Return the frames of a folder by the last number in their names, of which none may lack."""
-    found: dict[int, Path] = {}
+    """Return the frames of a folder in the order of the last number in their names.
+
+    Raise `DataError` if a number is missing or occurs twice.
+    """
+    frames: dict[int, Path] = {}
     for path in sorted(folder.iterdir()):
         if path.suffix.lower() not in FRAME_SUFFIXES or path.name.startswith("."):
             continue
@@ -68,27 +72,27 @@ def list_frames(folder: Path) -> list[Path]:
             raise DataError(
                 f"{path} has no number in its name. Frames must be numbered, as frame_001.png is."
             )
-        if (number := int(digits[-1])) in found:
+        if (number := int(digits[-1])) in frames:
             raise DataError(
-                f"{folder} has two frames of the number {number}: {found[number].name} and "
+                f"{folder} has two frames of the number {number}: {frames[number].name} and "
                 f"{path.name}. Leave one."
             )
-        found[number] = path
-    if not found:
+        frames[number] = path
+    if not frames:
         raise DataError(f"{folder} holds no frame, but a video needs at least two images.")
-    numbers = sorted(found)
+    numbers = sorted(frames)
     for before, after in pairwise(numbers):
         if after != before + 1:
             raise DataError(
-                f"{folder} has no frame {before + 1}: {found[after].name} follows "
-                f"{found[before].name}. Number the frames without a gap."
+                f"{folder} has no frame {before + 1}: {frames[after].name} follows "
+                f"{frames[before].name}. Number the frames consecutively."
             )
-    return [found[number] for number in numbers]
+    return [frames[number] for number in numbers]
 
 
-def choose_frames(num: int, wanted: int) -> list[int]:
-    """Return which of `num` frames stand for a video of `wanted`: the first, the last, evenly."""
-    return [int(place) for place in np.linspace(0, num - 1, wanted).round()]
+def choose_frames(num: int, num_chosen: int) -> list[int]:
+    """Return the indexes of `num_chosen` of `num` frames, evenly spaced from first to last."""
+    return [int(index) for index in np.linspace(0, num - 1, num_chosen).round()]
 
 
 def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
@@ -101,7 +105,7 @@ def _read_folder(folder: Path, num_frames: int, frame: Frame) -> Pixels:
 
 
 def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
-    # The first frame says what is wrong with a file that is no image, or too large.
+    # Opening the first frame raises the errors of files that are not images, or too large.
     open_image(str(path), max_pixels=frame.max_pixels)
     with warnings.catch_warnings(action="ignore"), Image.open(path) as image:
 
@@ -109,7 +113,7 @@ def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
             try:
                 image.seek(number)
                 return to_pixels(to_8_bits(image), frame)
-            # What a damaged file makes the decoders raise is no closed list.
+            # Decoders raise many kinds of exceptions for damaged files.
             except Exception as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
                 raise DataError(f"{path} is a damaged video ({reason}).") from None
@@ -121,7 +125,7 @@ def _read_animation(path: Path, num_frames: int, frame: Frame) -> Pixels:
 def _read_chosen(
     num: int, num_frames: int, read: Callable[[int], Pixels], *, reference: str
 ) -> Pixels:
-    """Read so many of all frames, each once, if a video may have as many."""
+    """Read `num_frames` of `num` frames, each distinct frame once; check `num`."""
     if num < 2:
         raise DataError(
             f"{reference} has one frame, but a video needs at least two. Read it as an image: set "

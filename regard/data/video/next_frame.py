@@ -1,4 +1,4 @@
-"""Videos whose last frame is to be predicted from those before it."""
+"""Field of videos for the prediction of their last frame."""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from regard.data.video.field import VideoField, video_decoder
 
 
 class FirstFrames(VideoField):
-    """Videos as a source without their last frame.
+    """Videos without their last frame as a source.
 
-    A video is brought to one frame more than is read, evenly from its first to its last.
+    `num_frames` + 1 frames are read, evenly spaced from first to last; the last is the target.
     """
 
     def read_all(self, references: Sequence[str]) -> list[Array]:
@@ -23,15 +23,15 @@ class FirstFrames(VideoField):
 
         Args:
             references: The videos.
-            frame: What each frame becomes.
+            frame: Size, channels and fit of the frames.
         """
         return [video[:, -1] for video in self.read_whole(references, frame)]
 
     def read_whole(self, references: Sequence[str], frame: Frame) -> list[Array]:
-        """Read whole videos, each once however often it is named, as (1, F, C, Y, X).
+        """Read all frames of videos, each distinct video once, as (1, F, C, Y, X).
 
         Args:
             references: The videos.
-            frame: What each frame becomes.
+            frame: Size, channels and fit of the frames.
         """
         return read_items(references, video_decoder(self.config.num_frames + 1, frame))

@@ -22,7 +22,7 @@ SEGMENTS = "encoder.segment_embedding.weight"
 TOKENS = "encoder.embedding.weight"
 
 EPSILON = 1e-12
-"""What norms add to the variance where no option says so."""
+"""Default epsilon of layer normalisation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,14 +30,14 @@ class BertLayout(Layout):
     """BERT, RoBERTa and DistilBERT: encoders with a head for masked tokens."""
 
     roles: Mapping[str, str]
-    """Options → roles of the tokens whose ids they are."""
+    """Options with ids of special tokens → roles of these tokens."""
     num_segments: int | None = None
-    """Segments that its tokenizers distinguish; None = `type_vocab_size`."""
+    """Number of segments that its tokenizers distinguish; None for `type_vocab_size`."""
     skips_padding: bool = False
-    """Whether positions are counted from the padding token's id on."""
+    """Whether positions start after the padding token's id."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
-        """Read the vocabulary, filled up to as many tokens as there are embeddings."""
+        """Read the vocabulary, padded to the number of embeddings."""
         tokenizer = read_vocabulary(folder, config["vocab_size"])
         if tokenizer.pad != config["pad_token_id"]:
             raise ConfigError(
@@ -47,7 +47,7 @@ class BertLayout(Layout):
         return {tokenizer_file("text"): tokenizer}
 
     def to_recipe(self, config: Config, vocabularies: dict[str, Tokenizer]) -> dict[str, Any]:
-        """Return our recipe of the model, as plain values."""
+        """Return the recipe of the model as a dictionary."""
         encoder = {
             "kind": "bert",
             "norm_epsilon": EPSILON,
@@ -60,26 +60,26 @@ class BertLayout(Layout):
         return {"task": self.task, "data": {"batch": batch}, "model": {"encoder": encoder}}
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the names that our weight may have in a checkpoint; we write the first."""
+        """Return the possible names of our weight in a checkpoint; exports use the first."""
         tied = (self.head_names["head.output."][-1] + "weight",) if name == TOKENS else ()
         return super().checkpoint_names(name, config) + tied
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a weight of a checkpoint to ours, which has this name."""
+        """Convert a checkpoint's weight to our weight `name`."""
         if name == POSITIONS:
             return tensor[self._num_skipped(config) :]
         return tensor[: self._num_segments(config)] if name == SEGMENTS else tensor
 
     def unsupported_values(self, task: Task[Any]) -> list[str]:
-        """List all settings of a task that cannot be written in this layout."""
+        """List all settings of a task that this layout does not support."""
         encoder = task.recipe.model.encoder
-        most = 2 if self.num_segments is None else self.num_segments
+        max_segments = 2 if self.num_segments is None else self.num_segments
         has_epsilon = "norm_epsilon" in self.settings
         wanted = {
-            # Their tokenizers count segments by the end of the first text.
+            # Hugging Face tokenizers start a new segment after the end token of the first text.
             "separator": _tokenizer(task).eos if encoder.num_segments > 1 else encoder.separator,
             "norm_epsilon": encoder.norm_epsilon if has_epsilon else EPSILON,
-            "num_segments": min(encoder.num_segments, most),
+            "num_segments": min(encoder.num_segments, max_segments),
         }
         return unsupported_settings(encoder, wanted, section="model.encoder")
 
@@ -97,16 +97,16 @@ class BertLayout(Layout):
         return config
 
     def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:
-        """Return the weights of a task under their names in a checkpoint."""
-        theirs = super().export_weights(task, config)
+        """Return the weights of a task by their names in a checkpoint."""
+        weights = super().export_weights(task, config)
         positions = self.checkpoint_names(POSITIONS, config)[0]
-        empty = theirs[positions].new_zeros(self._num_skipped(config), theirs[positions].shape[1])
-        theirs[positions] = torch.cat([empty, theirs[positions]])
+        empty = weights[positions].new_zeros(self._num_skipped(config), weights[positions].shape[1])
+        weights[positions] = torch.cat([empty, weights[positions]])
         if "type_vocab_size" in config:
-            # They always add a segment; zeros are the same as none.
-            none = theirs[positions].new_zeros(1, theirs[positions].shape[1])
-            theirs.setdefault(self.checkpoint_names(SEGMENTS, config)[0], none)
-        return theirs
+            # `transformers` always adds a segment embedding; zeros have no effect.
+            none = weights[positions].new_zeros(1, weights[positions].shape[1])
+            weights.setdefault(self.checkpoint_names(SEGMENTS, config)[0], none)
+        return weights
 
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
         """Write the vocabulary."""
@@ -117,21 +117,21 @@ class BertLayout(Layout):
             has_segments=task.recipe.model.encoder.num_segments > 1,
         )
 
-    def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return the largest difference between the logits, for two texts."""
+    def max_difference(self, task: Task[Any], reference: Any) -> float:
+        """Return the maximum absolute difference of the logits for two texts."""
         encoder = task.recipe.model.encoder
-        vocab_size, pad = theirs.config.vocab_size, theirs.config.pad_token_id
+        vocab_size, pad = reference.config.vocab_size, reference.config.pad_token_id
         ids, mask = example_tokens(encoder.max_length, vocab_size=vocab_size, pad=pad)
         ids[mask & (ids == pad)] = (pad + 1) % vocab_size
         extra = {}
-        if getattr(theirs.config, "type_vocab_size", 1) > 1:
+        if getattr(reference.config, "type_vocab_size", 1) > 1:
             extra = {"token_type_ids": segment(ids, encoder.separator).clamp(max=1)}
         with torch.inference_mode():
-            expected = theirs(input_ids=ids, attention_mask=mask.long(), **extra).logits
+            expected = reference(input_ids=ids, attention_mask=mask.long(), **extra).logits
             return float((task.model(ids, mask) - expected)[mask].abs().max())
 
     def _num_skipped(self, config: Config) -> int:
-        """Return how many rows of the position table are never looked up."""
+        """Return the number of rows of the position table that are never used."""
         return int(config["pad_token_id"]) + 1 if self.skips_padding else 0
 
     def _num_segments(self, config: Config) -> int:

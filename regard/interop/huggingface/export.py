@@ -8,38 +8,38 @@ from typing import Any
 from regard.core.errors import ExportError
 from regard.core.files import replacing_folder, write_json
 from regard.interop.huggingface.layout import Layout
-from regard.interop.huggingface.load import LAYOUTS, check_free
+from regard.interop.huggingface.load import LAYOUTS, check_output_folder
 from regard.interop.huggingface.weights import write_tensors
 from regard.runs.folder import load, read_config
 from regard.tasks.base import Task
 
 TOLERANCE = 1e-3
-"""How far apart two logits may be for a model to be the same."""
+"""Maximum difference of logits between equal models."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What an export leaves behind."""
+    """Result of an export."""
 
     folder: Path
     """The Hugging Face folder."""
     model_type: str
-    """The layout that the run fits."""
+    """`model_type` of the layout."""
     left_out: tuple[str, ...]
-    """Parts of the run's model that the layout has no place for."""
+    """Parts of the run's model that the layout does not support."""
     difference: float | None
-    """Between our logits and those of `transformers`, at most; absent if it is not installed."""
+    """Maximum difference from the logits of `transformers`; None if it is not installed."""
 
 
 def export_run(run: Path, out: Path, *, is_forced: bool = False) -> Exported:
-    """Write a run as a folder that `transformers` opens, whole or not at all.
+    """Write a run atomically as a folder that `transformers` loads.
 
     Args:
         run: The run folder.
         out: The folder to write.
-        is_forced: Whether what is already there may be replaced.
+        is_forced: Whether an existing folder may be replaced.
     """
-    check_free(out, source=run, is_forced=is_forced)
+    check_output_folder(out, source=run, is_forced=is_forced)
     task = load(run, "cpu")
     layout = find_layout(task, str(read_config(run)["about"].get("model_type", "")))
     with replacing_folder(out) as part:
@@ -53,19 +53,19 @@ def export_run(run: Path, out: Path, *, is_forced: bool = False) -> Exported:
 
 
 def find_layout(task: Task[Any], preferred: str = "") -> Layout:
-    """Return the layout that a task fits, or say what keeps it from fitting.
+    """Return the first layout that supports a task, or raise `ExportError` with the reasons.
 
     Args:
-        task: What is to be written.
-        preferred: The layout that it was once read from; it comes first.
+        task: Task to export.
+        preferred: `model_type` of the checkpoint that the run was imported from; tried first.
     """
     layouts = [layout for layout in LAYOUTS.values() if layout.task == task.recipe.task]
     layouts.sort(key=lambda layout: layout.model_type != preferred)
     if not layouts:
         known = sorted({layout.task for layout in LAYOUTS.values()})
         raise ExportError(
-            f"Cannot export a run whose task is '{task.recipe.task}': only {' and '.join(known)} "
-            "runs have a layout to be written in."
+            f"Cannot export a run whose task is '{task.recipe.task}': only runs of "
+            f"{' and '.join(known)} can be exported."
         )
     faults = {layout.model_type: layout.unsupported(task) for layout in layouts}
     for layout in layouts:
@@ -76,7 +76,11 @@ def find_layout(task: Task[Any], preferred: str = "") -> Layout:
 
 
 def compare(task: Task[Any], layout: Layout, folder: Path) -> float | None:
-    """Let `transformers` open a folder and answer the same; nothing if it is not installed."""
+    """Check a folder against `transformers`; return None if it is not installed.
+
+    Returns:
+        The maximum absolute difference of the logits.
+    """
     try:
         transformers = importlib.import_module("transformers")
     except ImportError:
@@ -86,15 +90,15 @@ def compare(task: Task[Any], layout: Layout, folder: Path) -> float | None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        theirs = getattr(transformers, layout.architecture).from_pretrained(folder)
+        reference = getattr(transformers, layout.architecture).from_pretrained(folder)
     finally:
         logging.set_verbosity(verbosity)
         if has_bar:
             logging.enable_progress_bar()
-    difference = layout.difference(task, theirs.float().eval())
+    difference = layout.max_difference(task, reference.float().eval())
     if difference > TOLERANCE:
         raise ExportError(
-            f"Cannot export: `transformers` {transformers.__version__} answers otherwise than the "
-            f"run, by up to {difference:.2g}. Nothing was written."
+            f"Cannot export: logits of `transformers` {transformers.__version__} differ from those "
+            f"of the run by up to {difference:.2g}. Nothing was written."
         )
     return difference

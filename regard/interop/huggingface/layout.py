@@ -1,4 +1,4 @@
-"""Layouts: how a kind of Hugging Face checkpoint names the settings and weights of a model."""
+"""Layouts: names of the settings and weights of a model in Hugging Face checkpoints."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from regard.core.errors import ConfigError
 from regard.tasks.base import Task
 
 Config = dict[str, Any]
-"""The values of a checkpoint's `config.json`."""
+"""Values of a checkpoint's `config.json`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,44 +21,44 @@ class Layout(ABC):
     """Names of settings and weights in one kind of Hugging Face checkpoint (layouts.toml)."""
 
     model_type: str
-    """Its name in `config.json`."""
+    """Value of `model_type` in `config.json`."""
     architecture: str
-    """The class of `transformers` that loads what we write."""
+    """Class of `transformers` that loads exported checkpoints."""
     task: str
-    """The task of the run."""
+    """Task of the run."""
     kinds: Mapping[str, str]
-    """Parts of our model → the kind that each must have."""
+    """Parts of our model → required `kind` of each."""
     defaults: Mapping[str, Any]
     """Options that a `config.json` may leave out, and their default values."""
     required: Mapping[str, Sequence[Any]]
-    """Options that change the computation, and the values that we support."""
+    """Options that change the computation, and their supported values."""
     written: Mapping[str, Any]
-    """Options with the same value in every checkpoint that we write."""
+    """Options with the same value in every exported checkpoint."""
     settings: Mapping[str, str]
     """Settings of our encoder → options."""
     dropouts: Sequence[str]
     """Further options that are written with the encoder's dropout."""
     prefix: str
-    """Beginning of the names of weights, which a checkpoint without a head leaves out."""
+    """Prefix of the names of weights, absent in a checkpoint without a head."""
     names: Mapping[str, str]
-    """Parts of our names of weights → parts of theirs, replaced in this order."""
+    """Parts of our names of weights → parts of the checkpoint's, replaced in this order."""
     head_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Beginnings of our names of the head's weights → theirs; the first is what we write."""
+    """Prefixes of our names of the head's weights → the checkpoint's; the first is written."""
     unused: str
-    """Pattern of weights that a checkpoint may hold and that we do not use."""
+    """Pattern of weights in checkpoints that are ignored."""
     head: str = ""
-    """Beginning of the names of weights that a checkpoint may lack altogether; empty = none."""
-    head_role: str = "tells hidden tokens"
-    """What those weights are for."""
+    """Prefix of our weights of the head, which a checkpoint may lack; empty for none."""
+    head_role: str = "predicts masked tokens"
+    """Purpose of the head, for a message."""
     parts: Sequence[str]
-    """The parts of our model that are written; others are left out."""
+    """Parts of our model that are exported; others are left out."""
     allows_pickle: bool = False
-    """Whether weights may be read from a pickle; only its tensors are read."""
+    """Whether weights may be read from a pickle; only its tensors are loaded."""
 
     def complete(self, given: Mapping[str, Any]) -> Config:
-        """Fill in the defaults of a `config.json`, or list all options that we do not support."""
+        """Add defaults to a `config.json`; raise `ConfigError` with all unsupported options."""
         config = {**self.defaults, **given}
-        faults = other_values(config, self.required)
+        faults = list_unsupported(config, self.required)
         if config.get("quantization_config"):
             faults.append("`quantization_config` must be absent: quantised weights are not read")
         if faults:
@@ -69,64 +69,64 @@ class Layout(ABC):
 
     @abstractmethod
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Any]:
-        """Read the checkpoint's vocabularies, by the name of the file that a run keeps each in."""
+        """Read the checkpoint's vocabularies, keyed by their file names in a run folder."""
 
     def save_vocabularies(self, vocabularies: dict[str, Any], folder: Path) -> None:
-        """Write what `read_vocabularies` returned into a run folder."""
+        """Write the result of `read_vocabularies` into a run folder."""
         for name, vocabulary in vocabularies.items():
             vocabulary.save(folder / name)
 
     @abstractmethod
     def to_recipe(self, config: Config, vocabularies: dict[str, Any]) -> dict[str, Any]:
-        """Return our recipe of the model, as plain values."""
+        """Return the recipe of the model as a dictionary."""
 
     def encoder_settings(self, config: Config) -> dict[str, Any]:
-        """Return the settings of our encoder that a `config.json` gives."""
+        """Return the settings of our encoder from a `config.json`."""
         return {setting: config[option] for setting, option in self.settings.items()}
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the names that our weight may have in a checkpoint; we write the first."""
+        """Return the possible names of our weight in a checkpoint; exports use the first."""
         for ours, theirs in self.head_names.items():
             if name.startswith(ours):
-                return tuple(beginning + name.removeprefix(ours) for beginning in theirs)
+                return tuple(prefix + name.removeprefix(ours) for prefix in theirs)
         bare = self.rename(name)
         return (self.prefix + bare, bare)
 
     def rename(self, name: str) -> str:
-        """Replace the parts of our name of a weight."""
+        """Convert the name of our weight to the checkpoint's."""
         for ours, theirs in self.names.items():
             name = name.replace(ours, theirs)
         return name
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a weight of a checkpoint to ours, which has this name."""
+        """Convert a checkpoint's weight to our weight `name`."""
         return tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight of this name to a checkpoint's."""
+        """Convert our weight `name` to the checkpoint's."""
         return tensor
 
     def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:
-        """Return the weights of a task under their names in a checkpoint."""
+        """Return the weights of a task by their names in a checkpoint."""
         return {
             self.checkpoint_names(name, config)[0]: self.export_weight(name, tensor, config)
             for name, tensor in task.model.named_parameters()
             if name.split(".")[0] in self.parts
         }
 
-    def absent(self, name: str, like: Tensor) -> Tensor | None:
-        """Return the value of a weight that a checkpoint may leave out; None if it may not."""
+    def default_weight(self, name: str, like: Tensor) -> Tensor | None:
+        """Return the value of a weight that a checkpoint may omit; None if it is required."""
         return None
 
     def unsupported(self, task: Task[Any]) -> list[str]:
-        """List all settings of a task that cannot be written in this layout."""
-        found = {f"model.{part}.kind": getattr(task.recipe.model, part).kind for part in self.kinds}
+        """List all settings of a task that this layout does not support."""
+        kinds = {f"model.{part}.kind": getattr(task.recipe.model, part).kind for part in self.kinds}
         required = {f"model.{part}.kind": [kind] for part, kind in self.kinds.items()}
-        return other_values(found, required) or self.unsupported_values(task)
+        return list_unsupported(kinds, required) or self.unsupported_values(task)
 
     @abstractmethod
     def unsupported_values(self, task: Task[Any]) -> list[str]:
-        """List the same of a task whose parts have the right kinds."""
+        """List all unsupported settings of a task whose parts have the required kinds."""
 
     def to_config(self, task: Task[Any]) -> Config:
         """Return the `config.json` of a task that this layout supports."""
@@ -141,24 +141,26 @@ class Layout(ABC):
 
     @abstractmethod
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
-        """Write the files that turn text or images into inputs."""
+        """Write the files of tokenizers or image preprocessing."""
 
     @abstractmethod
-    def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return the largest difference between the logits of the two models for one input."""
+    def max_difference(self, task: Task[Any], reference: Any) -> float:
+        """Return the maximum absolute difference of the logits of the two models."""
 
 
-def other_values(found: Mapping[str, Any], supported: Mapping[str, Sequence[Any]]) -> list[str]:
-    """List the options or settings whose values are not supported; absent ones are.
+def list_unsupported(
+    actual: Mapping[str, Any], supported: Mapping[str, Sequence[Any]]
+) -> list[str]:
+    """List the options or settings with unsupported values; absent ones are supported.
 
     Args:
-        found: The values by name.
-        supported: The supported values by name.
+        actual: Values by name.
+        supported: Supported values by name.
     """
     return [
-        f"`{name}` must be {' or '.join(map(_write, values))}, but is {_write(found[name])}"
+        f"`{name}` must be {' or '.join(map(_write, values))}, but is {_write(actual[name])}"
         for name, values in supported.items()
-        if found.get(name, values[0]) not in values
+        if actual.get(name, values[0]) not in values
     ]
 
 
@@ -174,19 +176,19 @@ def unsupported_settings(settings: Any, changes: Mapping[str, Any], *, section: 
     """List the settings that a layout does not support, with the value that each must have.
 
     Args:
-        settings: The settings of an encoder or a decoder.
-        changes: Required values that are not the defaults; sizes are free.
-        section: The section of the recipe.
+        settings: Settings of an encoder or a decoder.
+        changes: Required values that differ from the defaults; sizes may have any value.
+        section: Section of the recipe.
     """
     defaults = type(settings)()
     names = [one.name for one in fields(settings) if one.name not in SIZES]
-    wanted = {name: [changes.get(name, getattr(defaults, name))] for name in names}
-    found = {f"{section}.{name}": getattr(settings, name) for name in names}
-    return other_values(found, {f"{section}.{name}": values for name, values in wanted.items()})
+    required = {f"{section}.{name}": [changes.get(name, getattr(defaults, name))] for name in names}
+    actual = {f"{section}.{name}": getattr(settings, name) for name in names}
+    return list_unsupported(actual, required)
 
 
 def example_tokens(max_length: int, *, vocab_size: int, pad: int) -> tuple[Tensor, Tensor]:
-    """Return token ids and mask, (2, L) each, of two texts of which the second is padded."""
+    """Return token ids and mask, (2, L) each, of two texts; the second is padded."""
     length = min(8, max_length)
     ids = torch.arange(2 * length).view(2, length) % vocab_size
     mask = torch.arange(length) < torch.tensor([[length], [(length + 1) // 2]])

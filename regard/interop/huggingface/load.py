@@ -14,7 +14,7 @@ from regard.interop.huggingface.bert import BertLayout
 from regard.interop.huggingface.layout import Layout
 from regard.interop.huggingface.marian import MarianLayout
 from regard.interop.huggingface.vit import VitLayout
-from regard.interop.huggingface.weights import fill, read_tensors
+from regard.interop.huggingface.weights import copy_weights, read_tensors
 from regard.runs.folder import CONFIG, FORMAT, WEIGHTS, describe_provenance, load_untrained
 from regard.tasks.table import to_recipe
 from regard.training.checkpoint import save_weights
@@ -25,37 +25,37 @@ _KINDS = {"bert": BertLayout, "marian": MarianLayout, "vit": VitLayout}
 def _read_layouts() -> dict[str, Layout]:
     tables = read_toml(Path(__file__).with_name("layouts.toml"))
     layouts: dict[str, Layout] = {}
-    for name, own in tables.items():
-        base = own.pop("base", name)
-        layouts[name] = _KINDS[base](model_type=name, **{**tables[base], **own})
+    for name, table in tables.items():
+        base = table.pop("base", name)
+        layouts[name] = _KINDS[base](model_type=name, **{**tables[base], **table})
     return layouts
 
 
 LAYOUTS = _read_layouts()
-"""By `model_type` of `config.json`."""
+"""Layouts by `model_type` of `config.json`."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import leaves behind."""
+    """Result of an import."""
 
     folder: Path
     """The run folder."""
     task: Any
-    """The `Task` with the folder's weights."""
+    """The `Task` with the checkpoint's weights."""
     notes: list[str]
-    """What a person should know, one sentence each."""
+    """Notes for the user, one sentence each."""
 
 
 def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Imported:
-    """Read a Hugging Face folder into a run folder, whole or not at all.
+    """Convert a Hugging Face folder to a run folder, atomically.
 
     Args:
-        folder: With config.json, weights and a vocabulary.
+        folder: Folder with config.json, weights and a vocabulary.
         out: The run folder.
-        is_forced: Whether a run that is already there may be replaced.
+        is_forced: Whether an existing run may be replaced.
     """
-    check_free(out, source=folder, is_forced=is_forced)
+    check_output_folder(out, source=folder, is_forced=is_forced)
     given = read_config(folder)
     layout = pick(LAYOUTS, str(given["model_type"]), "model_type")
     config = layout.complete(given)
@@ -74,13 +74,13 @@ def import_folder(folder: Path, out: Path, *, is_forced: bool = False) -> Import
         saved = {"format": FORMAT, "recipe": to_dict(recipe), "about": about}
         write_json(part / CONFIG, saved)
         task = load_untrained(part, torch.device("cpu"))
-        notes = fill(task.model, tensors, layout, config=config)
+        notes = copy_weights(task.model, tensors, layout, config=config)
         save_weights(task.model, part / WEIGHTS)
     return Imported(out, task, notes)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read a folder's config.json, or say why this is not such a folder."""
+    """Read a folder's config.json, with the values of generation_config.json."""
     path, generation = folder / "config.json", folder / "generation_config.json"
     if not path.is_file():
         raise CheckpointError(
@@ -89,14 +89,14 @@ def read_config(folder: Path) -> dict[str, Any]:
     config = read_json(path)
     if not isinstance(config, dict) or "model_type" not in config:
         raise CheckpointError(
-            f"{path} must say a `model_type` ({one_of(LAYOUTS)}), but does not. "
+            f"{path} must have a `model_type` ({one_of(LAYOUTS)}), but has none. "
             "Is it a Hugging Face folder?"
         )
     return {**(read_json(generation) if generation.is_file() else {}), **config}
 
 
-def check_free(out: Path, *, source: Path, is_forced: bool) -> None:
-    """Raise before anything is done if the folder to write cannot be used as asked."""
+def check_output_folder(out: Path, *, source: Path, is_forced: bool) -> None:
+    """Raise `ConfigError` if the output folder cannot be written."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"`--out` must be a folder, but {out} is a file.")
     if source.resolve().is_relative_to(out.resolve()):
@@ -104,7 +104,7 @@ def check_free(out: Path, *, source: Path, is_forced: bool) -> None:
     if not out.exists() or not any(out.iterdir()):
         return
     if not (out / CONFIG).exists():
-        raise ConfigError(f"{out} holds something that is no model. Name another folder (--out).")
+        raise ConfigError(f"{out} holds files that are no model. Name another folder (--out).")
     if not is_forced:
         raise ConfigError(
             f"{out} already holds a model. Replace it (--force) or name another folder (--out)."

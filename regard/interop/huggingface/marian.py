@@ -17,11 +17,11 @@ from regard.interop.huggingface.layout import (
     Config,
     Layout,
     example_tokens,
-    other_values,
+    list_unsupported,
     unsupported_settings,
 )
-from regard.interop.huggingface.sentencepiece import build_unigram, read_pieces
-from regard.interop.huggingface.vocabularies import load_tokenizer, settle, write_tokenizer
+from regard.interop.huggingface.sentencepiece import build_unigram, read_sentencepiece
+from regard.interop.huggingface.vocabularies import load_tokenizer, wrap_tokenizer, write_tokenizer
 from regard.models.encoders.transformer import TransformerEncoderConfig
 from regard.tasks.base import Task
 from regard.tasks.generation.task import Predictor
@@ -34,7 +34,7 @@ SIDES = {
     "feed_forward_dim": "ffn_dim",
     "num_heads": "attention_heads",
 }
-"""Settings of encoder or decoder → options, which begin with the name of the side."""
+"""Settings of encoder or decoder → options, without the prefix `encoder_` or `decoder_`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +42,16 @@ class MarianLayout(Layout):
     """Marian: encoder and decoder with sinusoidal positions and tied embeddings."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Tokenizer]:
-        """Read both sides' vocabularies: SentencePiece models, or what we once wrote."""
+        """Read both vocabularies: SentencePiece models, or the files of an exported run."""
         sizes = {SOURCE: config["vocab_size"], TARGET: _target_size(config)}
         if (folder / "source.spm").exists():
-            found = _read_sides(folder, sizes)
+            tokenizers = _read_sides(folder, sizes)
         elif (folder / "tokenizer.json").exists():
-            # We write the target's vocabulary under its name in a run.
+            # Exports write the target's vocabulary under its name in a run folder.
             target = TARGET if (folder / TARGET).exists() else "tokenizer.json"
             files = {SOURCE: "tokenizer.json", TARGET: target}
-            found = {
-                side: settle(load_tokenizer(folder / file), sizes[side], folder)
+            tokenizers = {
+                side: wrap_tokenizer(load_tokenizer(folder / file), sizes[side], folder)
                 for side, file in files.items()
             }
         else:
@@ -59,15 +59,15 @@ class MarianLayout(Layout):
                 f"{folder} must hold source.spm, target.spm and vocab.json, or tokenizer.json, "
                 "but has neither."
             )
-        if found[TARGET].sos != config["decoder_start_token_id"]:
+        if tokenizers[TARGET].sos != config["decoder_start_token_id"]:
             raise ConfigError(
                 "`decoder_start_token_id` must be the token that starts a sentence "
-                f"({found[TARGET].sos}), but is {config['decoder_start_token_id']}."
+                f"({tokenizers[TARGET].sos}), but is {config['decoder_start_token_id']}."
             )
-        return found
+        return tokenizers
 
     def to_recipe(self, config: Config, vocabularies: dict[str, Tokenizer]) -> dict[str, Any]:
-        """Return our recipe of the model, as plain values."""
+        """Return the recipe of the model as a dictionary."""
         is_joint = bool(config["share_encoder_decoder_embeddings"])
         sides = {
             side: {
@@ -87,7 +87,7 @@ class MarianLayout(Layout):
         }
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the names that our weight may have in a checkpoint; we write the first."""
+        """Return the possible names of our weight in a checkpoint; exports use the first."""
         if name == OUTPUT_BIAS:
             return ("final_logits_bias",)
         spelling = self.prefix + self.rename(name)
@@ -99,24 +99,24 @@ class MarianLayout(Layout):
         return (spelling, "lm_head.weight") if name.startswith("decoder") else (spelling,)
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a weight of a checkpoint to ours, which has this name."""
+        """Convert a checkpoint's weight to our weight `name`."""
         return tensor[0] if name == OUTPUT_BIAS and tensor.dim() == 2 else tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight of this name to a checkpoint's."""
+        """Convert our weight `name` to the checkpoint's."""
         return tensor[None] if name == OUTPUT_BIAS else tensor  # (1, V)
 
-    def absent(self, name: str, like: Tensor) -> Tensor | None:
-        """Return zeros for the bias of the output, which a checkpoint may leave out."""
+    def default_weight(self, name: str, like: Tensor) -> Tensor | None:
+        """Return zeros for the bias of the output, which a checkpoint may omit."""
         return torch.zeros_like(like) if name == OUTPUT_BIAS else None
 
     def unsupported_values(self, task: Task[Any]) -> list[str]:
-        """List all settings of a task that cannot be written in this layout."""
+        """List all settings of a task that this layout does not support."""
         model = task.recipe.model
-        first = model.encoder.feed_forward
+        activation = model.encoder.feed_forward
         wanted = {
             "positions": "sinusoidal_halves",
-            "feed_forward": first if first in ACTIVATIONS.values() else "relu",
+            "feed_forward": activation if activation in ACTIVATIONS.values() else "relu",
         }
         faults = []
         for side in self.kinds:
@@ -126,9 +126,9 @@ class MarianLayout(Layout):
                 f"`model.decoder.dim` must be the encoder's ({model.encoder.dim}), "
                 f"but is {model.decoder.dim}"
             )
-        found = {"model.ties": model.ties, "model.copying.kind": model.copying.kind}
+        actual = {"model.ties": model.ties, "model.copying.kind": model.copying.kind}
         supported = {"model.ties": ["output", "all"], "model.copying.kind": ["none"]}
-        return faults + other_values(found, supported)
+        return faults + list_unsupported(actual, supported)
 
     def to_config(self, task: Task[Any]) -> Config:
         """Return the `config.json` of a task that this layout supports."""
@@ -150,7 +150,7 @@ class MarianLayout(Layout):
         return config
 
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
-        """Write the source's vocabulary, and the target's beside it if it is another."""
+        """Write the vocabularies of source and target."""
         assert isinstance(task, Predictor)
         assert isinstance(task.source, TextField)
         assert isinstance(task.recipe.model.encoder, TransformerEncoderConfig)
@@ -163,15 +163,15 @@ class MarianLayout(Layout):
         write_tokenizer(source, folder, template, special={"eos_token": end}, settings=settings)
         target.save(folder / TARGET)
 
-    def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return the largest difference between the logits, for two pairs."""
-        options = theirs.config
+    def max_difference(self, task: Task[Any], reference: Any) -> float:
+        """Return the maximum absolute difference of the logits for two pairs."""
+        options = reference.config
         max_length, pad = options.max_position_embeddings, options.pad_token_id
         ids, mask = example_tokens(max_length, vocab_size=options.vocab_size, pad=pad)
         targets = torch.arange(ids.numel()).view(ids.shape) % options.decoder_vocab_size
         targets[:, 0] = options.decoder_start_token_id
         with torch.inference_mode():
-            expected = theirs(
+            expected = reference(
                 input_ids=ids, attention_mask=mask.long(), decoder_input_ids=targets
             ).logits
             return float((task.model(ids, mask, targets).logits - expected).abs().max())
@@ -184,25 +184,25 @@ def _target_size(config: Config) -> int:
 
 
 def _read_sides(folder: Path, sizes: dict[str, int]) -> dict[str, Tokenizer]:
-    """Read the two SentencePiece models over their vocabulary, or over one each."""
+    """Read the two SentencePiece models and their shared or separate vocabularies."""
     has_two = (folder / "target_vocab.json").exists()
     files = {
         SOURCE: ("source.spm", "vocab.json"),
         TARGET: ("target.spm", "target_vocab.json" if has_two else "vocab.json"),
     }
-    found = {}
+    tokenizers = {}
     for side, (model, vocabulary) in files.items():
         ids = read_json(folder / vocabulary)
         if "<unk>" not in ids or sorted(ids.values()) != list(range(len(ids))):
             raise CheckpointError(
-                f"{folder / vocabulary} must number its tokens from 0 without a gap, '<unk>' among "
+                f"{folder / vocabulary} must number its tokens consecutively from 0, '<unk>' among "
                 "them, but does not."
             )
-        trained, num_lacking = build_unigram(read_pieces(folder / model), ids)
-        if num_lacking:
+        trained, num_missing = build_unigram(read_sentencepiece(folder / model), ids)
+        if num_missing:
             logger.info(
-                f"{model} knows {num_lacking:,} pieces that {vocabulary} lacks; they are spelled "
-                "by smaller ones."
+                f"{model} has {num_missing:,} tokens that {vocabulary} lacks; they are split into "
+                "smaller ones."
             )
-        found[side] = settle(trained, sizes[side], folder)
-    return found
+        tokenizers[side] = wrap_tokenizer(trained, sizes[side], folder)
+    return tokenizers

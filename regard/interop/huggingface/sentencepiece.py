@@ -1,6 +1,6 @@
-"""SentencePiece models: the pieces and scores of a .spm file, as a tokenizer of ours.
+"""SentencePiece unigram models (.spm files), converted to tokenizers.
 
-The file is a protocol buffer of which four numbers and two lists matter, so it is read here.
+The file is a protocol buffer. Only a few of its fields are needed, so it is parsed here.
 """
 
 import re
@@ -20,159 +20,162 @@ UNIGRAM = 1
 NORMAL, USER_DEFINED, BYTE = 1, 4, 6
 
 SPECIAL = ("</s>", "<unk>", "<pad>", "<s>")
-"""Tokens that no text is cut into, even one that spells them."""
+"""Special tokens; no text is encoded as one of them, even if it contains the spelling."""
 
 UNKNOWN_PENALTY = 10.0
-"""How much less likely than the least likely piece an unknown letter is."""
+"""Difference in log-probability between the least likely token and an unknown character."""
 
 UNKNOWN_RUN = "\ufffe"
-"""Stands for several unknown letters while a text is cut; it is no letter of any script."""
+"""Replacement of several consecutive unknown characters; not a character of any script."""
 
 UNREACHABLE = " "
-"""Begins the spelling of a token that the model has no piece for: no text holds a plain blank by
-the time it is cut, so it is never found, but it can be written."""
+"""Prefix of tokens that are not in the model. Normalised text has no plain spaces, so these tokens
+are never produced by encoding, but they can be decoded."""
 
 
 @dataclass
-class PieceModel:
-    """What a .spm file says."""
+class SentencePieceModel:
+    """Content of a .spm file."""
 
-    pieces: dict[str, float] = field(default_factory=dict)
-    """The log-probability of each piece that texts are cut into."""
+    scores: dict[str, float] = field(default_factory=dict)
+    """Log-probability of each token."""
     charsmap: bytes = b""
-    """How characters are normalised, in the library's own format."""
+    """Normalisation of characters, in the library's format."""
     kind: int = UNIGRAM
-    """How the pieces were learned."""
+    """Kind of the model."""
     has_bytes: bool = False
-    """Whether unknown characters are spelled in bytes."""
+    """Whether unknown characters are encoded as bytes."""
 
     @cached_property
-    def least(self) -> float:
-        """The log-probability of the least likely piece."""
-        return min(self.pieces.values())
+    def min_score(self) -> float:
+        """Log-probability of the least likely token."""
+        return min(self.scores.values())
 
 
-def read_pieces(path: Path) -> PieceModel:
+def read_sentencepiece(path: Path) -> SentencePieceModel:
     """Read a .spm file."""
-    found = PieceModel()
+    model = SentencePieceModel()
     try:
         for number, value in _fields(path.read_bytes()):
             if number == 1:
-                _read_piece(value, found)
+                _read_token(value, model)
             elif number == 2:
-                found.kind = next((v for n, v in _fields(value) if n == 3), UNIGRAM)
+                model.kind = next((v for n, v in _fields(value) if n == 3), UNIGRAM)
             elif number == 3:
-                found.charsmap = next((v for n, v in _fields(value) if n == 2), b"")
+                model.charsmap = next((v for n, v in _fields(value) if n == 2), b"")
     except FileNotFoundError:
         raise CheckpointError(f"{path} is missing.") from None
     except (LookupError, ValueError, TypeError, struct.error):
         raise CheckpointError(f"{path} is not a SentencePiece model, or is damaged.") from None
-    if not found.pieces or found.kind != UNIGRAM or found.has_bytes:
+    if not model.scores or model.kind != UNIGRAM or model.has_bytes:
         raise CheckpointError(
-            f"{path} must be a unigram model without byte pieces; others are not read."
+            f"{path} must be a unigram model without byte tokens; others are not supported."
         )
-    return found
+    return model
 
 
-def _read_piece(message: bytes, found: PieceModel) -> None:
-    piece, score, kind = "", 0.0, NORMAL
+def _read_token(message: bytes, model: SentencePieceModel) -> None:
+    token, score, kind = "", 0.0, NORMAL
     for number, value in _fields(message):
         if number == 1:
-            piece = value.decode("utf-8")
+            token = value.decode("utf-8")
         elif number == 2:
             (score,) = struct.unpack("<f", value)
         elif number == 3:
             kind = value
-    found.has_bytes |= kind == BYTE
+    model.has_bytes |= kind == BYTE
     if kind in (NORMAL, USER_DEFINED):
-        found.pieces[piece] = score
+        model.scores[token] = score
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
     """Yield the number and the value of each field of a protocol buffer."""
-    place = 0
-    while place < len(message):
-        key, place = _varint(message, place)
+    position = 0
+    while position < len(message):
+        key, position = _varint(message, position)
         kind = key & 7
         if kind == 0:
-            value, place = _varint(message, place)
+            value, position = _varint(message, position)
             yield key >> 3, value
             continue
         if kind == 2:
-            size, place = _varint(message, place)
+            size, position = _varint(message, position)
         else:
             size = {1: 8, 5: 4}[kind]
-        if place + size > len(message):
+        if position + size > len(message):
             raise ValueError("cut short")
-        yield key >> 3, message[place : place + size]
-        place += size
+        yield key >> 3, message[position : position + size]
+        position += size
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def _varint(message: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
-        byte = message[place]
+        byte = message[position]
         value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
+        position, shift = position + 1, shift + 7
         if byte < 128:
-            return value, place
+            return value, position
 
 
-def build_unigram(found: PieceModel, ids: Mapping[str, int]) -> tuple[library.Tokenizer, int]:
-    """Build a tokenizer with the pieces of a model under the ids of a vocabulary.
+def build_unigram(
+    source: SentencePieceModel, ids: Mapping[str, int]
+) -> tuple[library.Tokenizer, int]:
+    """Build a tokenizer with the tokens of a model and the ids of a vocabulary.
 
-    A vocabulary of two languages holds pieces of which each side's model knows only some.
+    The model of one language has only some tokens of a vocabulary of two languages.
 
     Args:
-        found: The pieces of one side.
-        ids: The id of every token, 0, 1, … without a gap.
+        source: Model of one language.
+        ids: Ids of all tokens, consecutive from 0.
 
     Returns:
-        The tokenizer, and how many pieces the vocabulary lacks: they are spelled by smaller ones.
+        The tokenizer, and the number of tokens of the model that the vocabulary lacks; they are
+        split into smaller tokens.
     """
     codes = [token for token in ids if token.startswith(">>") and token.endswith("<<")]
     kept = {*SPECIAL, *codes}
     entries = [
-        (token, 0.0) if token in kept else _entry(token, found)
+        (token, 0.0) if token in kept else _entry(token, source)
         for token in sorted(ids, key=lambda token: ids[token])
     ]
     model = models.Unigram(entries, unk_id=ids["<unk>"], byte_fallback=False)
     trained = library.Tokenizer(model)
-    trained.normalizer = _normalizer(found)
+    trained.normalizer = _normalizer(source)
     special = [token for token in SPECIAL if token in ids]
     tails = "|".join(token[1:] for token in special)
     trained.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Metaspace(split=False),
-            # Without this, a text that spells a special token would be cut into it.
+            # Without this, the spelling of a special token in a text would be encoded as it.
             pre_tokenizers.Split(library.Regex(f"<(?={tails})"), "isolated"),
         ]
     )
     trained.decoder = decoders.Sequence([decoders.Replace(UNREACHABLE, ""), decoders.Metaspace()])
     trained.add_special_tokens(special)
-    # The language to translate into, before a text; unlike special tokens, texts may spell it.
+    # Codes of the target language; unlike special tokens, texts may contain them.
     trained.add_tokens([library.AddedToken(code, normalized=False) for code in codes])
-    return trained, sum(piece not in ids for piece in found.pieces)
+    return trained, sum(token not in ids for token in source.scores)
 
 
-def _entry(token: str, found: PieceModel) -> tuple[str, float]:
-    """Return how a token is found in texts, and what it costs."""
-    if token in found.pieces:
-        return token, found.pieces[token]
+def _entry(token: str, model: SentencePieceModel) -> tuple[str, float]:
+    """Return the spelling of a token in texts, and its log-probability."""
+    if token in model.scores:
+        return token, model.scores[token]
     if len(token) == 1:
-        # A letter that the model does not know may still have an id, by the other side.
-        return token, found.least - UNKNOWN_PENALTY
+        # A character that is not in the model may have an id from the other language.
+        return token, model.min_score - UNKNOWN_PENALTY
     return UNREACHABLE + token, 0.0
 
 
-def _normalizer(found: PieceModel) -> normalizers.Normalizer:
-    known = "".join(re.escape(piece) for piece in found.pieces if len(piece) == 1)
+def _normalizer(model: SentencePieceModel) -> normalizers.Normalizer:
+    known = "".join(re.escape(token) for token in model.scores if len(token) == 1)
     steps: list[normalizers.Normalizer] = [
         normalizers.Replace(library.Regex(" {2,}"), " "),
         normalizers.Strip(),
-        # Unknown letters side by side are one unknown piece, whatever ids they have one by one.
+        # Consecutive unknown characters are one unknown token, even if they have ids.
         normalizers.Replace(library.Regex(f"[^ {known}]{{2,}}"), UNKNOWN_RUN),
     ]
-    if found.charsmap:
-        steps.insert(0, normalizers.Precompiled(found.charsmap))
+    if model.charsmap:
+        steps.insert(0, normalizers.Precompiled(model.charsmap))
     return normalizers.Sequence(steps)

@@ -12,16 +12,16 @@ from regard.core.files import read_json, write_json
 from regard.core.logging import logger
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.labels import LabelField
-from regard.interop.huggingface.layout import Config, Layout, other_values, unsupported_settings
+from regard.interop.huggingface.layout import Config, Layout, list_unsupported, unsupported_settings
 from regard.tasks.base import Task
 from regard.tasks.classification.task import ClassificationTask
 
 PREPROCESSOR = "preprocessor_config.json"
 BICUBIC = 3
-"""How their preprocessor calls the way in which we resize."""
+"""Number of the bicubic filter, `resample` of the preprocessor."""
 CLASS_TOKEN = "encoder.class_token"
 POSITIONS = "encoder.positions.embedding.weight"
-# One of theirs fits both sides of an image to a size, the other cuts out the middle.
+# `ViTImageProcessor` resizes both sides to a size, `CLIPImageProcessor` crops the centre.
 PROCESSORS = {"squash": "ViTImageProcessor", "crop": "CLIPImageProcessor"}
 
 
@@ -30,16 +30,16 @@ class VitLayout(Layout):
     """Vision transformer with a classifier over its class token."""
 
     def read_vocabularies(self, folder: Path, config: Config) -> dict[str, Any]:
-        """Read how images are brought into one form, and the labels."""
+        """Read the image preprocessing and the labels."""
         return {"source": _read_field(folder, config), "labels": _read_labels(config)}
 
     def save_vocabularies(self, vocabularies: dict[str, Any], folder: Path) -> None:
-        """Write what `read_vocabularies` returned into a run folder."""
+        """Write the result of `read_vocabularies` into a run folder."""
         vocabularies["source"].save(folder, "source")
         vocabularies["labels"].save(folder, "labels")
 
     def to_recipe(self, config: Config, vocabularies: dict[str, Any]) -> dict[str, Any]:
-        """Return our recipe of the model, as plain values."""
+        """Return the recipe of the model as a dictionary."""
         encoder = {
             "kind": "vit",
             **self.encoder_settings(config),
@@ -51,26 +51,26 @@ class VitLayout(Layout):
         return {"task": self.task, "data": {"source": source}, "model": model}
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a weight of a checkpoint to ours, which has this name."""
+        """Convert a checkpoint's weight to our weight `name`."""
         if name == CLASS_TOKEN:
             return tensor.flatten()
         return tensor.flatten(0, -2) if name == POSITIONS else tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight of this name to a checkpoint's."""
+        """Convert our weight `name` to the checkpoint's."""
         is_table = name in (CLASS_TOKEN, POSITIONS)
         return tensor.view(1, -1, config["hidden_size"]) if is_table else tensor
 
     def unsupported_values(self, task: Task[Any]) -> list[str]:
-        """List all settings of a task that cannot be written in this layout."""
+        """List all settings of a task that this layout does not support."""
         model = task.recipe.model
-        own = {name: getattr(model.encoder, name) for name in ("patch", "norm_epsilon")}
+        any_value = {name: getattr(model.encoder, name) for name in ("patch", "norm_epsilon")}
         head = {"model.pooling": model.pooling, "model.has_hidden": model.has_hidden}
         fit = {"data.source.fit": _field(task).config.fit}
         return [
-            *unsupported_settings(model.encoder, own, section="model.encoder"),
-            *other_values(head, {"model.pooling": ["summary"], "model.has_hidden": [False]}),
-            *other_values(fit, {"data.source.fit": list(PROCESSORS)}),
+            *unsupported_settings(model.encoder, any_value, section="model.encoder"),
+            *list_unsupported(head, {"model.pooling": ["summary"], "model.has_hidden": [False]}),
+            *list_unsupported(fit, {"data.source.fit": list(PROCESSORS)}),
         ]
 
     def to_config(self, task: Task[Any]) -> Config:
@@ -86,16 +86,16 @@ class VitLayout(Layout):
         }
 
     def write_vocabularies(self, task: Task[Any], folder: Path) -> None:
-        """Write how images are brought into one form."""
+        """Write the image preprocessing."""
         field = _field(task)
         size = field.config.size
-        both = {"height": size, "width": size}
-        cut = {"size": {"shortest_edge": size}, "do_center_crop": True, "crop_size": both}
+        sides = {"height": size, "width": size}
+        crop = {"size": {"shortest_edge": size}, "do_center_crop": True, "crop_size": sides}
         write_json(
             folder / PREPROCESSOR,
             {
                 "image_processor_type": PROCESSORS[field.config.fit],
-                **(cut if field.config.fit == "crop" else {"size": both}),
+                **(crop if field.config.fit == "crop" else {"size": sides}),
                 "do_resize": True,
                 "resample": BICUBIC,
                 "do_rescale": True,
@@ -106,14 +106,14 @@ class VitLayout(Layout):
             },
         )
 
-    def difference(self, task: Task[Any], theirs: Any) -> float:
-        """Return the largest difference between the logits, for two images of noise."""
+    def max_difference(self, task: Task[Any], reference: Any) -> float:
+        """Return the maximum absolute difference of the logits for two images of noise."""
         noise = torch.Generator().manual_seed(0)
         values = torch.randn(2, *_field(task).spec.shape, generator=noise)
         with torch.inference_mode():
-            expected = theirs(pixel_values=values).logits
-            found = task.model(values, torch.ones(2, 1, dtype=torch.bool))
-            return float((found - expected).abs().max())
+            expected = reference(pixel_values=values).logits
+            logits = task.model(values, torch.ones(2, 1, dtype=torch.bool))
+            return float((logits - expected).abs().max())
 
 
 def _read_field(folder: Path, config: Config) -> ImageField:
@@ -123,8 +123,8 @@ def _read_field(folder: Path, config: Config) -> ImageField:
     resample = given.get("resample", BICUBIC - 1)
     if resample != BICUBIC:
         logger.warning(
-            "Images are resized with `resample` %s there and %s here: one that is not of this "
-            "size already looks a little different.",
+            "Images are resized with `resample` %s in the checkpoint and %s here; images of "
+            "another size differ slightly.",
             resample,
             BICUBIC,
         )
@@ -140,7 +140,7 @@ def _read_field(folder: Path, config: Config) -> ImageField:
 
 
 def _read_labels(config: Config) -> LabelField:
-    """Return the labels in their order; of several that are called alike, each has its number."""
+    """Return the labels in order; labels of the same name get their index."""
     given = config["id2label"]
     names = [str(given[key]) for key in sorted(given, key=int)]
     return LabelField(
@@ -152,7 +152,7 @@ def _read_labels(config: Config) -> LabelField:
 
 
 def _side(name: str, config: Config) -> int:
-    """Return how long the equal sides of a square are."""
+    """Return the side of a square."""
     given = config[name]
     sides = set(given) if isinstance(given, list | tuple) else {given}
     if len(sides) != 1:

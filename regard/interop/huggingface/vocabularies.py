@@ -1,4 +1,4 @@
-"""Vocabularies of Hugging Face checkpoints: tokenizer.json, or the older files."""
+"""Vocabularies of Hugging Face checkpoints: tokenizer.json, or older formats."""
 
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,7 @@ SPECIAL = "special_tokens_map.json"
 
 
 def read_vocabulary(folder: Path, num_embeddings: int) -> Tokenizer:
-    """Read a folder's vocabulary, with exactly as many tokens as there are embeddings.
-
-    Where there are more embeddings than tokens, tokens that no text is ever cut into are added.
-    """
+    """Read a folder's vocabulary, padded with unused special tokens to `num_embeddings`."""
     if (folder / TOKENIZER).exists():
         trained = load_tokenizer(folder / TOKENIZER)
     elif (folder / "vocab.txt").exists():
@@ -32,11 +29,11 @@ def read_vocabulary(folder: Path, num_embeddings: int) -> Tokenizer:
             f"{folder} must hold a vocabulary ({TOKENIZER}, vocab.txt, or vocab.json with "
             "merges.txt), but has none."
         )
-    return settle(trained, num_embeddings, folder)
+    return wrap_tokenizer(trained, num_embeddings, folder)
 
 
-def settle(trained: library.Tokenizer, num_embeddings: int, folder: Path) -> Tokenizer:
-    """Make a tokenizer ours: it neither cuts texts off nor pads them, and every id has a token."""
+def wrap_tokenizer(trained: library.Tokenizer, num_embeddings: int, folder: Path) -> Tokenizer:
+    """Return a `Tokenizer` without truncation and padding, in which every id has a token."""
     trained.no_truncation()
     trained.no_padding()
     ids = sorted(trained.get_vocab(with_added_tokens=True).values())
@@ -55,10 +52,10 @@ def settle(trained: library.Tokenizer, num_embeddings: int, folder: Path) -> Tok
 
 
 def load_tokenizer(path: Path) -> library.Tokenizer:
-    """Read a tokenizer in the library's own JSON format."""
+    """Read a tokenizer in the library's JSON format."""
     try:
         return library.Tokenizer.from_str(path.read_text(encoding="utf-8"))
-    except Exception as error:  # The library raises nothing more precise.
+    except Exception as error:  # The library raises no specific exception.
         raise CheckpointError(f"{path} is not a tokenizer: {error}. It is damaged.") from None
 
 
@@ -76,7 +73,7 @@ def _check_roles(trained: library.Tokenizer, folder: Path) -> None:
         )
     if trained.decoder is None:
         raise CheckpointError(
-            f"The vocabulary of {folder} must say how pieces are joined (`decoder`), but does not."
+            f"The vocabulary of {folder} must have a `decoder`, which joins tokens, but has none."
         )
 
 
@@ -115,20 +112,20 @@ def _read_byte_pairs(folder: Path) -> library.Tokenizer:
 
 def _settings(folder: Path) -> dict[str, Any]:
     path = folder / SETTINGS
-    found: dict[str, Any] = read_json(path) if path.exists() else {}
-    return found
+    settings: dict[str, Any] = read_json(path) if path.exists() else {}
+    return settings
 
 
 def write_vocabulary(
     tokenizer: Tokenizer, folder: Path, *, max_length: int, has_segments: bool
 ) -> None:
-    """Write a vocabulary as `transformers` reads it: `<sos> text <eos>`, `<sos> a <eos> b <eos>`.
+    """Write the files of a tokenizer that encodes `<sos> text <eos>` and `<sos> a <eos> b <eos>`.
 
     Args:
-        tokenizer: Ours.
-        folder: Where to.
-        max_length: Most tokens that the model can read.
-        has_segments: Whether the second text is told apart.
+        tokenizer: Tokenizer to write.
+        folder: Output folder.
+        max_length: Maximum number of tokens of the model.
+        has_segments: Whether the second text is another segment.
     """
     second = 1 if has_segments else 0
     start, end = tokenizer.token(tokenizer.sos), tokenizer.token(tokenizer.eos)
@@ -154,7 +151,7 @@ def write_tokenizer(
     special: dict[str, str],
     settings: dict[str, Any],
 ) -> None:
-    """Write a tokenizer with what stands around a text, and what its special tokens are for."""
+    """Write a tokenizer with a template of special tokens, and the roles of these tokens."""
     tokenizer.save(folder / TOKENIZER)
     written = library.Tokenizer.from_file(str(folder / TOKENIZER))
     written.post_processor = template

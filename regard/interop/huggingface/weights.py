@@ -1,4 +1,4 @@
-"""Weights of Hugging Face checkpoints: read, converted to float32 and written."""
+"""Reading, conversion to float32 and writing of the weights of Hugging Face checkpoints."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ INDEX = "model.safetensors.index.json"
 PICKLE = "pytorch_model.bin"
 
 MAX_NAMED = 3
-"""Weights that a message names; of the others it gives the number."""
+"""Maximum number of weights that a message names; the others are counted."""
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
@@ -28,8 +28,8 @@ def read_tensors(folder: Path, *, allows_pickle: bool) -> dict[str, Tensor]:
     """Read all weights of a folder, in one file or several.
 
     Args:
-        folder: Where they lie.
-        allows_pickle: Whether a pickle will do; only tensors are read from it, never code.
+        folder: The Hugging Face folder.
+        allows_pickle: Whether a pickle is accepted; only tensors are loaded from it, never code.
     """
     if (folder / WEIGHTS).exists():
         tensors = read_weights(folder / WEIGHTS)
@@ -44,7 +44,7 @@ def read_tensors(folder: Path, *, allows_pickle: bool) -> dict[str, Tensor]:
         )
     else:
         raise CheckpointError(f"{folder} must hold {WEIGHTS} or {INDEX}, but has neither.")
-    return {_modernise(name): tensor for name, tensor in tensors.items()}
+    return {_rename_legacy(name): tensor for name, tensor in tensors.items()}
 
 
 def _read_shards(folder: Path) -> dict[str, Tensor]:
@@ -62,49 +62,49 @@ def _read_shards(folder: Path) -> dict[str, Tensor]:
 
 def _read_pickle(path: Path) -> dict[str, Tensor]:
     try:
-        found: Any = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # Whatever a damaged or a harmful pickle does.
+        tensors: Any = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # Damaged or malicious pickles raise many kinds of exceptions.
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(f"{path} cannot be read safely ({first}).") from None
-    if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+    if not isinstance(tensors, dict) or not all(isinstance(t, Tensor) for t in tensors.values()):
         raise CheckpointError(f"{path} must hold tensors by name, but holds something else.")
-    return found
+    return tensors
 
 
-def _modernise(name: str) -> str:
-    """Spell a name of the first BERT folders, which came from TensorFlow, as it is spelled now."""
+def _rename_legacy(name: str) -> str:
+    """Convert a name of early BERT checkpoints, which came from TensorFlow, to the current one."""
     return re.sub(r"\bgamma$", "weight", re.sub(r"\bbeta$", "bias", name))
 
 
-def fill(
+def copy_weights(
     model: nn.Module, tensors: dict[str, Tensor], layout: Layout, *, config: dict[str, Any]
 ) -> list[str]:
-    """Copy the weights of a checkpoint into a model, or list all that do not fit.
+    """Copy the weights of a checkpoint into a model; raise `CheckpointError` with all mismatches.
 
     Args:
-        model: Ours, with fresh weights.
-        tensors: The checkpoint's weights, by name.
-        layout: The kind of checkpoint.
+        model: Our model.
+        tensors: The checkpoint's weights by name.
+        layout: The checkpoint's layout.
         config: The checkpoint's options.
 
     Returns:
         Notes for the user, one sentence each.
     """
-    own = dict(model.named_parameters())
-    names = {name: layout.checkpoint_names(name, config) for name in own}
-    head = {name for name in own if layout.head and name.startswith(layout.head)}
-    is_headless = bool(head) and not any(n in tensors for own_name in head for n in names[own_name])
-    wanted = [name for name in own if not (is_headless and name in head)]
+    parameters = dict(model.named_parameters())
+    names = {name: layout.checkpoint_names(name, config) for name in parameters}
+    head = {name for name in parameters if layout.head and name.startswith(layout.head)}
+    is_headless = bool(head) and not any(n in tensors for name in head for n in names[name])
+    wanted = [name for name in parameters if not (is_headless and name in head)]
     known = {spelling for name in wanted for spelling in names[name]}
     used = {name: tensor for name, tensor in tensors.items() if name in known}
-    found: dict[str, Tensor] = {}
+    loaded: dict[str, Tensor] = {}
     untied: list[str] = []
     for name in wanted:
         first, *others = [spelling for spelling in names[name] if spelling in used] or [""]
         if first:
-            found[name] = layout.import_weight(name, used[first], config).to(torch.float32)
-        elif (default := layout.absent(name, own[name])) is not None:
-            found[name] = default
+            loaded[name] = layout.import_weight(name, used[first], config).to(torch.float32)
+        elif (default := layout.default_weight(name, parameters[name])) is not None:
+            loaded[name] = default
         untied += [
             f"{other} differs from {first}"
             for other in others
@@ -112,17 +112,17 @@ def fill(
         ]
     _raise_if_any(
         {
-            "missing": [names[name][0] for name in wanted if name not in found],
+            "missing": [names[name][0] for name in wanted if name not in loaded],
             "unexpected": [
                 name for name in tensors if name not in known and not re.search(layout.unused, name)
             ],
             "of another shape": [
                 f"{names[name][0]} is {describe_shape(tensor)} but must be "
-                f"{describe_shape(own[name])}"
-                for name, tensor in found.items()
-                if tensor.shape != own[name].shape
+                f"{describe_shape(parameters[name])}"
+                for name, tensor in loaded.items()
+                if tensor.shape != parameters[name].shape
             ],
-            "not tied, as they are with us": untied,
+            "not tied, as they must be": untied,
             "not floating-point numbers": [
                 f"{name} ({_name(tensor.dtype)})"
                 for name, tensor in used.items()
@@ -130,7 +130,8 @@ def fill(
             ],
         }
     )
-    put_weights(model, found | {n: own[n].data for n in own if n not in found}, "The folder")
+    unchanged = {name: p.data for name, p in parameters.items() if name not in loaded}
+    put_weights(model, loaded | unchanged, "The folder")
     return _notes(used, missing=layout.head_role if is_headless else "")
 
 
@@ -141,14 +142,14 @@ def _notes(used: dict[str, Tensor], *, missing: str) -> list[str]:
         for dtype, num in counts.items()
     ]
     if missing:
-        notes.append(f"The folder has no head that {missing}; it is fresh.")
+        notes.append(f"The folder has no head that {missing}; it is newly initialised.")
     return notes
 
 
 def _raise_if_any(faults: dict[str, list[str]]) -> None:
     parts = [f"{len(names)} {kind}: {_some(names)}" for kind, names in faults.items() if names]
     if parts:
-        raise CheckpointError(f"The weights do not fit what config.json says; {'; '.join(parts)}.")
+        raise CheckpointError(f"The weights do not match config.json; {'; '.join(parts)}.")
 
 
 def _some(names: list[str]) -> str:
@@ -161,6 +162,6 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Write weights as `transformers` reads them."""
+    """Write weights in the format of `transformers`."""
     stored = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     save_file(stored, folder / WEIGHTS, {"format": "pt"})

@@ -15,16 +15,10 @@ from regard.data.datasets.labelled import split_source
 from regard.data.example import Example
 from regard.data.image.field import ImageConfig
 from regard.data.labels import LabelField, LabelledBatch, LabelledBatches
-from regard.data.modality import (
-    JoinedConfig,
-    JoinedField,
-    fit_source,
-    load_source,
-    modality_of,
-    read_pair,
-)
+from regard.data.modality import fit_source, load_source, modality_of
 from regard.data.text.field import Text, TextField, as_text
 from regard.data.text.vocabulary import train_tokenizer
+from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
 from regard.metrics.classification import confusion, label_accuracy, macro_f1, top_accuracy
 from regard.metrics.grouping import by_length, by_tag
 from regard.metrics.text.error_rates import accuracy
@@ -91,12 +85,12 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
         source: Any
         config, settings = recipe.data.source, recipe.model.encoder
         prefix = "encoder"
-        if isinstance(config, JoinedConfig) and isinstance(settings, TextImageEncoderConfig):
+        if isinstance(config, TextImageConfig) and isinstance(settings, TextImageEncoderConfig):
             image, encoder = find_image_encoder(init_from)
             settings, prefix = replace(settings, image=image), "encoder.image"
-            texts = [read_pair(example.source)[0] for example in examples]
+            texts = [split_text_image(example.source)[0] for example in examples]
             text = TextField(train_tokenizer(config.text, texts), has_start=True)
-            source = JoinedField(text, matching_image_field(init_from, config.image))
+            source = TextImageField(text, matching_image_field(init_from, config.image))
         elif isinstance(config, ImageConfig):
             settings, encoder = find_image_encoder(init_from)
             source = matching_image_field(init_from, config)

@@ -22,7 +22,7 @@ from regard.data.text.corruption import Change, CorruptedBatches
 from regard.data.text.field import Text, TextField, as_text, both_sides, texts_of
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
-from regard.data.text_image import JOINED_COLUMNS
+from regard.data.text_image import TEXT_IMAGE_COLUMNS
 from regard.metrics.text.perplexity import exp_or_infinity
 from regard.models.build import build_model
 from regard.models.interfaces import Memory
@@ -128,7 +128,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         batches = self.pair_batches(sources, targets, change=change)
         self.log_model(
             f"{self.source.spec} and {self.target.size:,} target tokens; "
-            f"{100 * batches.padded_share():.0f} % of a batch is padding"
+            f"{100 * batches.padding_share():.0f} % of a batch is padding"
         )
         return batches
 
@@ -363,7 +363,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Split a line into texts by the recipe's columns, or into a text and an image."""
         columns = self.recipe.data.columns
         if not self.reads_text and self.source.text is not None:
-            columns = columns or JOINED_COLUMNS
+            columns = columns or TEXT_IMAGE_COLUMNS
         return split_columns(source, columns) if isinstance(source, str) else source
 
     def _warn_of_sources(self, sources: Sequence[Text]) -> None:

@@ -8,7 +8,7 @@ from regard.core.errors import ConfigError
 from regard.data.image.augment import AugmentationConfig
 from regard.data.image.field import ImageConfig
 from regard.data.image.noise import PixelNoiseConfig
-from regard.data.image.variants import name_change
+from regard.data.image.variants import describe_conversion
 from regard.data.video.field import VideoConfig
 from regard.models.image_to_image import ImageToImageConfig
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe, check_encoder_reads
@@ -48,7 +48,7 @@ class ImageToImageDataConfig(BaseDataConfig):
     @property
     def change(self) -> str:
         """Name of the difference between source and target, noise included; empty = none."""
-        change = name_change(self.source.spec, self.target.spec)
+        change = describe_conversion(self.source.spec, self.target.spec)
         return "+".join(filter(None, [change, "noise" if self.noise.is_any else ""]))
 
 

@@ -18,7 +18,7 @@ from regard.data.image.augment import augment_pairs
 from regard.data.image.field import ImageField
 from regard.data.image.noise import add_fixed_noise, add_noise
 from regard.data.image.pairs import ImagePairs
-from regard.data.image.variants import bring_to
+from regard.data.image.variants import convert_images
 from regard.data.labels import LabelledBatch
 from regard.models.encoders.bottleneck import BottleneckEncoder, memory_from_latents
 from regard.models.image_to_image import ImageOutput, ImageToImage
@@ -271,11 +271,11 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     def standardise(self, pixels: Tensor) -> Tensor:
         """Standardise sources from 0 to 1 as encoder inputs."""
-        return self.source.standardise(pixels)
+        return self.source.standardize(pixels)
 
     def to_target_form(self, pixels: Tensor) -> Tensor:
         """Convert sources from 0 to 1 to the shape of the target, (B, C, Y, X)."""
-        return bring_to(pixels, self.target.spec.shape)
+        return convert_images(pixels, self.target.spec.shape)
 
     def _forward(self, pixels: Tensor, mask: Tensor) -> ImageOutput:
         return self.model(self.standardise(pixels), mask, self.to_target_form(pixels))

@@ -86,7 +86,7 @@ class Teacher:
         config = self._config
         with torch.no_grad():
             teacher_states = self.model.encode(batch.values, batch.mask).states
-            teacher_logits = self.model.predict(teacher_states, batch.hidden)
+            teacher_logits = self.model.predict(teacher_states, batch.masked_positions)
         distance = F.kl_div(
             (logits.float() / config.temperature).log_softmax(-1),
             (teacher_logits.float() / config.temperature).log_softmax(-1),

@@ -143,7 +143,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             config.batch,
             fields=(self.text,),
             masking=MASKINGS[type(config.masking)](config.masking, self.tokenizer, seed=seed),
-            belongs=packed.belongs,
+            is_next=packed.is_next,
             seed=seed,
             is_shuffled=is_shuffled,
             is_pinned=self.device.type == "cuda",
@@ -154,7 +154,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         batch = batch.to(self.device)
         with self.autocast():
             states = self.model.encode(batch.values, batch.mask).states
-            logits = self.model.predict(states, batch.hidden)
+            logits = self.model.predict(states, batch.masked_positions)
             loss = label_loss(logits, batch.labels)
             if self.model.training and self._teacher is not None:
                 loss = self._teacher.add_loss(loss, batch, states=states, logits=logits)
@@ -163,11 +163,11 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     def _add_terms(self, loss: Loss, batch: MaskedBatch, states: Tensor) -> Loss:
         total = loss.total
         if self.model.boundary is not None:
-            logits = self.model.predict_from_boundaries(states, batch.hidden)
+            logits = self.model.predict_from_boundaries(states, batch.masked_positions)
             total = total + self.recipe.model.boundary * label_loss(logits, batch.labels).total
-        if self.model.next_sentence is not None and batch.belongs is not None:
+        if self.model.next_sentence is not None and batch.is_next is not None:
             logits = self.model.next_sentence(states).float()
-            term = F.cross_entropy(logits, batch.belongs)
+            term = F.cross_entropy(logits, batch.is_next)
             total = total + self.recipe.model.next_sentence * term * loss.count
         return replace(loss, total=total)
 
@@ -299,13 +299,13 @@ def _predict_masked(task: MaskedLmTask, batch: MaskedBatch) -> tuple[Tensor, Tex
     on_device = batch.to(task.device)
     with torch.inference_mode():
         states = task.model.encode(on_device.values, batch.mask).states
-        log_probs = task.model.predict(states, on_device.hidden).log_softmax(-1)
+        log_probs = task.model.predict(states, on_device.masked_positions).log_softmax(-1)
         is_correct = torch.zeros(len(batch.rows))
-        if task.model.next_sentence is not None and batch.belongs is not None:
-            is_correct = task.model.next_sentence(states).argmax(-1).cpu() == batch.belongs
+        if task.model.next_sentence is not None and batch.is_next is not None:
+            is_correct = task.model.next_sentence(states).argmax(-1).cpu() == batch.is_next
     predicted = log_probs.argmax(-1).cpu()
     losses = -log_probs.gather(1, on_device.labels[:, None])[:, 0].cpu()
-    rows = batch.hidden // batch.values.shape[1]
+    rows = batch.masked_positions // batch.values.shape[1]
     columns = torch.stack([(predicted == batch.labels).float(), losses, torch.ones_like(losses)], 1)
     sums = torch.zeros(len(batch.rows), 3).index_add(0, rows, columns)
     sums = torch.cat([sums, is_correct.float()[:, None]], 1)
@@ -315,9 +315,9 @@ def _predict_masked(task: MaskedLmTask, batch: MaskedBatch) -> tuple[Tensor, Tex
 def _write_texts(task: MaskedLmTask, batch: MaskedBatch, predicted: Tensor) -> Texts:
     """Return each text with masks, with the predicted tokens, and with the true tokens."""
     masked, filled, original = (batch.values.flatten().clone() for _ in range(3))
-    masked[batch.hidden] = task.tokenizer.mask
-    filled[batch.hidden] = predicted
-    original[batch.hidden] = batch.labels
+    masked[batch.masked_positions] = task.tokenizer.mask
+    filled[batch.masked_positions] = predicted
+    original[batch.masked_positions] = batch.labels
     texts = []
     for values in (masked, filled, original):
         lines = values.view(batch.values.shape).tolist()

@@ -17,7 +17,8 @@ from regard.core.config import at_least
 from regard.data.datasets.labelled import read_labelled, split_source
 from regard.data.example import Example
 from regard.data.labels import LabelledBatch, LabelledBatches
-from regard.data.modality import JoinedField, fit_source, load_source, read_pair
+from regard.data.modality import fit_source, load_source
+from regard.data.text_image import TextImageField, split_text_image
 from regard.metrics.vision.regions import (
     box_accuracy,
     box_region,
@@ -59,7 +60,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
     """Predicts the box of the object that a phrase names in an image."""
 
     model: Grounder
-    source: JoinedField
+    source: TextImageField
     metrics = {"iou": mean_box_iou, "accuracy": box_accuracy}  # noqa: RUF012
     read = staticmethod(partial(reading.read_pairs, read=read_labelled))
     read_split = staticmethod(partial(reading.read_split, read=read_labelled))
@@ -163,7 +164,7 @@ class GroundingTask(LabelledTask[GroundingRecipe]):
         return [
             AttentionMap(
                 source=cell_names(output.layout),
-                target=(read_pair(source)[0],),
+                target=(split_text_image(source)[0],),
                 weights=output.weights[None, None, None],
                 grid=output.layout,
                 image=to_image(self.source.stack([item])[0][1][0]),

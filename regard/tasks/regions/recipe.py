@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from regard.core.config import AtLeast, Config
 from regard.core.errors import ConfigError
 from regard.data.image.field import ImageConfig
-from regard.data.modality import JoinedConfig
+from regard.data.text_image import TextImageConfig
 from regard.models.heads.regions import GrounderConfig, PatchLabellerConfig
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
@@ -49,8 +49,8 @@ class SegmentationRecipe(BaseRecipe):
 class GroundingDataConfig(BaseDataConfig):
     """Data settings of phrases with images and boxes."""
 
-    source: JoinedConfig = field(
-        default_factory=lambda: JoinedConfig(image=ImageConfig(fit="squash"))
+    source: TextImageConfig = field(
+        default_factory=lambda: TextImageConfig(image=ImageConfig(fit="squash"))
     )
     """The phrase, with the settings of its tokeniser, and the image."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.results.speech import write
 from regard.core.files import write_json
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import DATASETS, find_data
 from regard.runs.recipes import load_recipe
 
@@ -39,10 +39,10 @@ def test_every_run_has_a_recipe_that_takes_its_settings_and_a_data_set(hearing):
 def test_a_long_recording_holds_its_strings_in_order(hearing, tmp_path):
     examples = find_data("tones:30").train[:3]
     hearing.write_long(tmp_path / "long.wav", examples, pause=0.5)
-    heard = open_sound(str(tmp_path / "long.wav"), max_seconds=60).samples
+    heard = open_audio(str(tmp_path / "long.wav"), max_seconds=60).samples
     place = 0
     for example in examples:
-        alone = open_sound(example.source, max_seconds=60).samples
+        alone = open_audio(example.source, max_seconds=60).samples
         assert np.abs(heard[place : place + len(alone)] - alone).max() < 1e-4
         place += len(alone) + 4_000
     assert place == len(heard)

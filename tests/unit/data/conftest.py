@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def write(tmp_path):
-    """A file of a name, compressed where the name says so, with a text or bytes."""
+    """Function that writes a file, compressed if its name ends in .gz."""
 
     def write(name, content):
         path = tmp_path / name

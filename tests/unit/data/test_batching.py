@@ -41,7 +41,7 @@ def test_the_number_of_sentences_can_be_limited():
     assert max(map(len, rows(build(BatchConfig(max_sentences=7))))) == 7
 
 
-def test_an_example_longer_than_the_budget_is_a_batch_of_its_own():
+def test_an_example_longer_than_the_budget_is_a_batch_by_itself():
     batches = build(sources=[[4] * 150, [4], [4]], targets=[[5], [5], [5]])
     assert sorted(map(len, rows(batches))) == [1, 2]
 
@@ -62,7 +62,7 @@ def test_the_same_seed_and_epoch_give_the_same_order():
     assert rows(build(seed=3), 5) == rows(build(seed=3), 5)
 
 
-def test_an_epoch_does_not_hang_on_the_epochs_before():
+def test_an_epoch_does_not_depend_on_earlier_epochs():
     batches = build()
     rows(batches, 0)
     assert rows(batches, 1) == rows(build(), 1)
@@ -74,7 +74,7 @@ def test_another_seed_or_epoch_gives_another_order(other):
 
 
 @pytest.mark.parametrize("skip", [0, 1, 17])
-def test_resuming_gives_the_very_same_remaining_batches(skip):
+def test_resuming_gives_the_same_remaining_batches(skip):
     assert rows(build(), 2, skip=skip) == rows(build(), 2)[skip:]
 
 
@@ -87,20 +87,20 @@ def test_skipped_batches_are_not_stacked(monkeypatch):
     assert len(calls) == 1
 
 
-def test_the_number_of_batches_is_known_before():
+def test_the_number_of_batches_equals_that_of_the_epoch():
     assert build().num_batches(3) == len(rows(build(), 3))
 
 
-def test_the_padded_share_is_that_of_the_stacked_batches():
+def test_the_padding_share_is_that_of_the_stacked_batches():
     batches = list(build().epoch(0))
     masks = [mask for batch in batches for mask in (batch.source_mask, batch.target_mask)]
     real = sum(int(mask.sum()) for mask in masks)
-    assert build().padded_share() == pytest.approx(1 - real / sum(m.numel() for m in masks))
+    assert build().padding_share() == pytest.approx(1 - real / sum(m.numel() for m in masks))
 
 
-def test_sorting_in_larger_pools_pads_less():
+def test_larger_pools_need_less_padding():
     small, large = (BatchConfig(max_tokens=100, max_length=30, pool=pool) for pool in (1, 10))
-    assert build(large).padded_share() < build(small).padded_share()
+    assert build(large).padding_share() < build(small).padding_share()
 
 
 def test_batches_do_not_come_in_order_of_length():
@@ -108,7 +108,7 @@ def test_batches_do_not_come_in_order_of_length():
     assert lengths != sorted(lengths) and lengths != sorted(lengths, reverse=True)
 
 
-def test_without_shuffling_the_longest_come_first():
+def test_without_shuffling_the_longest_batches_are_first():
     lengths = [max(b.source.shape[1], b.target.shape[1]) for b in build(is_shuffled=False).epoch(0)]
     assert lengths == sorted(lengths, reverse=True)
 
@@ -118,18 +118,18 @@ def test_without_shuffling_every_epoch_is_the_same():
     assert rows(batches, 0) == rows(batches, 1)
 
 
-def test_the_shares_of_all_processes_make_the_whole():
+def test_the_shards_of_all_processes_cover_all_batches():
     whole = set(rows(build(is_shuffled=False)))
-    parts = [rows(build(is_shuffled=False, share=(rank, 3))) for rank in range(3)]
+    parts = [rows(build(is_shuffled=False, shard=(rank, 3))) for rank in range(3)]
     assert set().union(*parts) == whole and sum(map(len, parts)) == len(whole)
 
 
-def test_all_processes_take_equally_many_steps():
-    assert len({build(share=(rank, 3)).num_batches(0) for rank in range(3)}) == 1
+def test_all_processes_have_the_same_number_of_batches():
+    assert len({build(shard=(rank, 3)).num_batches(0) for rank in range(3)}) == 1
 
 
 def test_more_processes_than_batches_are_an_error():
-    batches = build(sources=[[4, 3]] * 2, targets=[[2, 3]] * 2, share=(0, 2))
+    batches = build(sources=[[4, 3]] * 2, targets=[[2, 3]] * 2, shard=(0, 2))
     with pytest.raises(DataError, match="2 examples make 1 batches, too few for 2 processes"):
         batches.num_batches(0)
 
@@ -180,7 +180,7 @@ def test_long_pairs_are_counted_once(caplog, too_long, word):
     assert [record.getMessage() for record in caplog.records] == [expected]
 
 
-def test_nothing_is_said_when_all_fit(caplog):
+def test_nothing_is_logged_if_all_pairs_fit(caplog):
     limit_lengths(*LONG, BatchConfig(max_length=5))
     assert not caplog.records
 
@@ -190,12 +190,12 @@ def test_dropping_everything_is_an_error():
         limit_lengths([[4] * 5], [[2, 3]], BatchConfig(max_length=3))
 
 
-def test_the_budget_holds_the_longest_example():
+def test_the_budget_must_be_at_least_the_maximum_length():
     with pytest.raises(ConfigError, match=r"`max_tokens` must be at least `max_length` \(200\), b"):
         BatchConfig(max_tokens=100)
 
 
 @pytest.mark.parametrize(("name", "least"), [("max_sentences", 0), ("max_length", 3), ("pool", 1)])
-def test_settings_have_a_least_value(name, least):
+def test_settings_have_a_minimum(name, least):
     with pytest.raises(ConfigError, match=f"`{name}` must be at least {least}, but is {least - 1}"):
         BatchConfig(**{name: least - 1})

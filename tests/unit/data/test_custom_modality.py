@@ -60,7 +60,7 @@ class VectorField(SourceField):
     def stack(self, items):
         longest = max(map(len, items))
         padded = [[*item, *[0.0] * (longest - len(item))] for item in items]
-        mask = [[place < len(item) for place in range(longest)] for item in items]
+        mask = [[position < len(item) for position in range(longest)] for item in items]
         return torch.tensor(padded)[..., None], torch.tensor(mask)
 
     def save(self, folder, side):
@@ -177,7 +177,7 @@ def test_text_is_generated_from_vectors(write_data, tmp_path):
     train_and_load(recipe, data, tmp_path / "run")
 
 
-def test_the_tables_stay_closed():
+def test_the_tables_are_unchanged():
     assert modality_of(VectorConfig()) is VectorConfig.modality
     assert VectorConfig.modality not in MODALITIES.values()
     assert VectorEncoderConfig not in ENCODERS

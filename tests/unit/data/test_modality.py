@@ -6,11 +6,17 @@ from PIL import Image
 from regard.core.errors import DataError
 from regard.data.datasets.labelled import read_labelled
 from regard.data.image.field import ImageConfig
-from regard.data.modality import JoinedConfig, JoinedField, fit_source, load_source, read_pair
+from regard.data.modality import fit_source, load_source
 from regard.data.text.tokenizers import TokenizerConfig
-from regard.data.text_image import read_lines_with_images, read_with_images
+from regard.data.text_image import (
+    TextImageConfig,
+    TextImageField,
+    read_lines_with_images,
+    read_with_images,
+    split_text_image,
+)
 
-CONFIG = JoinedConfig(
+CONFIG = TextImageConfig(
     text=TokenizerConfig(kind="word", vocab_size=50), image=ImageConfig(size=8, fit="squash")
 )
 PAIRS = [("a red square", "shapes/0/1"), ("two stars", "shapes/0/2")]
@@ -21,8 +27,8 @@ def field():
     return fit_source(CONFIG, PAIRS)
 
 
-def test_a_pair_is_ids_with_an_image(field):
-    assert isinstance(field, JoinedField)
+def test_a_pair_becomes_token_ids_and_an_image(field):
+    assert isinstance(field, TextImageField)
     (ids, images), mask = field.stack(field.read_all(PAIRS))
     assert ids.shape == mask.shape == (2, 4)
     assert images.shape == (2, 3, 8, 8)
@@ -34,7 +40,7 @@ def test_a_line_is_read_as_a_pair(field):
     assert (line.image == pair.image).all()
 
 
-def test_what_was_saved_reads_alike(field, tmp_path):
+def test_a_loaded_field_reads_the_same_items(field, tmp_path):
     field.save(tmp_path, "source")
     loaded = load_source(CONFIG, tmp_path)
     for one, other in zip(field.read_all(PAIRS), loaded.read_all(PAIRS), strict=True):
@@ -43,19 +49,19 @@ def test_what_was_saved_reads_alike(field, tmp_path):
 
 
 @pytest.mark.parametrize("raw", ["a text alone", "a\tb\tc", ("a",), ("a", "b", "c"), 3])
-def test_what_is_no_pair_is_refused(field, raw):
-    with pytest.raises(DataError, match=r"must be a text and an image, parted by a tab, but is"):
+def test_a_source_that_is_not_a_pair_is_refused(field, raw):
+    with pytest.raises(DataError, match=r"must be a text and an image, separated by a tab, but is"):
         field.read_all([raw])
 
 
 @pytest.mark.parametrize(("raw", "part"), [(("", "1.png"), "text"), ("text\t ", "image")])
-def test_half_a_pair_is_refused(raw, part):
+def test_a_pair_with_an_empty_part_is_refused(raw, part):
     with pytest.raises(DataError, match=f"but the {part} of .* is empty") as caught:
-        read_pair(raw)
+        split_text_image(raw)
     assert "\n" not in str(caught.value)
 
 
-def test_images_of_a_file_start_at_its_folder(tmp_path):
+def test_image_paths_are_relative_to_the_file(tmp_path):
     Image.new("RGB", (4, 4)).save(tmp_path / "1.png")
     path = tmp_path / "pairs.tsv"
     path.write_text("dog\t1.png\tyes\ncat\tshapes/0/2\tno\n")

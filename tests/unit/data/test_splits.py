@@ -20,13 +20,13 @@ def sources(examples):
     return {example.source for example in examples}
 
 
-def test_no_source_is_on_two_sides():
+def test_no_source_is_in_two_parts():
     splits = split_by_source(EXAMPLES)
     train, valid, test = map(sources, (splits.train, splits.valid, splits.test))
     assert not (train & valid or train & test or valid & test)
 
 
-def test_every_example_is_on_one_side():
+def test_every_example_is_in_one_part():
     splits = split_by_source(EXAMPLES)
     whole = [*splits.train, *splits.valid, *splits.test]
     assert sorted(example.target for example in whole) == sorted(e.target for e in EXAMPLES)
@@ -37,18 +37,18 @@ def test_shares_are_kept():
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (420, 60, 120)
 
 
-def test_held_out_sides_stay_below_the_most():
-    splits = split_by_source(EXAMPLES, most=10)
+def test_held_out_parts_have_at_most_max_examples():
+    splits = split_by_source(EXAMPLES, max_examples=10)
     assert (len(splits.valid), len(splits.test)) == (9, 9)
 
 
-def test_ten_examples_give_one_to_each_held_out_side():
+def test_ten_examples_give_one_to_each_held_out_part():
     splits = split_by_source([Example(str(i), "x") for i in range(10)])
     assert (len(splits.train), len(splits.valid), len(splits.test)) == (8, 1, 1)
 
 
-def test_groups_larger_than_the_share_still_give_held_out_sides():
-    splits = split_by_source([Example(str(i % 10), "x") for i in range(100)], most=1)
+def test_sources_with_more_examples_than_the_share_are_still_held_out():
+    splits = split_by_source([Example(str(i % 10), "x") for i in range(100)], max_examples=1)
     assert (len(splits.valid), len(splits.test)) == (10, 10)
 
 
@@ -66,7 +66,7 @@ def test_the_order_of_the_examples_does_not_matter():
     assert sources(forwards.test) == sources(backwards.test)
 
 
-def test_what_is_held_out_of_a_sorted_file_is_not_sorted():
+def test_held_out_examples_of_a_sorted_file_are_not_sorted():
     lengths = [len(example.source) for example in split_by_source(SORTED).test]
     first, last = lengths[: len(lengths) // 2], lengths[len(lengths) // 2 :]
     assert lengths != sorted(lengths)
@@ -78,13 +78,13 @@ def test_the_split_is_the_same_on_every_machine():
     assert [splits.valid[0].source, splits.test[0].source] == ["14", "15"]
 
 
-def test_case_blanks_and_unicode_form_do_not_make_another_source():
+def test_sources_that_differ_in_case_whitespace_or_unicode_form_are_equal():
     variants = [Example(s, "x") for s in ("Über  uns", "über uns ", "U\u0308ber uns")]
     kept, num_dropped = drop_overlap([*variants, Example("Über", "x")], [Example("über uns", "y")])
     assert (kept, num_dropped) == ([Example("Über", "x")], 3)
 
 
-def test_the_note_counts_every_side():
+def test_the_note_counts_every_part():
     assert split_by_source(EXAMPLES).note == (
         "split by source side: 540 train, 30 valid, 30 test; no source sentence is shared"
     )
@@ -97,14 +97,14 @@ def test_too_few_sources_cannot_be_split():
 
 
 @pytest.mark.parametrize("name", ["valid_share", "test_share"])
-def test_a_share_leaves_something_to_learn_from(name):
+def test_a_held_out_share_has_a_maximum(name):
     with pytest.raises(ConfigError, match=rf"`{name}` must be between 0.0 and 0.4, but is 0.9\."):
         split_by_source(EXAMPLES, **{name: 0.9})
 
 
-def test_the_most_is_at_least_one():
-    with pytest.raises(ConfigError, match=r"`most` must be at least 1, but is 0\."):
-        split_by_source(EXAMPLES, most=0)
+def test_max_examples_is_at_least_one():
+    with pytest.raises(ConfigError, match=r"`max_examples` must be at least 1, but is 0\."):
+        split_by_source(EXAMPLES, max_examples=0)
 
 
 def test_equal_sources_become_one_example_with_distinct_references():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.core.errors import ConfigError, DataError
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.audio.field import AudioConfig
 from regard.data.audio.segment import Chunk
 from regard.data.audio.wav import read_file
@@ -48,7 +48,7 @@ def save(path, samples):
 @pytest.fixture
 def long_wave(tmp_path):
     """Twelve strings of tones, with a pause after each."""
-    strings = [open_sound(example.source, max_seconds=9).samples for example in EXAMPLES[:12]]
+    strings = [open_audio(example.source, max_seconds=9).samples for example in EXAMPLES[:12]]
     pause = np.zeros(4000, np.float32)
     segments = [part for string in strings for part in (string, pause)]
     return save(tmp_path / "long.wav", np.concatenate(segments))
@@ -125,7 +125,7 @@ def test_several_recordings_equal_single_transcriptions(transcriber, long_wave, 
 
 def test_unreadable_recordings_alone_are_an_error(transcriber, tmp_path):
     silent = save(tmp_path / "silent.wav", np.zeros(8000))
-    with pytest.raises(DataError, match=r"silent.wav holds no sound but silence"):
+    with pytest.raises(DataError, match=r"silent.wav holds only silence"):
         next(transcribe_all(transcriber, [silent], seconds=3))
-    with pytest.raises(DataError, match=r"^No recording can be read. First: .*silent.wav holds no"):
+    with pytest.raises(DataError, match=r"^No recording can be read. First: .*silent.wav holds"):
         next(transcribe_all(transcriber, [silent, silent], seconds=3))

@@ -145,7 +145,7 @@ def test_no_sources_give_no_predictions(task, reverse):
     [
         (write_context(["hi", "hello", "how are you"]), "how are you"),
         (write_context(["hi"]), "hi"),
-        (write_context(["a", "b", "c"], most=2), "c"),
+        (write_context(["a", "b", "c"], max_turns=2), "c"),
         ("She asked you: go", "She asked you: go"),
         ("", ""),
     ],

@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.audio.wav import Sound
+from regard.data.audio.wav import Waveform
 from regard.data.datasets.loading import build_splits, fill_parts, parse_argument, parse_reference
 from regard.data.example import Example
 from regard.data.splits import Splits
@@ -29,7 +29,7 @@ NOISE = 0.003
 """Amplitude of background noise; tones have amplitudes of 0.1 to 0.6."""
 
 
-def synthesize_tones(argument: str, *, kind: str = "tones") -> Sound:
+def synthesize_tones(argument: str, *, kind: str = "tones") -> Waveform:
     """Synthesise the recording `SEED/NUMBER`: tones with a pause before and after each."""
     generator, words = _words(kind, argument)
     parts = [_pause(generator, max_seconds=0.6)]
@@ -40,10 +40,10 @@ def synthesize_tones(argument: str, *, kind: str = "tones") -> Sound:
         parts += [generator.uniform(0.1, 0.6) * fade * tone, _pause(generator)]
     samples = np.concatenate([*parts, _pause(generator, max_seconds=0.6)])
     samples = samples + NOISE * generator.standard_normal(len(samples))
-    return Sound(samples.astype(np.float32), RATE)
+    return Waveform(samples.astype(np.float32), RATE)
 
 
-def synthesize_tone(argument: str) -> Sound:
+def synthesize_tone(argument: str) -> Waveform:
     """Synthesise the recording `SEED/NUMBER`: a single tone with a pause before and after it."""
     return synthesize_tones(argument, kind="tone")
 

@@ -20,7 +20,7 @@ def field_of(**settings):
 
 @pytest.fixture
 def put(tmp_path):
-    """A recording of noise, of so many samples."""
+    """Function that writes a recording of noise."""
 
     def put(name, num=2_000, loudest=9_000):
         path = tmp_path / name
@@ -36,7 +36,7 @@ def put(tmp_path):
     return put
 
 
-def test_items_are_frames_and_each_counts():
+def test_items_are_frames_and_their_length_is_the_number_of_frames():
     field = field_of()
     items = field.read_all([*TONES, TONES[0]])
     assert field.spec == AudioSpec(10)
@@ -53,7 +53,7 @@ def test_finished_frames_are_standardised():
     assert torch.allclose(frames.std(0, correction=0), torch.ones(10), atol=1e-4)
 
 
-def test_batched_equals_alone_and_padding_is_zero():
+def test_batched_equals_single_and_padding_is_zero():
     field = field_of()
     items = field.read_all(TONES)
     values, mask = field.stack(items)
@@ -65,7 +65,7 @@ def test_batched_equals_alone_and_padding_is_zero():
         assert torch.equal(together[row, : len(item)], alone[0])
 
 
-def test_only_training_hides():
+def test_only_training_masks():
     field = field_of(augmentation=SpecAugmentConfig(time_masks=1, mel_masks=1, mel_width=3))
     values, mask = field.stack(field.read_all(TONES))
     plain = field.finish(values, is_training=False)
@@ -91,13 +91,13 @@ def test_a_recording_is_shortened_to_its_first_frames():
     assert np.array_equal(field.shorten(item, 3), item[:3])
 
 
-def test_what_never_changes_is_standardised_without_nan(put, tmp_path):
-    path = put("hum.wav", num=0)
+def test_a_constant_recording_is_standardised_without_nan(put, tmp_path):
+    path = put("tone.wav", num=0)
     with wave.open(path, "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(8000)
-        # Every frame begins at the same place of the hum, and the last one is full.
+        # Every frame starts at the same phase of the tone, and the last frame is full.
         file.writeframes(np.tile([3000] * 4 + [-3000] * 4, 255).astype("<i2").tobytes())
     field = AudioField.fit(AudioConfig(), [path])
     values, _ = field.stack(field.read_all([path]))
@@ -108,9 +108,9 @@ def test_what_never_changes_is_standardised_without_nan(put, tmp_path):
 def test_bad_recording_is_named(put, tmp_path):
     with pytest.raises(DataError, match=r"none.wav does not exist"):
         field_of().read_all([put("a.wav"), str(tmp_path / "none.wav")])
-    with pytest.raises(DataError, match=r"a.wav holds no sound"):
+    with pytest.raises(DataError, match=r"a.wav holds no audio"):
         field_of().read_all([put("a.wav", num=0)])
-    with pytest.raises(DataError, match=r"a.wav holds no sound but silence. Record it again"):
+    with pytest.raises(DataError, match=r"a.wav holds only silence. Record it again"):
         field_of().read_all([put("a.wav", loudest=1)])
     with pytest.raises(DataError, match="There is no recording to learn from"):
         AudioField.fit(AudioConfig(), [])
@@ -174,6 +174,6 @@ def test_settings_have_limits(settings, message):
         AudioConfig(**settings)
 
 
-def test_statistics_belong_to_the_bins():
+def test_statistics_must_match_the_number_of_mel_bins():
     with pytest.raises(ConfigError, match=r"must have `num_mels` \(40\) values each"):
         AudioField(AudioConfig(), (0.5,), (1.0,))

@@ -11,20 +11,20 @@ def tone(rate, frequency, seconds=0.2):
 @pytest.mark.parametrize(
     "rates", [(44_100, 8_000), (16_000, 8_000), (8_000, 16_000), (11_025, 8_000)]
 )
-def test_a_tone_stays_what_it_is(rates):
+def test_a_tone_keeps_its_frequency(rates):
     old, new = rates
     found, wanted = resample(tone(old, 300), old, new), tone(new, 300)
     assert len(found) == len(wanted) and found.dtype == np.float32
-    inner = slice(len(wanted) // 4, -len(wanted) // 4)  # beyond its ends is silence
+    inner = slice(len(wanted) // 4, -len(wanted) // 4)  # the ends are padded with zeros
     assert np.abs(found - wanted)[inner].max() < 1e-3
 
 
-def test_what_is_too_high_does_not_come_back_as_another_tone():
+def test_frequencies_above_the_new_limit_do_not_alias():
     found = resample(tone(16_000, 5_000), 16_000, 8_000)
     assert np.abs(found[200:-200]).max() < 0.01
 
 
-def test_phases_are_the_slow_sum_over_all_samples():
+def test_resampling_equals_the_sum_over_all_samples():
     samples = np.random.default_rng(0).standard_normal(40).astype(np.float32)
     cutoff = ROLL_OFF * 5 / 7
     times = np.arange(29)[:, None] * 7 / 5 - np.arange(40)

@@ -20,9 +20,9 @@ def samples():
 
 
 def riff(
-    data, *, form=1, bits=16, channels=1, rate=8000, said=None, before=b"", is_extensible=False
+    data, *, form=1, bits=16, channels=1, rate=8000, size=None, before=b"", is_extensible=False
 ):
-    """The bytes of a WAVE file as its specification writes them."""
+    """Return the bytes of a WAVE file as specified."""
     stride = channels * bits // 8
     head = struct.pack("<HIIHH", channels, rate, rate * stride, stride, bits)
     if is_extensible:
@@ -31,12 +31,12 @@ def riff(
     else:
         chunk = struct.pack("<H", form) + head
     body = b"WAVE" + before + b"fmt " + struct.pack("<I", len(chunk)) + chunk
-    body += b"data" + struct.pack("<I", len(data) if said is None else said) + data
+    body += b"data" + struct.pack("<I", len(data) if size is None else size) + data
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def written_by_library(samples, width):
-    """The bytes that the standard library writes for whole numbers of so many bytes."""
+    """Return the file that the standard library writes for integers of `width` bytes."""
     highest = 2 ** (8 * width - 1)
     whole = np.clip((samples * highest).round(), -highest, highest - 1).astype(np.int64)
     raw = (whole + 128 if width == 1 else whole).astype("<i8").tobytes()
@@ -65,42 +65,42 @@ def read(path, **settings):
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_what_the_standard_library_writes_is_read_to_the_last_bit(samples, put, width):
-    sound = read(put(written_by_library(samples, width)))
-    assert sound.rate == 8000 and sound.samples.dtype == np.float32
+def test_files_of_the_standard_library_are_read_exactly(samples, put, width):
+    waveform = read(put(written_by_library(samples, width)))
+    assert waveform.rate == 8000 and waveform.samples.dtype == np.float32
     steps = np.clip((samples * 2 ** (8 * width - 1)).round(), None, 2 ** (8 * width - 1) - 1)
-    assert np.allclose(sound.samples, (steps / 2 ** (8 * width - 1)).mean(1), atol=1e-7)
+    assert np.allclose(waveform.samples, (steps / 2 ** (8 * width - 1)).mean(1), atol=1e-7)
 
 
 @pytest.mark.parametrize(("bits", "kind"), [(32, "<f4"), (64, "<f8")])
-def test_floats_are_read_as_they_are(samples, put, bits, kind):
+def test_floats_are_read_exactly(samples, put, bits, kind):
     data = samples.astype(kind).tobytes()
-    sound = read(put(riff(data, form=3, bits=bits, channels=2)))
-    assert np.allclose(sound.samples, samples.mean(1), atol=1e-7)
+    waveform = read(put(riff(data, form=3, bits=bits, channels=2)))
+    assert np.allclose(waveform.samples, samples.mean(1), atol=1e-7)
 
 
-def test_an_extensible_header_says_the_same(samples, put):
+def test_an_extensible_header_gives_the_same_samples(samples, put):
     data = (samples[:, 0] * 2**15).astype("<i2").tobytes()
     plain = read(put(riff(data), "plain.wav"))
     extensible = read(put(riff(data, is_extensible=True), "extensible.wav"))
     assert np.array_equal(plain.samples, extensible.samples)
 
 
-def test_other_chunks_are_passed_over(put):
+def test_other_chunks_are_skipped(put):
     other = b"LIST" + struct.pack("<I", 3) + b"abc\x00"  # odd sizes are padded
-    sound = read(put(riff(b"\x00\x40", before=other)))
-    assert sound.samples.tolist() == [0.5]
+    waveform = read(put(riff(b"\x00\x40", before=other)))
+    assert waveform.samples.tolist() == [0.5]
 
 
-def test_a_size_that_is_not_known_reaches_to_the_end(put):
-    assert len(read(put(riff(b"\x00" * 10, said=0xFFFFFFFF))).samples) == 5
+def test_an_unknown_size_means_samples_to_the_end_of_the_file(put):
+    assert len(read(put(riff(b"\x00" * 10, size=0xFFFFFFFF))).samples) == 5
 
 
-def test_silence_is_sound(put):
+def test_silence_can_be_read(put):
     assert not read(put(riff(b"\x00" * 100))).samples.any()
 
 
-def test_a_part_is_read_alone(samples, put):
+def test_a_part_of_a_recording_is_read(samples, put):
     path = put(written_by_library(samples, 2))
     whole, part = read(path), read(f"{path}#t=0.00125,0.0025")
     assert np.array_equal(part.samples, whole.samples[10:20])
@@ -119,28 +119,28 @@ def test_a_member_of_an_archive_is_read(samples, put, tmp_path):
 
 
 def test_other_formats_go_through_soundfile(samples, put, monkeypatch):
-    class SoundFile:
+    class FakeDecoder:
         samplerate, frames = 16_000, 50
 
         def __init__(self, file):
-            self.place = 0
+            self.position = 0
             assert file.read(4) == b"fLaC"
 
-        def seek(self, place):
-            self.place = place
+        def seek(self, position):
+            self.position = position
 
         def read(self, num, **settings):
             assert settings == {"dtype": "float32", "always_2d": True}
-            return samples.astype(np.float32)[self.place : self.place + num]
+            return samples.astype(np.float32)[self.position : self.position + num]
 
-    module = SimpleNamespace(SoundFile=SoundFile, __spec__=SimpleNamespace())
+    module = SimpleNamespace(SoundFile=FakeDecoder, __spec__=SimpleNamespace())
     monkeypatch.setitem(sys.modules, "soundfile", module)
-    sound = read(put(b"fLaC...", "a.flac"))
-    assert sound.rate == 16_000
-    assert np.allclose(sound.samples, samples.mean(1), atol=1e-6)
+    waveform = read(put(b"fLaC...", "a.flac"))
+    assert waveform.rate == 16_000
+    assert np.allclose(waveform.samples, samples.mean(1), atol=1e-6)
 
 
-def test_without_soundfile_the_message_says_what_to_install(put, monkeypatch):
+def test_without_soundfile_the_message_names_the_package_to_install(put, monkeypatch):
     monkeypatch.setattr("regard.data.audio.wav.find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"a.flac is not a WAVE file.*install `soundfile`"):
         read(put(b"fLaC...", "a.flac"))
@@ -150,11 +150,11 @@ def test_without_soundfile_the_message_says_what_to_install(put, monkeypatch):
     ("data", "message"),
     [
         (b"RIFF\x04\x00\x00\x00AVI LIST", "is not a WAVE file, though it begins like one"),
-        (riff(b"\x00" * 10, said=12), "cut off: its header says 12 bytes of samples, but .* 10"),
-        (riff(b""), "holds no sound"),
+        (riff(b"\x00" * 10, size=12), "cut off: its header states 12 bytes of samples, but .* 10"),
+        (riff(b""), "holds no audio"),
         (riff(b"\x00" * 4, bits=12), r"format 1 in 12 bits, but must have whole numbers"),
         (riff(b"\x00" * 4, form=85), r"format 85 in 16 bits"),
-        (riff(b"\x00" * 4, rate=0), "says it has 0 samples a second in 1 channels"),
+        (riff(b"\x00" * 4, rate=0), "states 0 samples a second in 1 channels"),
         (riff(b"\x00" * 4, channels=0), "8,000 samples a second in 0 channels"),
         (riff(b"")[:30], "its format is cut off"),
         (riff(b"")[:36], "has no chunk with its samples"),
@@ -162,13 +162,13 @@ def test_without_soundfile_the_message_says_what_to_install(put, monkeypatch):
         (riff(b"\xff" * 4, form=3, bits=32), "samples that are no finite numbers"),
     ],
 )
-def test_bad_files_are_told_in_one_line(put, data, message):
+def test_bad_files_are_reported_in_one_line(put, data, message):
     with pytest.raises(DataError, match=rf"a.wav .*{message}") as caught:
         read(put(data))
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_no_file_is_told(tmp_path):
+def test_missing_files_and_folders_are_named(tmp_path):
     with pytest.raises(DataError, match=r"none.wav does not exist"):
         read(str(tmp_path / "none.wav"))
     with pytest.raises(DataError, match=r"is a folder, not a recording"):

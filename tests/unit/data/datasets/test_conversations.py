@@ -71,7 +71,7 @@ def test_source_is_the_context_before_the_reply(num_turns):
     examples = reply_examples(TURNS, num_turns=num_turns)
     assert [example.target for example in examples] == TURNS[1:]
     assert [example.source for example in examples] == [
-        write_context(TURNS[:index], most=num_turns) for index in range(1, 6)
+        write_context(TURNS[:index], max_turns=num_turns) for index in range(1, 6)
     ]
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.download import local_folder
 from regard.data.datasets.fsdd import PARTS, WORDS, _sample, read_digits
@@ -48,7 +48,7 @@ def pauses_of(samples):
 
 def test_recording_contains_the_digits_of_its_target(fsdd):
     example = find_data("fsdd:5").train[0]
-    samples = open_sound(example.source, max_seconds=60).samples
+    samples = open_audio(example.source, max_seconds=60).samples
     loud = np.abs(samples) > 0.02
     starts = np.flatnonzero(loud & ~np.roll(loud, 1))
     digits = [round(samples[start : start + 40].mean() * 2**15 / 1000) - 1 for start in starts]
@@ -58,7 +58,7 @@ def test_recording_contains_the_digits_of_its_target(fsdd):
 
 def test_few_pauses_are_long(fsdd):
     examples = find_data("fsdd:100").train
-    recordings = [open_sound(example.source, max_seconds=60) for example in examples]
+    recordings = [open_audio(example.source, max_seconds=60) for example in examples]
     pauses = [pause for recording in recordings for pause in pauses_of(recording.samples)]
     long_pauses = [pause for pause in pauses if pause > 0.21]
     assert 0.02 < len(long_pauses) / len(pauses) < 0.1
@@ -131,5 +131,5 @@ def test_missing_archive_raises(tmp_path, monkeypatch):
 def test_real_digits_have_official_sizes():
     splits = find_data("fsdd:digits")
     assert [len(part) for part in (splits.train, splits.valid, splits.test)] == [2400, 300, 300]
-    seconds = [open_sound(e.source, max_seconds=60).seconds for e in splits.test[::10]]
+    seconds = [open_audio(e.source, max_seconds=60).seconds for e in splits.test[::10]]
     assert 0.1 < min(seconds) and max(seconds) < 3

@@ -39,13 +39,13 @@ def test_same_state_of_the_generator_gives_the_same_images(images):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_each_image_draws_its_own(images, name):
+def test_each_image_is_augmented_independently(images, name):
     same = images[:1].expand(64, -1, -1, -1)
     found = augmented(same, **{name: ALL[name]})
     assert len(found.flatten(1).unique(dim=0)) > 1
 
 
-def test_every_crop_is_a_window_of_the_mirrored_image(images):
+def test_every_crop_is_a_window_of_the_padded_image(images):
     found = augmented(images, crop=2)
     padded = torch.nn.functional.pad(images, (2, 2, 2, 2), mode="reflect")
     for number, image in enumerate(found):
@@ -53,7 +53,7 @@ def test_every_crop_is_a_window_of_the_mirrored_image(images):
         assert (windows == image[:, None, None]).all(-1).all(-1).all(0).sum() == 1
 
 
-def test_crops_reach_every_offset():
+def test_every_offset_is_sampled():
     row = torch.arange(5.0).view(1, 1, 1, 5).expand(500, 1, 5, 5) / 4
     found = augmented(row, crop=1)
     assert {tuple(image[0, 0].tolist()) for image in found} == {
@@ -63,7 +63,7 @@ def test_crops_reach_every_offset():
     }
 
 
-def test_flip_mirrors_about_half_of_the_images(images):
+def test_about_half_of_the_images_are_flipped(images):
     many = images[:1].expand(400, -1, -1, -1)
     found = augmented(many, flip=True)
     is_mirrored = (found == many.flip(-1)).flatten(1).all(1)
@@ -79,13 +79,13 @@ def test_colour_leaves_grey_images_grey(images):
     assert not torch.allclose(found, grey)
 
 
-def test_one_channel_and_three_equal_ones_change_alike(images):
+def test_one_channel_and_three_equal_channels_change_equally(images):
     one = augmented(images[:, :1], colour=0.5)
     three = augmented(images[:, :1].expand(-1, 3, -1, -1), colour=0.5)
     assert torch.allclose(one.expand_as(three), three, atol=1e-6)
 
 
-def test_cutout_paints_one_square_with_the_mean():
+def test_cutout_fills_one_square_with_the_mean():
     image = torch.rand(300, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     found = augmented(image, cutout=3)
     changed = (found != image).all(1)  # (B, Y, X)
@@ -111,7 +111,7 @@ def test_settings_have_limits(settings, claim):
         AugmentationConfig(**settings)
 
 
-def test_a_zoomed_image_is_a_part_of_the_whole_drawn_larger():
+def test_a_zoomed_image_is_a_resized_crop():
     ramp = torch.linspace(0, 1, 33).expand(200, 1, 33, 33)
     found = augmented(ramp, zoom=0.5)
     sides = found[:, 0, :, -1] - found[:, 0, :, 0]
@@ -124,7 +124,7 @@ def test_a_zoomed_image_is_a_part_of_the_whole_drawn_larger():
 
 
 @pytest.mark.parametrize("settings", [{"crop": 2}, {"flip": True}, {"crop": 3, "flip": True}])
-def test_what_moves_a_source_moves_its_target_alike(images, settings):
+def test_source_and_target_are_moved_equally(images, settings):
     config = AugmentationConfig(**settings)
     torch.manual_seed(1)
     sources, targets = augment_pairs(images, 1 - images[:, :1], config)
@@ -140,7 +140,7 @@ def test_only_the_source_changes_colour_or_loses_a_square(images):
     assert not torch.equal(sources, images)
 
 
-def test_a_larger_target_is_mirrored_with_its_source(images):
+def test_a_larger_target_is_flipped_with_its_source(images):
     larger = images.repeat_interleave(2, 2).repeat_interleave(2, 3)
     sources, targets = augment_pairs(images, larger, AugmentationConfig(flip=True))
     assert torch.equal(targets[:, :, ::2, ::2], sources)

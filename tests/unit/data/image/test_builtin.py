@@ -7,8 +7,8 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.data.datasets import loading
-from regard.data.image import builtin as pictures
-from regard.data.image.builtin import find_pictures, read_collection, split_reference
+from regard.data.image import builtin
+from regard.data.image.builtin import load_images, read_collection, split_reference
 from regard.data.image.io import open_image
 
 
@@ -18,7 +18,7 @@ def idx(values):
 
 
 def write_idx(folder, *, is_packed=True):
-    """Four training pictures and three test pictures of 28 × 28, numbered in their corner."""
+    """Write four training and three test images of 28 × 28, numbered in their corner."""
     folder.mkdir()
     for side, num in (("train", 4), ("t10k", 3)):
         images = np.zeros((num, 28, 28))
@@ -35,7 +35,7 @@ def write_idx(folder, *, is_packed=True):
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_DATA", str(tmp_path))
-    monkeypatch.setattr(pictures, "FASHION_FOLDER", tmp_path / "debian")
+    monkeypatch.setattr(builtin, "FASHION_FOLDER", tmp_path / "debian")
     return tmp_path
 
 
@@ -50,12 +50,12 @@ def root(tmp_path, monkeypatch):
         ("photos/17", None),
     ],
 )
-def test_numbered_pictures_are_told_from_files(reference, expected):
+def test_numbered_images_are_distinguished_from_files(reference, expected):
     assert split_reference(reference) == expected
 
 
 @pytest.mark.parametrize("is_packed", [True, False])
-def test_mnist_is_read_packed_or_not(root, is_packed):
+def test_mnist_is_read_compressed_or_not(root, is_packed):
     write_idx(root / "mnist", is_packed=is_packed)
     found = read_collection("mnist", "train")
     assert found.pixels.shape == (4, 28, 28, 1)
@@ -65,18 +65,18 @@ def test_mnist_is_read_packed_or_not(root, is_packed):
 
 
 @pytest.mark.parametrize("folder", ["fashion-mnist", "debian"])
-def test_clothes_are_found_in_either_folder_and_called_by_words(root, folder):
+def test_fashion_mnist_is_found_in_either_folder_and_has_named_labels(root, folder):
     write_idx(root / folder)
     assert read_collection("fashion-mnist", "test").labels == ("ankle boot", "bag", "sneaker")
 
 
-def test_pictures_come_in_the_order_asked_for_from_both_sides(root):
+def test_images_are_loaded_in_the_given_order_from_both_parts(root):
     write_idx(root / "mnist")
-    found = find_pictures("mnist", ["train/3", "test/1", "train/0", "train/3"])
+    found = load_images("mnist", ["train/3", "test/1", "train/0", "train/3"])
     assert found[:, 0, 0, 0].tolist() == [13, 11, 10, 13]
 
 
-def test_numbered_picture_opens_as_an_image(root):
+def test_numbered_image_is_opened(root):
     write_idx(root / "mnist")
     image = open_image("mnist/train/2")
     assert (image.size, image.mode, image.getpixel((0, 0))) == ((28, 28), "L", 12)
@@ -84,11 +84,11 @@ def test_numbered_picture_opens_as_an_image(root):
 
 def test_number_beyond_the_last_is_named(root):
     write_idx(root / "mnist")
-    with pytest.raises(DataError, match="no picture 4 in 'mnist': they are numbered from 0 to 3"):
+    with pytest.raises(DataError, match="no image 4 in 'mnist': they are numbered from 0 to 3"):
         open_image("mnist/train/4")
 
 
-def test_unknown_side_is_named(root):
+def test_unknown_part_is_named(root):
     write_idx(root / "mnist")
     with pytest.raises(DataError, match=r"'mnist/train/0', 'mnist/test/0' .* 'mnist/tset/…'"):
         open_image("mnist/tset/4")
@@ -102,7 +102,7 @@ def test_unknown_side_is_named(root):
         ("cifar10/train/0", "neither test_batch.bin .* nor test_batch.png"),
     ],
 )
-def test_missing_data_says_where_it_is_looked_for(root, name, claim):
+def test_missing_data_set_names_the_searched_folders(root, name, claim):
     with pytest.raises(DataError, match=claim):
         open_image(name)
 
@@ -116,15 +116,15 @@ def test_damaged_idx_is_named(root, damage):
         read_collection("mnist", "train")
 
 
-def test_a_label_for_each_picture(root):
+def test_labels_and_images_must_be_equally_many(root):
     write_idx(root / "mnist", is_packed=False)
     (root / "mnist" / "train-labels-idx1-ubyte").write_bytes(idx(np.zeros(3)))
-    with pytest.raises(DataError, match="holds 4 pictures and 3 labels up to 0"):
+    with pytest.raises(DataError, match="holds 4 images and 3 labels up to 0"):
         read_collection("mnist", "train")
 
 
 class TestCifar10:
-    """Both forms of the data set, two pictures in each of its six batches."""
+    """Both forms of the data set, two images in each of its six batches."""
 
     @pytest.fixture
     def photos(self):
@@ -173,11 +173,11 @@ class TestCifar10:
 class TestDigits:
     @pytest.fixture(autouse=True)
     def _fresh(self):
-        pictures._read_digits.cache_clear()
+        builtin._read_digits.cache_clear()
         yield
-        pictures._read_digits.cache_clear()
+        builtin._read_digits.cache_clear()
 
-    def test_greys_are_spread_over_8_bits(self, tmp_path, monkeypatch):
+    def test_greys_are_scaled_to_8_bits(self, tmp_path, monkeypatch):
         folder = tmp_path / "sklearn" / "datasets" / "data"
         folder.mkdir(parents=True)
         (tmp_path / "sklearn" / "__init__.py").write_text("raise ImportError('not needed')")
@@ -204,7 +204,7 @@ class TestDigits:
 
 
 def test_real_clothes_have_their_official_numbers():
-    folders = (pictures.local_folder("fashion-mnist"), pictures.FASHION_FOLDER)
+    folders = (builtin.local_folder("fashion-mnist"), builtin.FASHION_FOLDER)
     if not any((folder / "train-images-idx3-ubyte.gz").is_file() for folder in folders):
         pytest.skip("Fashion-MNIST is not installed")
     train, test = (read_collection("fashion-mnist", side) for side in ("train", "test"))

@@ -14,7 +14,7 @@ from regard.data.decoding import keep_readable
 from regard.data.example import Example
 from regard.data.image import decoding as rendering
 from regard.data.image import resize as framing
-from regard.data.image.builtin import PICTURES
+from regard.data.image.builtin import NUMBERED_IMAGES
 from regard.data.image.decoding import image_decoder
 from regard.data.image.field import ImageConfig, ImageField
 from regard.data.image.io import open_image
@@ -24,13 +24,13 @@ FRAME = Frame(4, 1)
 
 
 @pytest.fixture(autouse=True)
-def _nothing_drawn():
+def _clear_rendered():
     rendering._render.cache_clear()
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A cache for images, and ten of them that is used from five on."""
+    """Ten images, and a cache that is used from five images on."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(decoding, "NUM_CACHED", 5)
     paths = [str(tmp_path / f"{number}.png") for number in range(10)]
@@ -41,7 +41,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.fixture
 def count(monkeypatch):
-    """How many files are read from now on."""
+    """Counter of the files read from now on."""
     read = []
 
     def counted(reference, *, frame):
@@ -64,7 +64,7 @@ def alone(path, frame=FRAME):
     return to_pixels(open_image(path), frame)
 
 
-def test_few_files_leave_nothing_in_the_cache(files, tmp_path):
+def test_few_files_are_not_cached(files, tmp_path):
     found = decode(files[:4], FRAME)
     assert all((found.arrays[path][0] == alone(path)).all() for path in files[:4])
     assert not (tmp_path / "cache").exists()
@@ -82,7 +82,7 @@ def test_many_files_are_read_once_and_mapped_from_disk(files, count):
     assert all(np.shares_memory(array, image) for image in second.arrays.values())
 
 
-def test_part_of_what_was_read_is_found_and_of_more_only_the_rest_is_read(files, count, tmp_path):
+def test_a_subset_is_cached_and_only_new_files_are_read(files, count, tmp_path):
     decode(files[:8], FRAME)
     assert sorted(decode(files[1:7], FRAME).arrays) == files[1:7]
     assert sorted(count) == files[:8]
@@ -91,7 +91,7 @@ def test_part_of_what_was_read_is_found_and_of_more_only_the_rest_is_read(files,
     assert all((found.arrays[path][0] == alone(path)).all() for path in files)
 
 
-def test_many_more_make_an_array_of_their_own(files, count, tmp_path):
+def test_many_new_files_make_another_array(files, count, tmp_path):
     decode(files[:5], FRAME)
     for _ in range(2):
         found = decode(files, FRAME)
@@ -103,14 +103,14 @@ def test_many_more_make_an_array_of_their_own(files, count, tmp_path):
 @pytest.mark.parametrize(
     "frame", [Frame(5, 1), Frame(4, 3), Frame(4, 1, "pad"), Frame(4, 1, max_pixels=1000)]
 )
-def test_another_frame_is_read_anew(files, count, frame):
+def test_other_settings_are_read_again(files, count, frame):
     decode(files, FRAME)
     found = decode(files, frame)
     assert len(count) == 20
     assert (found.arrays[files[0]][0] == alone(files[0], frame)).all()
 
 
-def test_changed_file_is_read_anew(files):
+def test_changed_file_is_read_again(files):
     before = decode(files, FRAME).arrays[files[3]].copy()
     Image.new("L", (4, 4), 255).save(files[3])
     after = decode(files, FRAME).arrays[files[3]]
@@ -128,7 +128,7 @@ def test_good_files_of_a_bad_set_are_not_read_twice(files, count, tmp_path):
     assert all((good.arrays[path][0] == alone(path)).all() for path in files)
 
 
-def test_mended_file_is_no_longer_bad(files, tmp_path):
+def test_repaired_file_is_read_again(files, tmp_path):
     data = (tmp_path / "5.png").read_bytes()
     (tmp_path / "5.png").write_bytes(b"bad")
     assert list(decode(files, FRAME).failures) == [files[5]]
@@ -137,7 +137,7 @@ def test_mended_file_is_no_longer_bad(files, tmp_path):
     assert not found.failures and (found.arrays[files[5]][0] == alone(files[5])).all()
 
 
-def test_set_of_bad_files_alone_has_only_failures(files, tmp_path):
+def test_only_bad_files_give_only_failures(files, tmp_path):
     bad = [str(tmp_path / f"none{number}.png") for number in range(6)]
     for _ in range(2):
         found = decode(bad, FRAME)
@@ -145,7 +145,7 @@ def test_set_of_bad_files_alone_has_only_failures(files, tmp_path):
 
 
 @pytest.mark.parametrize("damage", [b"", b"no array", None])
-def test_damaged_cache_is_written_anew(files, tmp_path, damage):
+def test_damaged_cache_is_written_again(files, tmp_path, damage):
     decode(files, FRAME)
     (path,) = (tmp_path / "cache" / "images").rglob("*.npy")
     path.write_bytes(path.read_bytes()[:-40] if damage is None else damage)
@@ -153,7 +153,7 @@ def test_damaged_cache_is_written_anew(files, tmp_path, damage):
     assert all((found.arrays[name][0] == alone(name)).all() for name in files)
 
 
-def test_interrupted_reading_leaves_no_half_array(files, tmp_path, monkeypatch):
+def test_interrupted_reading_leaves_no_incomplete_array(files, tmp_path, monkeypatch):
     def broken(references, decoder):
         yield np.zeros((1, 1, 4, 4), np.uint8)
         raise KeyboardInterrupt
@@ -194,28 +194,28 @@ class TestWorkers:
         members = [f"{tmp_path / 'images.zip'}/{number}.png" for number in range(7)]
         return [*members, str(tmp_path / "none.png"), str(tmp_path / "0.png")]
 
-    def test_workers_find_what_this_process_finds_in_the_same_order(self, many, monkeypatch):
+    def test_workers_decode_the_same_arrays_in_the_same_order(self, many, monkeypatch):
         expected = decoding.read_files(many, partial(read_image, frame=FRAME))
-        # This process could read nothing any more.
+        # The main process cannot read images from here on.
         monkeypatch.setattr(framing, "open_image", None)
         found = [*read_many(many, FRAME)]
         assert len(found) == len(expected) == 9
         for ours, theirs in zip(found, expected, strict=True):
             assert ours == theirs if isinstance(ours, str) else (ours == theirs).all()
 
-    def test_workers_draw_what_this_process_draws(self, monkeypatch):
+    def test_workers_render_the_same_images(self, monkeypatch):
         monkeypatch.setattr(rendering, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(rendering, "CHUNK", 2)
         monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
         names = [f"scenes/4/{number}" for number in range(7)]
         expected = [alone(name, FRAME) for name in names]
-        # This process could draw nothing any more.
-        monkeypatch.setitem(PICTURES, "scenes", None)
+        # The main process cannot render images from here on.
+        monkeypatch.setitem(NUMBERED_IMAGES, "scenes", None)
         found = decode(names, FRAME).arrays
         assert list(found) == names
         assert all((found[name][0] == one).all() for name, one in zip(names, expected, strict=True))
 
-    def test_without_workers_this_process_goes_on(self, many, monkeypatch, caplog):
+    def test_the_main_process_continues_if_workers_fail(self, many, monkeypatch, caplog):
         def die(*_):
             raise decoding.BrokenProcessPool
 
@@ -227,9 +227,9 @@ class TestWorkers:
 
 @pytest.mark.parametrize("side", [6, 8, 11])
 @pytest.mark.parametrize(("shape", "channels"), [((8, 8, 1), 3), ((8, 8, 3), 3), ((8, 8, 3), 1)])
-def test_numbered_pictures_at_once_equal_one_by_one(monkeypatch, shape, channels, side):
+def test_numbered_images_at_once_equal_one_by_one(monkeypatch, shape, channels, side):
     pixels = np.random.default_rng(0).integers(0, 256, (9, *shape), dtype=np.uint8)
-    monkeypatch.setitem(PICTURES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
+    monkeypatch.setitem(NUMBERED_IMAGES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
     references = [f"noise/{number}" for number in (3, 0, 8, 3)]
     frame = Frame(side, channels)
     found = decode(references, frame)
@@ -239,22 +239,22 @@ def test_numbered_pictures_at_once_equal_one_by_one(monkeypatch, shape, channels
 
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "squash"])
-def test_numbered_pictures_that_are_no_squares_are_fitted(monkeypatch, fit):
+def test_numbered_images_that_are_not_square_are_fitted(monkeypatch, fit):
     pixels = np.random.default_rng(0).integers(0, 256, (2, 6, 9, 3), dtype=np.uint8)
-    monkeypatch.setitem(PICTURES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
+    monkeypatch.setitem(NUMBERED_IMAGES, "noise", lambda numbers: pixels[[int(n) for n in numbers]])
     frame = Frame(5, 3, fit)
     found = decode(["noise/1"], frame)
     assert (found.arrays["noise/1"][0] == alone("noise/1", frame)).all()
 
 
-def test_numbered_pictures_are_drawn_once_for_measuring_and_training(monkeypatch):
+def test_numbered_images_are_rendered_once_for_statistics_and_training(monkeypatch):
     drawn = []
 
     def draw(numbers):
         drawn.extend(numbers)
         return np.zeros((len(numbers), 4, 4, 1), np.uint8)
 
-    monkeypatch.setitem(PICTURES, "black", draw)
+    monkeypatch.setitem(NUMBERED_IMAGES, "black", draw)
     references = [f"black/{number}" for number in range(5)]
     field = ImageField.fit(ImageConfig(size=4, channels=1), references)
     field.read_all(references)
@@ -263,8 +263,8 @@ def test_numbered_pictures_are_drawn_once_for_measuring_and_training(monkeypatch
     assert drawn == [*"01234"]
 
 
-def test_files_and_numbered_pictures_may_be_mixed(files, monkeypatch):
-    monkeypatch.setitem(PICTURES, "grey", lambda n: np.full((len(n), 4, 4, 1), 9, np.uint8))
+def test_files_and_numbered_images_may_be_mixed(files, monkeypatch):
+    monkeypatch.setitem(NUMBERED_IMAGES, "grey", lambda n: np.full((len(n), 4, 4, 1), 9, np.uint8))
     found = decode([files[0], "grey/7", files[1]], FRAME)
     assert set(found.arrays) == {files[0], "grey/7", files[1]}
     assert (found.arrays["grey/7"] == 9).all()

@@ -25,7 +25,7 @@ def field_of(size=8, **settings):
     return ImageField(ImageConfig(size=size, **settings), (0.4, 0.5, 0.6), (0.1, 0.2, 0.3))
 
 
-def test_learned_mean_and_deviation_are_those_of_all_pixels(references):
+def test_fitted_mean_and_std_are_those_of_all_pixels(references):
     field = ImageField.fit(ImageConfig(size=8), references)
     pixels = np.concatenate(field.read_all(references)) / 255
     assert np.allclose(field.mean, pixels.mean((0, 2, 3)), atol=1e-6)
@@ -41,7 +41,7 @@ def test_finished_images_are_standardised(references):
     assert torch.allclose(finished.std((0, 2, 3), correction=0), torch.ones(3), atol=1e-4)
 
 
-def test_images_that_are_all_alike_are_not_blown_up(tmp_path):
+def test_std_of_constant_images_has_a_minimum(tmp_path):
     Image.new("L", (8, 8), 255).save(tmp_path / "white.png")
     field = ImageField.fit(ImageConfig(size=8, channels=1), [str(tmp_path / "white.png")])
     assert field.mean == (1.0,) and field.std == (0.01,)
@@ -55,7 +55,7 @@ def test_items_count_as_one_position_and_share_one_array(references):
     assert (items[1][0] == np.asarray(Image.open(references[0])).transpose(2, 0, 1)).all()
 
 
-def test_batched_equals_alone(references):
+def test_batched_equals_single(references):
     field = field_of()
     items = field.read_all(references)
     values, mask = field.stack(items)
@@ -88,7 +88,7 @@ def test_saved_field_is_the_same(tmp_path, references):
     assert (loaded.config, loaded.mean, loaded.std) == (field.config, field.mean, field.std)
 
 
-def test_image_cannot_be_shortened(references):
+def test_shortening_leaves_an_image_unchanged(references):
     field = field_of()
     item = field.read_all(references[:1])[0]
     assert field.shorten(item, 0) is item
@@ -99,7 +99,7 @@ def test_bad_image_is_named(references, tmp_path):
         field_of().read_all([*references, str(tmp_path / "none.png")])
 
 
-def test_learning_from_nothing_is_refused():
+def test_fitting_without_images_is_refused():
     with pytest.raises(DataError, match="There is no image to learn from"):
         ImageField.fit(ImageConfig(), [])
 
@@ -114,7 +114,7 @@ def test_examples_with_bad_images_are_dropped_and_counted_in_one_line(references
     assert "bad.png is not an image" in record.message
 
 
-def test_readable_examples_stay_without_a_word(references, caplog):
+def test_readable_examples_are_kept_without_a_warning(references, caplog):
     examples = [Example(path, "x") for path in references]
     assert keep_readable(examples, ImageConfig().decoder) == examples
     assert not caplog.records
@@ -126,12 +126,12 @@ def test_no_readable_image_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["crop", "cutout"])
-def test_augmentation_must_fit_the_image(name):
+def test_augmentation_must_be_smaller_than_the_image(name):
     with pytest.raises(ConfigError, match=rf"`augmentation.{name}` must be smaller than `size`"):
         ImageConfig(size=4, augmentation=AugmentationConfig(**{name: 4}))
 
 
-def test_statistics_belong_to_the_channels():
+def test_statistics_must_match_the_number_of_channels():
     with pytest.raises(ConfigError, match=r"must have `channels` \(1\) values each"):
         ImageField(ImageConfig(channels=1), (0.5, 0.5, 0.5), (1, 1, 1))
 

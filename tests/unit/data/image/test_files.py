@@ -12,7 +12,7 @@ from regard.data.splits import merge_references
 
 @pytest.fixture
 def images(tmp_path):
-    """Images in two folders and outside of them, and files that are no images."""
+    """Images in two folders and outside of them, and other files."""
     for name in ("cat/b.png", "cat/a.jpg", "dog/new/c.PNG", "d.png"):
         path = tmp_path / "pets" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ class TestFolder:
         with pytest.raises(DataError, match=r"holds no image in a folder of its own label"):
             IMAGE_FILES.read_label_folders(images / "cat")
 
-    def test_file_is_no_folder(self, images):
+    def test_file_in_place_of_a_folder_is_refused(self, images):
         with pytest.raises(DataError, match=r"d.png is not a folder"):
             IMAGE_FILES.read_label_folders(images / "d.png")
 
@@ -60,7 +60,7 @@ class TestCaptions:
         found = IMAGE_FILES.read_table(write(f"pets/{name}", content))
         assert found == [Example(f"{images}/{image}", text) for image, text in CAPTIONS]
 
-    def test_list_of_captions_is_one_example_each(self, images, write):
+    def test_list_of_captions_gives_one_example_each(self, images, write):
         path = write("pets/c.jsonl", '{"image": "d.png", "caption": ["a dog", "a pet"]}\n')
         found = IMAGE_FILES.read_table(path)
         assert found == [Example(f"{images}/d.png", text) for text in ("a dog", "a pet")]
@@ -78,7 +78,7 @@ class TestCaptions:
         with pytest.raises(DataError, match=r"c.tsv names no image that exists"):
             IMAGE_FILES.read_table(write("pets/c.tsv", content))
 
-    def test_images_may_lie_in_an_archive(self, images, write):
+    def test_images_may_be_in_an_archive(self, images, write):
         data = io.BytesIO()
         with zipfile.ZipFile(data, "w") as archive:
             archive.write(images / "d.png", "in/d.png")
@@ -86,54 +86,57 @@ class TestCaptions:
         path = write("pets/c.tsv", "all.zip/in/d.png\tyes\nall.zip/in/e.png\tno\n")
         assert IMAGE_FILES.read_table(path) == [Example(f"{images}/all.zip/in/d.png", "yes")]
 
-    def test_numbered_pictures_have_captions_too(self, images, write):
+    def test_numbered_images_may_have_captions(self, images, write):
         path = write("pets/c.tsv", "digits/5\ta five\n")
         assert IMAGE_FILES.read_table(path) == [Example("digits/5", "a five")]
 
 
 class TestFind:
-    def test_an_image_is_itself(self, images):
+    def test_reference_of_an_image_is_its_path(self, images):
         assert IMAGE_FILES.list_references(f"{images}/d.png") == [f"{images}/d.png"]
 
-    def test_an_image_without_suffix_is_itself(self, images):
+    def test_reference_of_an_image_without_suffix_is_its_path(self, images):
         path = (images / "d.png").rename(images / "d")
         assert IMAGE_FILES.list_references(str(path)) == [str(path)]
 
-    def test_a_numbered_picture_is_itself(self):
+    def test_reference_of_a_numbered_image_is_unchanged(self):
         assert IMAGE_FILES.list_references("fashion-mnist/test/3") == ["fashion-mnist/test/3"]
 
-    def test_a_folder_is_its_images_in_order(self, images):
+    def test_a_folder_gives_its_images_in_order(self, images):
         assert IMAGE_FILES.list_references(f"{images}/cat") == [
             f"{images}/cat/a.jpg",
             f"{images}/cat/b.png",
         ]
 
-    def test_an_archive_is_its_images(self, images):
+    def test_an_archive_gives_its_images(self, images):
         with zipfile.ZipFile(images / "all.zip", "w") as archive:
             for name in ("z.png", "a/b.jpg", "read.me"):
                 archive.write(images / "d.png", name)
-        place = f"{images}/all.zip"
-        assert IMAGE_FILES.list_references(place) == [f"{place}/a/b.jpg", f"{place}/z.png"]
-        assert IMAGE_FILES.list_references(f"{place}/z.png") == [f"{place}/z.png"]
+        root = f"{images}/all.zip"
+        assert IMAGE_FILES.list_references(root) == [
+            f"{root}/a/b.jpg",
+            f"{root}/z.png",
+        ]
+        assert IMAGE_FILES.list_references(f"{root}/z.png") == [f"{root}/z.png"]
 
-    def test_a_list_names_paths_from_its_own_folder(self, images, write):
+    def test_a_list_has_paths_relative_to_its_folder(self, images, write):
         path = write("pets/list.txt", f"cat/b.png\n\n{images}/d.png\ndigits/5\n")
         found = IMAGE_FILES.list_references(str(path))
         assert found == [f"{images}/cat/b.png", f"{images}/d.png", "digits/5"]
 
-    def test_what_does_not_exist_is_named(self, tmp_path):
+    def test_a_missing_path_is_named(self, tmp_path):
         with pytest.raises(DataError, match=r"none.png does not exist"):
             IMAGE_FILES.list_references(str(tmp_path / "none.png"))
 
     @pytest.mark.parametrize("name", ["empty", "empty.txt"])
-    def test_what_holds_no_image_is_named(self, tmp_path, name):
+    def test_a_path_without_images_is_named(self, tmp_path, name):
         path = tmp_path / name
         path.write_text("\n") if path.suffix else path.mkdir()
         with pytest.raises(DataError, match=r"empty.* holds no image"):
             IMAGE_FILES.list_references(str(path))
 
 
-def test_captions_stand_in_the_columns_that_are_named(images):
+def test_captions_are_read_from_the_named_columns(images):
     (images / "captions.tsv").write_text("x\td.png\ta dot\n")
     columns = ("-", "source", "target")
     found = IMAGE_FILES.read_table(images / "captions.tsv", columns=columns)
@@ -142,7 +145,7 @@ def test_captions_stand_in_the_columns_that_are_named(images):
         IMAGE_FILES.read_table(images / "captions.tsv", columns=("source", "source", "target"))
 
 
-def test_label_without_images_is_left_out_and_said(images, caplog):
+def test_label_without_images_is_left_out_with_a_warning(images, caplog):
     (images / "bird").mkdir()
     assert {example.target for example in IMAGE_FILES.read_label_folders(images)} == {"cat", "dog"}
     assert "left out 1 label in" in caplog.text and "(first: bird)" in caplog.text

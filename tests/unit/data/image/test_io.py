@@ -18,7 +18,7 @@ GRADIENT = np.arange(0, 240, 10, dtype=np.uint8).reshape(4, 6)
 
 @pytest.fixture
 def save(tmp_path):
-    """An image, written under a name."""
+    """Function that saves an image."""
 
     def save(image, name="image.png", **options):
         path = tmp_path / name
@@ -32,7 +32,7 @@ def pixels(reference, **options):
     return np.asarray(open_image(reference, **options))
 
 
-def test_grey_and_colour_come_out_as_they_were_saved(save):
+def test_grey_and_colour_are_read_as_saved(save):
     colour = np.random.default_rng(0).integers(0, 256, (3, 5, 3), dtype=np.uint8)
     assert (pixels(save(Image.fromarray(GRADIENT), "a.png")) == GRADIENT).all()
     assert (pixels(save(Image.fromarray(colour), "b.png")) == colour).all()
@@ -47,7 +47,7 @@ def test_black_and_white_becomes_grey(save):
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_orientation_is_applied(save, orientation):
     upright = np.zeros((16, 32), np.uint8)
-    upright[:8, :8] = 255  # white at the top left, whatever way the camera was held
+    upright[:8, :8] = 255  # white at the top left in every orientation
     turns = {2: [0], 3: [3], 4: [1], 5: [5], 6: [2], 7: [6], 8: [4]}
     # How the camera stores it is the inverse of what the tag asks for.
     stored = Image.fromarray(upright)
@@ -59,7 +59,7 @@ def test_exif_orientation_is_applied(save, orientation):
     assert found.shape == upright.shape and (found == upright).all()
 
 
-def test_alpha_lies_on_white(save):
+def test_transparent_pixels_are_put_on_white(save):
     image = Image.new("RGBA", (2, 1), (255, 0, 0, 255))
     image.putpixel((1, 0), (0, 0, 0, 0))
     assert pixels(save(image)).tolist() == [[[255, 0, 0], [255, 255, 255]]]
@@ -69,7 +69,7 @@ def test_half_transparent_grey_is_half_white(save):
     assert pixels(save(Image.new("LA", (1, 1), (0, 128)))).tolist() == [[[127, 127, 127]]]
 
 
-def test_palette_gives_its_colours_and_its_transparency(save):
+def test_palette_colours_and_transparency_are_applied(save):
     image = Image.new("P", (2, 1))
     image.putpalette([10, 20, 30, 40, 50, 60])
     image.putpixel((1, 0), 1)
@@ -107,20 +107,20 @@ def test_floats_are_scaled_by_their_range(save, values, expected):
     assert pixels(save(image, "a.tiff")).tolist() == [expected]
 
 
-def test_no_number_is_black(save):
+def test_nan_becomes_black(save):
     image = Image.fromarray(np.array([[np.nan, np.inf, 1.0]], np.float32))
     assert pixels(save(image, "a.tiff")).tolist() == [[0, 0, 255]]
 
 
 @pytest.mark.parametrize("name", ["a.gif", "a.webp"])
-def test_first_frame_of_an_animation(save, name):
+def test_first_frame_of_an_animation_is_read(save, name):
     first, second = Image.new("RGB", (8, 8), "red"), Image.new("RGB", (8, 8), "blue")
     options = {"lossless": True} if name.endswith("webp") else {}
     path = save(first, name, save_all=True, append_images=[second], **options)
     assert (pixels(path) == [255, 0, 0]).all()
 
 
-def test_content_counts_and_not_the_suffix(save, tmp_path):
+def test_format_depends_on_the_content_not_the_suffix(save, tmp_path):
     path = Path(save(Image.fromarray(GRADIENT), "a.png")).rename(tmp_path / "a.jpg")
     assert (pixels(str(path)) == GRADIENT).all()
 
@@ -130,7 +130,7 @@ def chunk(name, data):
 
 
 def header_of(width, height):
-    """A PNG that says it is large and holds no pixel."""
+    """Return a PNG whose header states a large size, without pixels."""
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", b"")
 
@@ -146,12 +146,12 @@ def test_large_image_is_refused_by_its_header(tmp_path):
         open_image(str(path), max_pixels=120_000_000)
 
 
-def test_image_beyond_all_limits_is_refused(tmp_path):
+def test_image_beyond_the_limit_of_pillow_is_refused(tmp_path):
     path = tmp_path / "bomb.png"
     path.write_bytes(header_of(100_000, 100_000))
     claim = r"bomb.png has over 179.0 megapixels, but `max_pixels` allows {}. Make the image"
-    for max_pixels, told in ((50_000_000, "50.0"), (10**12, "179.0")):
-        with pytest.raises(DataError, match=claim.format(told)):
+    for max_pixels, limit in ((50_000_000, "50.0"), (10**12, "179.0")):
+        with pytest.raises(DataError, match=claim.format(limit)):
             open_image(str(path), max_pixels=max_pixels)
 
 
@@ -167,7 +167,7 @@ def test_truncated_file_is_named_in_one_line(save, name):
 
 
 @pytest.mark.parametrize("content", [b"", b"no image at all", b"\x89PNG\r\n\x1a\n"])
-def test_what_is_no_image_is_named(tmp_path, content):
+def test_file_that_is_not_an_image_is_named(tmp_path, content):
     path = tmp_path / "a.png"
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"a.png is (a damaged|not an) image"):
@@ -218,11 +218,11 @@ class TestArchive:
         with pytest.raises(DataError, match=r"inner/0.png cannot be read: Bad CRC-32"):
             open_image(f"{archive}/inner/0.png")
 
-    def test_what_exists(self, archive, tmp_path):
+    def test_files_and_members_exist(self, archive, tmp_path):
         assert exists(f"{archive}/inner/1.png") and exists(str(archive))
         assert not exists(f"{archive}/inner/2.png") and not exists(str(tmp_path / "x.png"))
         assert members(str(archive)) == ["inner/0.png", "inner/1.png"]
 
-    def test_folder_that_is_called_like_an_archive_is_none(self, tmp_path):
+    def test_folder_named_like_an_archive_is_not_an_archive(self, tmp_path):
         (tmp_path / "a.zip").mkdir()
         assert find_archive(str(tmp_path / "a.zip" / "b.png")) is None

@@ -1,4 +1,4 @@
-"""Noise on images: as much as was asked for, and always the same where it must be."""
+"""Noise on images: its amount and reproducibility."""
 
 import pytest
 import torch
@@ -14,18 +14,18 @@ def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def test_nothing_asked_is_nothing_done():
+def test_no_noise_by_default():
     assert add_noise(GREY, PixelNoiseConfig()) is GREY
     assert not PixelNoiseConfig().is_any and ALL.is_any
 
 
-def test_gaussian_noise_has_its_deviation():
+def test_gaussian_noise_has_the_given_std():
     found = add_noise(GREY, PixelNoiseConfig(gaussian=0.1), seeded()) - GREY
     assert float(found.mean()) == pytest.approx(0.0, abs=0.005)
     assert float(found.std()) == pytest.approx(0.1, rel=0.03)
 
 
-def test_salt_and_pepper_fall_on_whole_pixels():
+def test_salt_and_pepper_change_whole_pixels():
     found = add_noise(GREY, PixelNoiseConfig(salt_and_pepper=0.3), seeded())
     assert torch.equal(found[:, :1].expand(-1, 3, -1, -1), found)
     assert set(found.unique().tolist()) == {0.0, 0.5, 1.0}
@@ -33,7 +33,7 @@ def test_salt_and_pepper_fall_on_whole_pixels():
         assert float((found == value).float().mean()) == pytest.approx(0.15, abs=0.02)
 
 
-def test_square_hides_as_many_pixels_wherever_it_lies():
+def test_square_covers_the_same_number_of_pixels_everywhere():
     found = add_noise(torch.zeros(400, 1, 9, 7), PixelNoiseConfig(square=3), seeded())
     assert found.flatten(1).count_nonzero(1).tolist() == [9] * 400
     assert len({tuple(one.flatten().tolist()) for one in found}) > 20
@@ -46,13 +46,13 @@ def test_values_stay_between_black_and_white():
     assert float(found.min()) >= 0 and float(found.max()) <= 1
 
 
-def test_frames_of_a_video_are_spoilt_each_in_its_own_way():
+def test_frames_of_a_video_have_independent_noise():
     found = add_noise(torch.full((2, 3, 1, 8, 8), 0.5), ALL, seeded())
     assert found.shape == (2, 3, 1, 8, 8)
     assert not torch.equal(found[0, 0], found[0, 1])
 
 
-def test_fixed_noise_hangs_on_name_and_seed_alone():
+def test_fixed_noise_depends_only_on_name_and_seed():
     images = torch.rand(3, 3, 8, 8)
     together = add_fixed_noise(images, ALL, ["a", "b", "c"], seed=1)
     alone = add_fixed_noise(images[1:2], ALL, ["b"], seed=1)

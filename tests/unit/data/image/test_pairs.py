@@ -1,4 +1,4 @@
-"""Images with the images to be drawn for them, as batches."""
+"""Batches of images with target images."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def build(num, *, is_shuffled, size=3):
     return ImagePairs(sources, targets, config, fields=(field, field), is_shuffled=is_shuffled)
 
 
-def test_every_source_keeps_its_target():
+def test_every_source_is_batched_with_its_target():
     pairs = build(6, is_shuffled=True)
     seen = []
     for batch in pairs.epoch(0):
@@ -28,13 +28,13 @@ def test_every_source_keeps_its_target():
     assert sorted(seen) == list(range(6)) and pairs.num_batches(0) == 2
 
 
-def test_what_was_seen_is_skipped():
+def test_skipped_batches_are_the_first():
     pairs = build(6, is_shuffled=True)
     whole = [batch.rows for batch in pairs.epoch(1)]
     assert [batch.rows for batch in pairs.epoch(1, skip=1)] == whole[1:]
 
 
-def test_an_image_alone_is_left_out_of_training_only():
+def test_batches_of_one_image_are_left_out_of_training_only():
     pairs = build(7, is_shuffled=True)
     assert [len(batch.rows) for batch in pairs.epoch(0)] == [3, 3] and pairs.num_batches(0) == 2
     alone = build(3, is_shuffled=True, size=1)
@@ -43,6 +43,6 @@ def test_an_image_alone_is_left_out_of_training_only():
     assert sorted(row for batch in held_out.epoch(0) for row in batch.rows) == list(range(7))
 
 
-def test_one_image_is_nothing_to_learn_from():
+def test_training_on_one_image_is_refused():
     with pytest.raises(DataError, match="must be two images to learn from, but there are 1"):
         build(1, is_shuffled=True)

@@ -33,7 +33,7 @@ def test_every_format_gives_the_same_sources_and_references(write, name, content
 
 
 STORY = ("-", "sources", "target")
-TOLD = [Example(("One.", "Two.", "How many?"), "Two."), Example("Why?", "So.")]
+STORIES = [Example(("One.", "Two.", "How many?"), "Two."), Example("Why?", "So.")]
 
 
 @pytest.mark.parametrize(
@@ -48,44 +48,44 @@ TOLD = [Example(("One.", "Two.", "How many?"), "Two."), Example("Why?", "So.")]
         ),
     ],
 )
-def test_sources_are_all_columns_that_the_others_leave_over(write, name, content):
-    assert read_examples(write(name, content), columns=STORY) == TOLD
+def test_sources_are_all_remaining_columns(write, name, content):
+    assert read_examples(write(name, content), columns=STORY) == STORIES
 
 
 def test_any_number_of_sources_is_written_and_read_again(tmp_path):
-    write_examples(tmp_path / "test.jsonl", TOLD)
-    assert read_examples(tmp_path / "test.jsonl", columns=STORY) == TOLD
+    write_examples(tmp_path / "test.jsonl", STORIES)
+    assert read_examples(tmp_path / "test.jsonl", columns=STORY) == STORIES
 
 
-def test_titles_are_told_for_every_source(write, caplog):
+def test_the_column_title_of_every_source_is_logged(write, caplog):
     caplog.set_level(logging.INFO, logger="regard")
     read_examples(write("a.csv", "no,de,en,fr\na,b,c,d\n"), columns=STORY)
     assert "'no' as -, 'de' as source, 'en' as source, 'fr' as target" in caplog.text
 
 
-def test_columns_that_name_the_first_two_change_nothing(write):
+def test_source_and_target_are_the_default_columns(write):
     path = write("a.tsv", "Hi.\tHallo!\tCC-BY\nRun!\tLauf!\tCC-BY\n")
     assert read_examples(path, columns=("source", "target")) == read_examples(path)
 
 
-def test_the_target_may_stand_first(write):
+def test_the_target_may_be_the_first_column(write):
     path = write("a.tsv", "Hallo!\tHi.\n")
     assert read_examples(path, columns=("target", "source")) == [Example("Hi.", "Hallo!")]
 
 
-def test_a_list_is_one_text_where_one_source_is_asked_for(write):
+def test_a_list_is_joined_for_a_single_source(write):
     path = write("a.jsonl", '{"source": ["One.", "Two."], "target": "A."}\n')
     assert read_examples(path, columns=("source", "target")) == [Example("One. Two.", "A.")]
 
 
-def test_empty_context_is_kept_but_no_source_at_all_is_skipped(write, caplog):
+def test_empty_context_is_kept_but_a_pair_without_source_is_skipped(write, caplog):
     path = write("a.tsv", "\tHi.\tHallo!\n\t\tx\nc\tb\t\n")
     columns = ("source", "source", "target")
     assert read_examples(path, columns=columns) == [Example(("", "Hi."), "Hallo!")]
     assert "skipped 2 pairs with an empty side" in caplog.text
 
 
-def test_the_titles_of_a_csv_file_are_told(write, caplog):
+def test_the_column_titles_of_a_csv_file_are_logged(write, caplog):
     caplog.set_level(logging.INFO, logger="regard")
     read_examples(write("a.csv", "de,no,en\na,b,c\n"), columns=("target", "-", "source"))
     assert "taking 'de' as target, 'no' as -, 'en' as source" in caplog.text
@@ -104,7 +104,7 @@ def test_several_sources_are_split_together():
     assert len(set.union(*sides)) == 15
 
 
-def test_overlap_counts_where_all_sources_are_equal():
+def test_overlap_needs_all_sources_to_be_equal():
     train = [Example(("a", "B"), "x"), Example(("a", "c"), "x"), Example("a b", "x")]
     kept, num_dropped = drop_overlap(train, [Example(("A", "b"), "y")])
     assert (kept, num_dropped) == (train[1:], 1)
@@ -151,14 +151,14 @@ def test_bad_columns_are_named_with_their_line(write, name, content, message):
 @pytest.mark.parametrize(
     ("name", "content"), [("a.tsv", "1\ta\tb\n2\ta\n"), ("a.csv", "n,a,b\n1,a,b\n2,a\n")]
 )
-def test_a_story_has_one_source_at_least(write, name, content):
+def test_sources_are_at_least_one_column(write, name, content):
     number = 2 if name == "a.tsv" else 3
     message = rf"{name}, line {number}, has 2 columns, but `columns` name 3: '-,sources,target'\."
     with pytest.raises(DataError, match=message):
         read_examples(write(name, content), columns=STORY)
 
 
-def test_columns_are_those_of_one_file(write):
+def test_columns_with_two_files_are_refused(write):
     one, two = write("a.en", "a\tb\n"), write("a.de", "c\n")
     message = r"`columns` are those of one file, but there are two: .*a\.en and .*a\.de\. Leave"
     with pytest.raises(ConfigError, match=message):
@@ -190,7 +190,7 @@ def test_a_line_to_predict_from_holds_its_sources_or_all_columns(line, columns, 
     assert split_columns(line, columns) == source
 
 
-def test_what_predicts_reads_the_sources_that_were_trained_on(write):
+def test_sources_at_prediction_equal_those_in_training(write):
     lines = ["How are you?\t1\tFine.\tGut.\tPrima.", "Who?\t2\tMe.\tIch.\t"]
     examples = read_examples(write("a.tsv", "\n".join(lines)), columns=CONTEXT)
     assert [split_columns(line, CONTEXT) for line in lines] == [e.source for e in examples]
@@ -198,7 +198,7 @@ def test_what_predicts_reads_the_sources_that_were_trained_on(write):
 
 def test_a_line_to_predict_from_must_have_all_its_sources():
     message = (
-        r"must have 2 columns, its sources, or all of '.*', parted by tabs, but has 1: 'abc'\."
+        r"must have 2 columns, its sources, or all of '.*', separated by tabs, but has 1: 'abc'\."
     )
     with pytest.raises(DataError, match=message):
         split_columns("abc", CONTEXT)

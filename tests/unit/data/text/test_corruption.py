@@ -33,8 +33,8 @@ def corrupt(tokenizer, texts, epoch=0, config=CONFIG, rows=None):
     return corruption.change((texts, texts), rows, epoch)
 
 
-def put_back(source, target, sentinels):
-    """Put the spans of a target where its sentinels stand in the source."""
+def restore(source, target, sentinels):
+    """Replace the sentinels of a source by the spans of the target."""
     spans, present = {}, None
     for token in target[1:-1]:
         if token in sentinels:
@@ -44,14 +44,14 @@ def put_back(source, target, sentinels):
     return [token for part in source[:-1] for token in spans.get(part, [part])]
 
 
-def test_source_and_target_together_are_the_text(tokenizer, texts):
+def test_source_and_target_together_restore_the_text(tokenizer, texts):
     sentinels = Corruption(CONFIG, tokenizer, seed=1).sentinels
     for text, source, target in zip(texts, *corrupt(tokenizer, texts), strict=True):
-        assert put_back(source, target, sentinels) == text
+        assert restore(source, target, sentinels) == text
         assert (target[0], target[-1], source[-1]) == (tokenizer.sos, tokenizer.eos, tokenizer.eos)
 
 
-def test_sentinels_come_in_order_and_equally_on_both_sides(tokenizer, texts):
+def test_sentinels_are_in_order_and_equal_in_source_and_target(tokenizer, texts):
     sentinels = Corruption(CONFIG, tokenizer, seed=1).sentinels
     for source, target in zip(*corrupt(tokenizer, texts), strict=True):
         marks = [token for token in source if token in sentinels]
@@ -62,22 +62,22 @@ def test_sentinels_come_in_order_and_equally_on_both_sides(tokenizer, texts):
 def test_the_share_and_the_mean_length_are_kept(tokenizer):
     text = list(range(12, 112))
     source, target = (side[0] for side in corrupt(tokenizer, [text]))
-    num_spans = len(set(source) & set(target)) - 1  # without the end
+    num_spans = len(set(source) & set(target)) - 1  # without the end token
     assert num_spans == 5
     assert len(target) - 2 - num_spans == 15
 
 
-def test_spans_are_not_longer_than_there_are_sentinels_for(tokenizer):
+def test_there_are_at_most_as_many_spans_as_sentinels(tokenizer):
     config = CorruptionConfig(share=0.5, mean_length=1.0, num_sentinels=2)
     source, _ = corrupt(tokenizer, [list(range(12, 112))], config=config)
     assert len(set(source[0]) & set(Corruption(config, tokenizer, seed=1).sentinels)) == 2
 
 
-def test_each_epoch_takes_out_other_spans(tokenizer, texts):
+def test_each_epoch_removes_other_spans(tokenizer, texts):
     assert corrupt(tokenizer, texts) != corrupt(tokenizer, texts, epoch=1)
 
 
-def test_a_draw_hangs_on_the_text_alone(tokenizer, texts):
+def test_removed_spans_depend_only_on_the_text(tokenizer, texts):
     sources, _ = corrupt(tokenizer, texts)
     alone, _ = corrupt(tokenizer, [texts[7]], rows=np.array([7]))
     assert alone[0] == sources[7]

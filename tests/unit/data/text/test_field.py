@@ -14,12 +14,12 @@ def test_a_source_ends_with_the_end_token():
     assert SOURCE.read("a b") == [A, B, 3]
 
 
-def test_a_target_has_both_ends():
+def test_a_target_has_start_and_end_tokens():
     assert TARGET.read("a b") == [2, A, B, 3]
 
 
 @pytest.mark.parametrize("field", [SOURCE, TARGET])
-def test_many_texts_are_read_like_single_ones(field):
+def test_many_texts_are_encoded_like_single_texts(field):
     texts = ["a", "", "c b"]
     assert field.read_all(texts) == [field.read(text) for text in texts]
 
@@ -34,29 +34,29 @@ def test_the_mask_marks_real_positions():
     assert mask.tolist() == [[True, True, True], [True, False, False]]
 
 
-def test_text_is_written_up_to_the_first_end_token():
+def test_text_is_decoded_up_to_the_first_end_token():
     assert TARGET.write([2, A, B, 3, C, 3, 0]) == "a b"
 
 
-def test_text_without_an_end_token_is_written_whole():
+def test_text_without_an_end_token_is_decoded_completely():
     assert TARGET.write([A, C]) == "a c"
 
 
-def test_reading_and_writing_gives_the_text_back():
+def test_encoding_and_decoding_restores_the_text():
     assert TARGET.write(TARGET.read("c a b")) == "c a b"
 
 
-def test_each_of_several_texts_has_its_own_end():
+def test_each_of_several_texts_has_its_own_end_token():
     assert TARGET.read(("a b", "c")) == [2, A, B, 3, C, 3]
 
 
-def test_texts_and_pairs_are_read_together_like_alone():
+def test_texts_and_pairs_are_encoded_together_as_separately():
     texts = ["a", ("b", "c a"), "", ("", "b")]
     assert TARGET.read_all(texts) == [TARGET.read(text) for text in texts]
 
 
 @pytest.mark.parametrize(
-    ("text", "most", "expected"),
+    ("text", "max_length", "expected"),
     [
         ("a b c", 5, [2, A, B, C, 3]),
         ("a b c", 4, [2, A, B, 3]),
@@ -65,22 +65,21 @@ def test_texts_and_pairs_are_read_together_like_alone():
         (("a", "b"), 3, [2, 3, 3]),
     ],
 )
-def test_shortened_texts_keep_their_ends(text, most, expected):
-    found = TARGET.shorten(TARGET.read(text), most)
+def test_shortened_texts_keep_their_end_tokens(text, max_length, expected):
+    found = TARGET.shorten(TARGET.read(text), max_length)
     assert sorted(found) == sorted(expected)
-    assert len(found) <= most
+    assert len(found) <= max_length
     assert found[0] == 2 and found[-1] == 3
     assert found.count(3) == expected.count(3)
 
 
-def test_what_was_never_seen_is_counted_and_named(caplog):
+def test_texts_with_unknown_tokens_are_counted(caplog):
     TARGET.warn_of_unknown(["a b", "a x b", ("a", "y")], "targets")
     assert caplog.messages == [
-        "2 of 3 targets hold something that the vocabulary has never seen "
-        "(first: 'x', in number 2)."
+        "2 of 3 targets contain tokens that are not in the vocabulary (first: 'x', in number 2)."
     ]
 
 
-def test_known_texts_are_passed_in_silence(caplog):
+def test_nothing_is_logged_for_known_texts(caplog):
     TARGET.warn_of_unknown(["a b", ("a", "b")], "targets")
     assert not caplog.messages

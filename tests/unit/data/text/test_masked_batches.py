@@ -18,37 +18,37 @@ def field():
     return TextField(train_tokenizer(config, [words]), has_start=True)
 
 
-def build(field, belongs=None, **changes):
+def build(field, is_next=None, **changes):
     return MaskedBatches(
         SEQUENCES,
         SEQUENCES,
         BatchConfig(max_tokens=160, max_length=50),
         fields=(field,),
         masking=TokenMasking(TokenMaskingConfig(), field.tokenizer, seed=1),
-        belongs=belongs,
+        is_next=is_next,
         seed=1,
         **changes,
     )
 
 
 def restore(batch):
-    """The texts of a batch with the hidden tokens put back."""
+    """Return the texts of a batch with masked tokens restored."""
     values = batch.values.flatten().clone()
-    values[batch.hidden] = batch.labels
+    values[batch.masked_positions] = batch.labels
     rows = values.view(batch.values.shape)
     return {
-        number: rows[place][batch.mask[place]].tolist() for place, number in enumerate(batch.rows)
+        number: rows[index][batch.mask[index]].tolist() for index, number in enumerate(batch.rows)
     }
 
 
-def test_labels_put_back_at_hidden_positions_give_the_texts(field):
+def test_labels_at_masked_positions_restore_the_texts(field):
     found = {}
     for batch in build(field).epoch(3):
         found |= restore(batch)
     assert found == dict(enumerate(SEQUENCES))
 
 
-def test_a_text_has_the_same_hidden_whatever_the_order(field):
+def test_masked_tokens_of_a_text_do_not_depend_on_the_order(field):
     def shown(batches):
         return {
             row: values[mask].tolist()
@@ -61,7 +61,7 @@ def test_a_text_has_the_same_hidden_whatever_the_order(field):
     assert shown(shuffled.epoch(2)) != shown(shuffled.epoch(1))
 
 
-def test_skipped_batches_are_those_seen_before(field):
+def test_skipped_batches_are_the_first(field):
     whole, rest = list(build(field).epoch(1)), list(build(field).epoch(1, skip=3))
     assert len(whole) == build(field).num_batches(1)
     assert all(
@@ -69,22 +69,24 @@ def test_skipped_batches_are_those_seen_before(field):
     )
 
 
-def test_pairs_bring_along_whether_they_belong_together(field):
-    belongs = [number % 3 == 0 for number in range(len(SEQUENCES))]
-    for batch in build(field, belongs).epoch(0):
-        assert batch.belongs.tolist() == [int(belongs[row]) for row in batch.rows]
-    assert next(build(field).epoch(0)).belongs is None
+def test_batches_of_pairs_have_labels_of_consecutive_texts(field):
+    is_next = [number % 3 == 0 for number in range(len(SEQUENCES))]
+    for batch in build(field, is_next).epoch(0):
+        assert batch.is_next.tolist() == [int(is_next[row]) for row in batch.rows]
+    assert next(build(field).epoch(0)).is_next is None
 
 
-def test_the_loss_is_over_hidden_tokens(field):
+def test_the_loss_is_over_masked_tokens(field):
     batch = next(build(field).epoch(0))
-    assert batch.num_target_tokens == len(batch.hidden) == len(batch.labels)
+    assert batch.num_target_tokens == len(batch.masked_positions) == len(batch.labels)
 
 
-def test_a_batch_moves_with_all_but_its_mask(field):
-    belongs = [True] * len(SEQUENCES)
-    moved = next(build(field, belongs).epoch(0)).to(torch.device("meta"))
-    assert {moved.values.device.type, moved.hidden.device.type, moved.belongs.device.type} == {
-        "meta"
-    }
+def test_a_batch_is_moved_without_its_mask(field):
+    is_next = [True] * len(SEQUENCES)
+    moved = next(build(field, is_next).epoch(0)).to(torch.device("meta"))
+    assert {
+        moved.values.device.type,
+        moved.masked_positions.device.type,
+        moved.is_next.device.type,
+    } == {"meta"}
     assert moved.mask.device.type == "cpu"

@@ -22,7 +22,7 @@ def plain(tokenizer, sequences):
 
 
 @pytest.mark.parametrize("kind", PACKINGS)
-def test_nothing_is_longer_than_the_limit_and_all_have_ends(kind, tokenizer):
+def test_sequences_are_within_the_limit_and_have_start_and_end_tokens(kind, tokenizer):
     for ids in pack(kind, tokenizer).sequences:
         assert len(ids) <= 16
         assert (ids[0], ids[-1]) == (tokenizer.sos, tokenizer.eos)
@@ -35,7 +35,7 @@ def test_no_token_is_lost(kind, tokenizer):
     assert plain(tokenizer, packed.sequences) == [token for line in LINES for token in line]
 
 
-def test_windows_are_full_but_for_the_last(tokenizer):
+def test_all_windows_but_the_last_are_full(tokenizer):
     *full, _ = pack("windows", tokenizer).sequences
     assert {len(ids) for ids in full} == {16}
 
@@ -45,33 +45,33 @@ def halves(tokenizer, ids):
     return ids[1:border], ids[border + 1 : -1]
 
 
-def test_pairs_that_belong_together_are_a_window_cut_in_two(tokenizer):
+def test_consecutive_pairs_are_a_window_split_in_two(tokenizer):
     packed = pack("pairs", tokenizer)
     windows = cut_windows(LINES, 13)
-    assert 0 < sum(packed.belongs) < len(windows)
-    for ids, belongs, window in zip(packed.sequences, packed.belongs, windows, strict=True):
+    assert 0 < sum(packed.is_next) < len(windows)
+    for ids, is_next, window in zip(packed.sequences, packed.is_next, windows, strict=True):
         first, second = halves(tokenizer, ids)
         assert first == window[: len(first)]
-        assert (first + second == window) == belongs
+        assert (first + second == window) == is_next
 
 
-def test_swapped_pairs_hold_the_same_window_in_another_order(tokenizer):
+def test_swapped_pairs_are_the_same_window_in_another_order(tokenizer):
     packed = pack("swaps", tokenizer)
-    for ids, belongs, window in zip(
-        packed.sequences, packed.belongs, cut_windows(LINES, 13), strict=True
+    for ids, is_next, window in zip(
+        packed.sequences, packed.is_next, cut_windows(LINES, 13), strict=True
     ):
         first, second = halves(tokenizer, ids)
-        assert (first + second if belongs else second + first) == window
+        assert (first + second if is_next else second + first) == window
 
 
-def test_about_half_of_many_pairs_belong_together(tokenizer):
+def test_about_half_of_the_pairs_are_consecutive(tokenizer):
     packed = pack("pairs", tokenizer, [list(range(10, 26000))])
-    assert 0.45 < sum(packed.belongs) / len(packed.belongs) < 0.55
+    assert 0.45 < sum(packed.is_next) / len(packed.is_next) < 0.55
 
 
-def test_another_seed_tosses_other_pairs(tokenizer):
-    assert pack("pairs", tokenizer).belongs != pack("pairs", tokenizer, seed=2).belongs
+def test_another_seed_gives_other_pairs(tokenizer):
+    assert pack("pairs", tokenizer).is_next != pack("pairs", tokenizer, seed=2).is_next
 
 
-def test_blank_lines_leave_no_text(tokenizer):
+def test_empty_lines_are_dropped(tokenizer):
     assert pack("lines", tokenizer, [[], [10], []]).sequences == [[2, 10, 3]]

@@ -61,7 +61,7 @@ def test_a_line_separator_inside_a_sentence_does_not_end_the_line(write):
     assert read_examples(path) == [Example("a\u2028b\u0085c\x0bd", "e\x0cf")]
 
 
-def test_a_line_break_inside_a_quoted_cell_becomes_a_blank(write):
+def test_a_line_break_inside_a_quoted_cell_becomes_a_space(write):
     path = write("pairs.csv", 'source,target\n"Hi,\nyou.","Hallo,\r\ndu."\n')
     assert read_examples(path) == [Example("Hi, you.", "Hallo, du.")]
 
@@ -108,7 +108,7 @@ def test_sources_keep_their_order_and_their_empty_lines(write):
     assert list(read_lines(path)) == ["one", "", " two", "\u2028", "last"]
 
 
-def test_sources_come_from_standard_input_one_by_one(type_in):
+def test_sources_are_read_from_standard_input_one_by_one(type_in):
     type_in("one\n\0\n")
     sources = read_lines("-")
     assert next(sources) == "one"
@@ -185,7 +185,7 @@ def test_a_folder_is_an_error(tmp_path):
         read_examples(tmp_path)
 
 
-def test_a_file_that_cannot_be_opened_says_why(write):
+def test_a_file_that_cannot_be_opened_is_an_error_with_the_reason(write):
     path = write("pairs.tsv", "a\tb\n")
     with pytest.raises(DataError, match=r"cannot be read: Not a directory\."):
         read_examples(path / "inside.tsv")

@@ -12,7 +12,7 @@ def field(kind):
     return StreamField(tokenizer, is_exact=kind == "byte")
 
 
-def test_bytes_give_the_text_back_exactly():
+def test_bytes_restore_the_text_exactly():
     exact = field("byte")
     stream = exact.stream(LINES)
     assert stream[0] == exact.line_end
@@ -22,18 +22,18 @@ def test_bytes_give_the_text_back_exactly():
 
 def test_words_end_their_lines_with_the_end_token():
     words = field("whitespace")
-    pieces = [words.tokenizer.token(index) for index in words.stream(LINES)]
+    tokens = [words.tokenizer.token(index) for index in words.stream(LINES)]
     expected = "<eos> ▁the ▁<unk> ▁cat <eos> <eos> ▁a ▁cat <eos> ▁the ▁end"
-    assert pieces == expected.split()
+    assert tokens == expected.split()
 
 
-def test_an_unknown_sign_in_the_text_is_a_word_like_others():
+def test_the_sign_of_unknown_tokens_in_a_text_is_a_word():
     words = field("whitespace")
     assert words.tokenizer.unk not in words.stream(LINES)
 
 
 @pytest.mark.parametrize("kind", ["byte", "whitespace"])
-def test_lines_are_written_back(kind):
+def test_lines_are_restored(kind):
     lines = ["the cat\n", "a cat"]
     some = field(kind)
     ids = [index for line in some.read_all(lines) for index in line]

@@ -38,19 +38,19 @@ def tokenizer(request):
     return train(request.param, vocab_size=300)
 
 
-def test_the_text_comes_back(tokenizer):
+def test_the_text_is_restored(tokenizer):
     assert [tokenizer.decode(tokenizer.encode(text)) for text in TEXTS] == TEXTS
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("word", "whitespace")])
-def test_seen_characters_in_any_order_come_back(kind):
+def test_texts_of_known_characters_are_restored(kind):
     tokenizer = train(kind, vocab_size=300)
     characters = sorted({character for text in TEXTS for character in text} - {" "})
     for text in random_texts(characters):
         assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_seen_words_in_any_order_come_back():
+def test_texts_of_known_words_are_restored():
     tokenizer = train("word")
     for text in random_texts(" ".join(TEXTS).split(), max_parts=1):
         assert tokenizer.decode(tokenizer.encode(text)) == text
@@ -74,12 +74,12 @@ def test_special_tokens_have_fixed_spellings(tokenizer):
     assert [tokenizer.token(i) for i in range(4)] == ["<pad>", "<unk>", "<sos>", "<eos>"]
 
 
-def test_special_tokens_are_not_shown(tokenizer):
+def test_special_tokens_are_not_decoded(tokenizer):
     ids = [tokenizer.sos, *tokenizer.encode(TEXTS[0]), tokenizer.eos, tokenizer.pad]
     assert tokenizer.decode(ids) == TEXTS[0]
 
 
-def test_a_special_token_in_a_text_is_text(tokenizer):
+def test_the_spelling_of_a_special_token_is_encoded_as_text(tokenizer):
     assert not {tokenizer.pad, tokenizer.sos, tokenizer.eos} & {*tokenizer.encode("<eos> <pad>")}
 
 
@@ -97,7 +97,7 @@ def test_every_id_is_a_token(tokenizer):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "whitespace"])
-def test_every_piece_belongs_to_the_word_it_is_a_part_of(kind):
+def test_every_token_has_the_index_of_its_word(kind):
     tokenizer = train(kind)
     text = TEXTS[1]
     words = ["" for _ in split_words(text)]
@@ -109,19 +109,19 @@ def test_every_piece_belongs_to_the_word_it_is_a_part_of(kind):
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "whitespace"])
-def test_blanks_and_unicode_form_do_not_move_words(kind):
+def test_whitespace_and_unicode_form_do_not_change_word_indexes(kind):
     tokenizer = train(kind)
     text = unicodedata.normalize("NFD", "  Über   uns, Häuser ")
     assert sorted(set(tokenizer.word_index(text))) == [0, 1, 2, 3]
 
 
-def test_a_blank_belongs_to_the_word_that_follows(tokenizer):
+def test_a_space_belongs_to_the_next_word(tokenizer):
     text = "Haus, Haus"
     pairs = zip(tokenizer.tokens(tokenizer.encode(text)), tokenizer.word_index(text), strict=True)
     assert {index for piece, index in pairs if piece.startswith("▁")} <= {0, 2}
 
 
-def test_there_is_a_word_for_every_piece_of_a_text_without_words(tokenizer):
+def test_every_token_of_a_text_without_words_has_a_word_index(tokenizer):
     assert set(tokenizer.word_index(" ")) <= {0}
 
 
@@ -147,20 +147,20 @@ def test_the_vocabulary_stays_below_its_limit(kind, vocab_size):
 
 
 @pytest.mark.parametrize("kind", ["word", "char"])
-def test_the_most_frequent_are_kept(kind):
+def test_the_most_frequent_tokens_are_kept(kind):
     tokenizer = train(kind, ["b b b a a c"], vocab_size=6)
     expected = ["▁b", "▁a"] if kind == "word" else ["▁", "b"]
     assert [tokenizer.token(4), tokenizer.token(5)] == expected
 
 
 @pytest.mark.parametrize("kind", ["word", "char"])
-def test_the_rare_are_left_out(kind):
+def test_rare_tokens_are_left_out(kind):
     tokenizer = train(kind, ["b b b a a c"], min_frequency=2)
     assert tokenizer.unk in tokenizer.encode("c") and tokenizer.unk not in tokenizer.encode("a")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_upper_case_can_be_given_up(kind):
+def test_text_can_be_lower_cased(kind):
     tokenizer = train(kind, is_lower_cased=True)
     assert tokenizer.decode(tokenizer.encode("Das HAUS")) == "das haus"
 
@@ -176,12 +176,12 @@ def test_upper_case_can_be_given_up(kind):
         ("byte", "Ich 日本, Ωa."),
     ],
 )
-def test_what_is_unknown_shows_as_a_sign(kind, text):
+def test_unknown_tokens_are_decoded_as_a_sign(kind, text):
     tokenizer = train(kind)
     assert tokenizer.decode(tokenizer.encode("Ich 日本, Ωa.")) == text
 
 
-def test_bytes_know_every_text():
+def test_bytes_encode_every_text():
     text = "日本\t🙂  \n\0 ▁<eos> "
     tokenizer = train("byte")
     assert tokenizer.decode(tokenizer.encode(text)) == text
@@ -195,7 +195,7 @@ def test_bytes_need_260_tokens():
     assert train("byte").vocab_size == 260
 
 
-def test_half_a_character_is_shown_as_damaged():
+def test_incomplete_bytes_are_decoded_as_the_replacement_character():
     tokenizer = train("byte")
     assert tokenizer.decode(tokenizer.encode("aß")[:2]) == "a\ufffd"
 
@@ -205,24 +205,24 @@ def test_words_and_punctuation_marks_are_separate_tokens():
 
 
 @pytest.mark.parametrize("kind", LEARNED)
-def test_a_piece_never_crosses_a_punctuation_mark(kind):
+def test_a_token_never_crosses_a_punctuation_mark(kind):
     tokenizer = train(kind, ["kommt. kommt. kommt."] * 50)
     assert show(tokenizer, "kommt.")[-1] == "."
 
 
 @pytest.mark.parametrize("kind", LEARNED)
-def test_pieces_are_learned(kind):
+def test_subwords_are_learned(kind):
     assert "▁Haus" in show(train(kind, ["Haus Maus Haus aus"] * 50), "Haus")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "byte"])
-def test_any_run_of_blanks_is_one_blank(kind):
+def test_any_run_of_whitespace_is_one_space(kind):
     tokenizer = train(kind)
     assert tokenizer.decode(tokenizer.encode(" Das \t\u00a0Haus\n")) == "Das Haus"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_million_characters_without_a_blank_are_encoded(kind):
+def test_a_million_characters_without_a_space_are_encoded(kind):
     text = "ab" * 500_000
     tokenizer = train(kind, ["ab a b"])
     known = "⁇" if kind in ("word", "whitespace", "wordpiece") else text
@@ -263,7 +263,7 @@ def test_a_foreign_file_is_an_error(tmp_path):
         Tokenizer.load(path)
 
 
-def test_other_spellings_of_special_tokens_are_known(tmp_path):
+def test_other_spellings_of_special_tokens_are_recognised(tmp_path):
     path = tmp_path / "tokenizer.json"
     train("word").save(path)
     text = path.read_text().replace("<eos>", "[SEP]").replace("<sos>", "[CLS]")
@@ -273,30 +273,30 @@ def test_other_spellings_of_special_tokens_are_known(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_text_is_cut_into_an_extra_token(kind):
+def test_no_text_is_encoded_as_an_extra_token(kind):
     config = TokenizerConfig(kind=kind, vocab_size=400, extra_tokens=("<mask>",))
     tokenizer = train_tokenizer(config, [*TEXTS, "<mask>"])
     assert tokenizer.token(tokenizer.mask) == "<mask>"
     assert tokenizer.mask not in tokenizer.encode("a <mask> b")
 
 
-def test_a_mask_must_be_asked_for():
-    with pytest.raises(ConfigError, match=r"no token that hides another\. Give"):
+def test_a_vocabulary_without_a_mask_token_is_an_error():
+    with pytest.raises(ConfigError, match=r"no mask token\. Give"):
         _ = train("word").mask
 
 
-def test_what_stands_between_blanks_is_one_piece():
+def test_words_between_whitespace_are_single_tokens():
     tokenizer = train_tokenizer(TokenizerConfig(kind="whitespace"), ["to be , or <unk> @-@ be"])
     assert show(tokenizer, "be , <unk> @-@") == ["▁be", "▁,", "▁<unk>", "▁@-@"]
     assert tokenizer.encode("never") == [tokenizer.unk]
 
 
-def test_a_vocabulary_has_room_for_one_token():
+def test_a_vocabulary_has_at_least_one_ordinary_token():
     with pytest.raises(ConfigError, match=r"`vocab_size` must be at least 5, but is 4\."):
         TokenizerConfig(vocab_size=4)
 
 
-def test_the_least_frequency_is_one():
+def test_the_minimum_frequency_is_one():
     with pytest.raises(ConfigError, match=r"`min_frequency` must be at least 1, but is 0\."):
         TokenizerConfig(min_frequency=0)
 
@@ -313,19 +313,19 @@ def test_special_tokens_are_found_by_their_spelling():
         tokenizer.find("<x1>")
 
 
-def test_words_begin_with_blanks_and_marks_are_words():
+def test_words_start_with_spaces_and_marks_are_words():
     tokenizer = train_tokenizer(TokenizerConfig(kind="wordpiece", vocab_size=40), ["aba abc, bca."])
-    begins = dict(zip(tokenizer.tokens_in_order(), tokenizer.word_beginnings(), strict=True))
+    begins = dict(zip(tokenizer.tokens_in_order(), tokenizer.word_starts(), strict=True))
     assert all(is_first == (token[0] in "▁,.<") for token, is_first in begins.items())
 
 
-def test_spans_are_where_pieces_stand_in_the_text():
+def test_spans_are_the_positions_of_tokens_in_the_text():
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["big cats, small dogs"])
     text = "small  cats, dogs"
-    pieces = [text[start:end].strip() for start, end in tokenizer.spans(text)]
-    assert pieces == ["small", "cats", ",", "dogs"]
+    parts = [text[start:end].strip() for start, end in tokenizer.spans(text)]
+    assert parts == ["small", "cats", ",", "dogs"]
 
 
-def test_pieces_are_the_tokens_one_by_one():
+def test_tokens_are_those_of_single_ids():
     tokenizer = train_tokenizer(TokenizerConfig(kind="word"), ["a b c"])
     assert tokenizer.tokens(tokenizer.encode("c a")) == ("▁c", "▁a")

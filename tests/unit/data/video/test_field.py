@@ -19,9 +19,9 @@ def field():
 
 
 def save_clip(path):
-    pictures = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue", "white")]
+    images = [Image.new("RGB", (9, 9), colour) for colour in ("red", "blue", "white")]
     path.parent.mkdir(parents=True, exist_ok=True)
-    pictures[0].save(path, save_all=True, append_images=pictures[1:])
+    images[0].save(path, save_all=True, append_images=images[1:])
 
 
 def save_frames(folder):
@@ -37,7 +37,7 @@ def test_a_video_takes_one_position(field):
     assert field.shorten(item, 1) is item
 
 
-def test_what_is_stacked_equals_what_is_alone(field):
+def test_batched_videos_equal_single_videos(field):
     values, mask = field.stack(field.read_all(REFERENCES))
     assert values.shape == (4, 3, 3, 8, 8) and mask.tolist() == [[True]] * 4
     finished = field.finish(values, is_training=True)
@@ -46,14 +46,14 @@ def test_what_is_stacked_equals_what_is_alone(field):
         assert torch.equal(field.finish(alone, is_training=False)[0], finished[row])
 
 
-def test_training_videos_become_standard(field):
+def test_training_videos_are_standardised(field):
     values, _ = field.stack(field.read_all(REFERENCES))
     finished = field.finish(values, is_training=False).transpose(0, 2).flatten(1)
     assert finished.mean(1).tolist() == pytest.approx([0.0] * 3, abs=1e-4)
     assert finished.std(1).tolist() == pytest.approx([1.0] * 3, abs=1e-2)
 
 
-def test_what_was_saved_reads_alike(field, tmp_path):
+def test_a_loaded_field_reads_the_same_items(field, tmp_path):
     field.save(tmp_path, "source")
     opened = VideoField.load(tmp_path)
     values, _ = field.stack(field.read_all(REFERENCES))
@@ -63,7 +63,7 @@ def test_what_was_saved_reads_alike(field, tmp_path):
     )
 
 
-def test_nothing_to_learn_from_is_refused():
+def test_fitting_without_videos_is_refused():
     with pytest.raises(DataError, match="no video to learn from"):
         VideoField.fit(CONFIG, [])
 
@@ -84,7 +84,7 @@ def test_unreadable_videos_are_left_out(tmp_path, caplog):
         keep_readable([Example(names[2], "x")], CONFIG.decoder)
 
 
-def test_a_folder_for_each_label(tmp_path):
+def test_label_folders_are_read(tmp_path):
     save_clip(tmp_path / "wave" / "a.gif")
     save_frames(tmp_path / "jump" / "b")
     found = VIDEO_FILES.read_label_folders(tmp_path)
@@ -99,21 +99,21 @@ def test_a_folder_without_videos_is_refused(tmp_path):
         VIDEO_FILES.read_label_folders(tmp_path)
 
 
-def test_captions_start_at_the_folder_of_their_file(tmp_path, caplog):
+def test_paths_of_captions_are_relative_to_the_file(tmp_path, caplog):
     save_clip(tmp_path / "a.gif")
     save_frames(tmp_path / "b")
     lines = ["a.gif\tit waves", "b\tit jumps", "moving/0/1\tit moves", "c.gif\tit is not there"]
-    (tmp_path / "said.tsv").write_text("\n".join(lines), encoding="utf-8")
-    found = VIDEO_FILES.read_table(tmp_path / "said.tsv")
+    (tmp_path / "captions.tsv").write_text("\n".join(lines), encoding="utf-8")
+    found = VIDEO_FILES.read_table(tmp_path / "captions.tsv")
     wanted = [str(tmp_path / "a.gif"), str(tmp_path / "b"), "moving/0/1"]
     assert [example.source for example in found] == wanted
     assert "skipped 1 video in" in caplog.text
 
 
-def test_captions_of_nothing_are_refused(tmp_path):
-    (tmp_path / "said.tsv").write_text("c.gif\tnothing\n", encoding="utf-8")
+def test_captions_without_existing_videos_are_refused(tmp_path):
+    (tmp_path / "captions.tsv").write_text("c.gif\tnothing\n", encoding="utf-8")
     with pytest.raises(DataError, match="names no video that exists"):
-        VIDEO_FILES.read_table(tmp_path / "said.tsv")
+        VIDEO_FILES.read_table(tmp_path / "captions.tsv")
 
 
 def test_videos_are_found_by_file_folder_number_and_list(tmp_path):

@@ -21,7 +21,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def masked_task():
-    """A tiny masked language model with fresh weights; its encoder can be told otherwise."""
+    """Builder of a tiny masked language model; its arguments change the encoder's settings."""
 
     def build(**changes):
         sizes = {"dim": 8, "num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
@@ -49,7 +49,7 @@ class Folder:
         path.write_text(json.dumps({**values, **changes}), encoding="utf-8")
 
     def change(self, change):
-        """Let a function change the dictionary of weights."""
+        """Apply a function to the dictionary of weights."""
         path = self.path / "model.safetensors"
         tensors = load_file(path)
         change(tensors)
@@ -58,7 +58,7 @@ class Folder:
 
 @pytest.fixture
 def folder(masked_task, tmp_path):
-    """A BERT folder, written without the help of `transformers`."""
+    """A BERT folder written without `transformers`."""
     task, layout, path = masked_task(), LAYOUTS["bert"], tmp_path / "bert"
     path.mkdir()
     config = layout.to_config(task)
@@ -69,6 +69,6 @@ def folder(masked_task, tmp_path):
 
 
 @pytest.fixture
-def heard(caplog):
+def logged(caplog):
     caplog.set_level(logging.INFO, logger="regard")
     return caplog

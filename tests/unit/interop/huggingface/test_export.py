@@ -30,7 +30,7 @@ TINY = {"num_layers": 1, "num_heads": 2, "feed_forward_dim": 12}
 
 @pytest.fixture
 def save(masked_task, tmp_path):
-    """A run of a tiny model, made here."""
+    """Function that saves a run of a tiny model."""
 
     def save_run(**changes):
         task = masked_task(**changes)
@@ -55,7 +55,7 @@ def without_transformers(monkeypatch):
         ({"norm_epsilon": 1e-12}, "bert"),
     ],
 )
-def test_own_run_comes_back_equal(save, tmp_path, without_transformers, settings, layout):
+def test_exported_run_is_imported_equal(save, tmp_path, without_transformers, settings, layout):
     task = save(**settings)
     exported = export_run(tmp_path / "run", tmp_path / "out")
     assert (exported.model_type, exported.difference) == (layout, None)
@@ -66,7 +66,7 @@ def test_own_run_comes_back_equal(save, tmp_path, without_transformers, settings
     assert back.tokenizer.encode("abc x") == task.tokenizer.encode("abc x")
 
 
-def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transformers):
+def test_parts_without_a_name_in_the_layout_are_left_out_and_named(tmp_path, without_transformers):
     encoder = BertEncoderConfig(dim=8, max_length=9, **TINY)
     recipe = MaskedRecipe(
         model=MaskedModelConfig(encoder=encoder, next_sentence=1.0),
@@ -82,12 +82,12 @@ def test_parts_without_a_place_are_left_out_and_named(tmp_path, without_transfor
 
 
 @pytest.mark.parametrize("preferred", ["bert", "roberta", "distilbert"])
-def test_layout_it_came_from_is_preferred(masked_task, preferred):
+def test_layout_of_the_imported_checkpoint_is_preferred(masked_task, preferred):
     task = masked_task(num_segments=0, norm_epsilon=1e-12)
     assert find_layout(task, preferred).model_type == preferred
 
 
-def test_all_misfits_are_told_at_once(save, tmp_path):
+def test_all_unsupported_settings_are_listed_at_once(save, tmp_path):
     save(positions="rotary", is_norm_first=True, feed_forward="gated", num_key_heads=1)
     with pytest.raises(
         ExportError,
@@ -108,13 +108,13 @@ def translator(**settings):
     return Predictor.from_scratch(recipe, {**both_sides(tokenizer)}, device=torch.device("cpu"))
 
 
-def test_recurrent_translator_does_not_fit():
+def test_recurrent_translator_is_not_supported():
     match = r"'marian': `model\.encoder\.kind` must be 'transformer', but is 'rnn'; `model\.decoder"
     with pytest.raises(ExportError, match=match):
         find_layout(translator())
 
 
-def test_transformer_of_another_house_does_not_fit():
+def test_transformer_with_other_settings_is_not_supported():
     task = translator(
         encoder=TransformerEncoderConfig(dim=8, **TINY),
         decoder=TransformerDecoderConfig(dim=4, feed_forward="gelu", **TINY),
@@ -131,7 +131,7 @@ def test_transformer_of_another_house_does_not_fit():
         find_layout(task)
 
 
-def test_transformer_that_was_built_to_fit_does():
+def test_transformer_with_the_settings_of_marian_is_supported():
     sides = {"dim": 8, "positions": "sinusoidal_halves", "feed_forward": "silu", **TINY}
     task = translator(
         encoder=TransformerEncoderConfig(**sides),
@@ -141,7 +141,7 @@ def test_transformer_that_was_built_to_fit_does():
     assert find_layout(task).model_type == "marian"
 
 
-def test_transformer_that_copies_does_not_fit():
+def test_transformer_with_copying_is_not_supported():
     sides = {"dim": 8, "positions": "sinusoidal_halves", **TINY}
     task = translator(
         encoder=TransformerEncoderConfig(**sides),
@@ -161,7 +161,7 @@ def test_task_without_a_layout_is_refused(masked_task):
         find_layout(task)
 
 
-def test_model_that_answers_otherwise_is_not_written(save, tmp_path, monkeypatch):
+def test_model_with_other_logits_than_transformers_is_not_written(save, tmp_path, monkeypatch):
     pytest.importorskip("transformers", reason="transformers is not installed")
     save()
     layout = exporting.LAYOUTS["bert"]
@@ -173,6 +173,6 @@ def test_model_that_answers_otherwise_is_not_written(save, tmp_path, monkeypatch
         return {**weights, bias: weights[bias] + 1}
 
     monkeypatch.setattr(type(layout), "export_weights", wrong)
-    with pytest.raises(ExportError, match=r"answers otherwise than the run, by up to 1\."):
+    with pytest.raises(ExportError, match=r"differ from those of the run by up to 1\."):
         export_run(tmp_path / "run", tmp_path / "out")
     assert {path.name for path in tmp_path.iterdir()} == {"run"}

@@ -34,7 +34,7 @@ def test_folder_becomes_a_run(folder, tmp_path):
     assert again.predict(["a <mask> c"])[0][0].tokens == task.predict(["a <mask> c"])[0][0].tokens
 
 
-def test_half_precision_is_converted_and_said(folder, tmp_path):
+def test_half_precision_is_converted_with_a_note(folder, tmp_path):
     expected = load_file(folder.path / "model.safetensors")[WORDS].to(torch.bfloat16).float()
     folder.change(lambda tensors: tensors.update({WORDS: tensors[WORDS].to(torch.bfloat16)}))
     imported = read(folder, tmp_path)
@@ -54,38 +54,38 @@ def test_weights_in_several_files_are_read(folder, tmp_path):
     path.unlink()
     written = json.dumps({"weight_map": index})
     (folder.path / "model.safetensors.index.json").write_text(written, encoding="utf-8")
-    found = import_folder(folder.path, tmp_path / "again").task.model.state_dict()
-    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    loaded = import_folder(folder.path, tmp_path / "again").task.model.state_dict()
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in expected.items())
 
 
-def test_index_that_leads_elsewhere_is_refused(folder, tmp_path):
+def test_index_with_files_in_other_folders_is_refused(folder, tmp_path):
     (folder.path / "model.safetensors").rename(tmp_path / "bert" / "other.safetensors")
     index = json.dumps({"weight_map": {WORDS: "../other.safetensors"}})
     (folder.path / "model.safetensors.index.json").write_text(index, encoding="utf-8")
     assert_refused(folder, tmp_path, match="must name files beside it under `weight_map`, but")
 
 
-def test_names_of_the_first_folders_are_understood(folder, tmp_path):
+def test_legacy_names_of_norm_weights_are_read(folder, tmp_path):
     expected = read(folder, tmp_path).task.model.state_dict()
 
-    def age(tensors):
+    def rename(tensors):
         for name in list(tensors):
             if "LayerNorm" in name:
                 old = name.replace(".weight", ".gamma").replace(".bias", ".beta")
                 tensors[old] = tensors.pop(name)
 
-    folder.change(age)
-    found = import_folder(folder.path, tmp_path / "again").task.model.state_dict()
-    assert all(torch.equal(found[name], tensor) for name, tensor in expected.items())
+    folder.change(rename)
+    loaded = import_folder(folder.path, tmp_path / "again").task.model.state_dict()
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in expected.items())
 
 
-def test_all_faults_of_the_weights_are_told_at_once(folder, tmp_path):
+def test_all_faults_of_the_weights_are_listed_at_once(folder, tmp_path):
     def damage(tensors):
         for number in range(5):
             tensors[f"bert.extra.{number}"] = torch.zeros(2)
         del tensors["bert.encoder.layer.0.output.dense.bias"]
-        place = "bert.embeddings.position_embeddings.weight"
-        tensors[place] = tensors[place][:4].clone()
+        name = "bert.embeddings.position_embeddings.weight"
+        tensors[name] = tensors[name][:4].clone()
         tensors["bert.embeddings.LayerNorm.bias"] = torch.zeros(8, dtype=torch.int8)
         tensors["cls.predictions.decoder.weight"] = tensors[WORDS] + 1
 
@@ -94,23 +94,23 @@ def test_all_faults_of_the_weights_are_told_at_once(folder, tmp_path):
         folder,
         tmp_path,
         match=(
-            r"^The weights do not fit what config\.json says; "
+            r"^The weights do not match config\.json; "
             r"1 missing: bert\.encoder\.layer\.0\.output\.dense\.bias; "
             r"5 unexpected: bert\.extra\.0, bert\.extra\.1, bert\.extra\.2 and 2 more; "
             r"1 of another shape: bert\.embeddings\.position_embeddings\.weight is 4 x 8 but must "
-            r"be 9 x 8; 1 not tied, as they are with us: cls\.predictions\.decoder\.weight differs "
+            r"be 9 x 8; 1 not tied, as they must be: cls\.predictions\.decoder\.weight differs "
             r"from bert\.embeddings\.word_embeddings\.weight; "
             r"1 not floating-point numbers: bert\.embeddings\.LayerNorm\.bias \(int8\)\.$"
         ),
     )
 
 
-def test_head_in_part_is_refused(folder, tmp_path):
+def test_incomplete_head_is_refused(folder, tmp_path):
     folder.change(lambda tensors: tensors.pop("cls.predictions.bias"))
     assert_refused(folder, tmp_path, match=r"1 missing: cls\.predictions\.bias\.$")
 
 
-def test_all_misfits_of_the_options_are_told_at_once(folder, tmp_path):
+def test_all_unsupported_options_are_listed_at_once(folder, tmp_path):
     folder.configure(
         hidden_act="gelu_new",
         position_embedding_type="relative_key",
@@ -130,7 +130,7 @@ def test_all_misfits_of_the_options_are_told_at_once(folder, tmp_path):
     )
 
 
-def test_unknown_model_is_refused_with_those_known(folder, tmp_path):
+def test_unknown_model_type_is_refused_with_the_supported_ones(folder, tmp_path):
     folder.configure(model_type="berta")
     match = r"^`model_type` must be one of 'bert', 'roberta', .*'marian', 'vit', but is 'berta'\."
     assert_refused(folder, tmp_path, error=ConfigError, match=match)
@@ -161,9 +161,9 @@ def test_damaged_file_is_named(folder, tmp_path, name):
     assert_refused(folder, tmp_path, match=rf"{name} is .*damaged")
 
 
-def test_config_of_something_else_is_refused(folder, tmp_path):
+def test_config_without_a_model_type_is_refused(folder, tmp_path):
     (folder.path / "config.json").write_text("{}", encoding="utf-8")
-    assert_refused(folder, tmp_path, match=r"must say a `model_type` \(.+'vit'\), but does not\.")
+    assert_refused(folder, tmp_path, match=r"must have a `model_type` \(.+'vit'\), but has none\.")
 
 
 def test_pickle_is_refused(folder, tmp_path):
@@ -172,7 +172,7 @@ def test_pickle_is_refused(folder, tmp_path):
     assert_refused(folder, tmp_path, match=r"holds its weights as a pickle only .+ could run any")
 
 
-def test_run_that_is_there_is_kept(folder, tmp_path):
+def test_existing_run_is_kept(folder, tmp_path):
     read(folder, tmp_path)
     before = (tmp_path / "run" / "config.json").stat().st_mtime_ns
     with pytest.raises(ConfigError, match=r"already holds a model\. Replace it \(--force\)"):
@@ -183,7 +183,7 @@ def test_run_that_is_there_is_kept(folder, tmp_path):
     assert (tmp_path / "run" / "config.json").stat().st_mtime_ns == before
 
 
-def test_run_is_replaced_if_asked(folder, tmp_path):
+def test_existing_run_is_replaced_if_forced(folder, tmp_path):
     read(folder, tmp_path)
     (tmp_path / "run" / "report.html").touch()
     import_folder(folder.path, tmp_path / "run", is_forced=True)
@@ -191,20 +191,20 @@ def test_run_is_replaced_if_asked(folder, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"bert", "run"}
 
 
-def test_folder_that_holds_no_model_is_never_replaced(folder, tmp_path):
+def test_folder_without_a_model_is_never_replaced(folder, tmp_path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").touch()
-    with pytest.raises(ConfigError, match="holds something that is no model"):
+    with pytest.raises(ConfigError, match="holds files that are no model"):
         import_folder(folder.path, tmp_path / "letters", is_forced=True)
 
 
-def test_folder_is_not_read_into_itself(folder):
+def test_output_that_contains_the_input_is_refused(folder):
     for out in (folder.path, folder.path.parent):
         with pytest.raises(ConfigError, match="^`--out` must not hold .+, which is read, but is"):
             import_folder(folder.path, out, is_forced=True)
 
 
-def test_file_is_no_run_folder(folder, tmp_path):
+def test_output_that_is_a_file_is_refused(folder, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"^`--out` must be a folder, but .+ is a file\.$"):
         import_folder(folder.path, tmp_path / "file")

@@ -36,7 +36,7 @@ def build(encoder=None, fit="crop", **changes):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder, written without the help of `transformers`."""
+    """A ViT folder written without `transformers`."""
     task, layout, path = build(), LAYOUTS["vit"], tmp_path / "hf"
     path.mkdir()
     config = layout.to_config(task)
@@ -51,7 +51,7 @@ def change(path, **values):
     path.write_text(json.dumps({**before, **values}), encoding="utf-8")
 
 
-def test_own_model_comes_back_equal(folder, tmp_path):
+def test_exported_model_is_imported_equal(folder, tmp_path):
     task, back = build(), import_folder(folder, tmp_path / "run").task
     assert back.labels.names == ("ship", "tree")
     assert (back.source.mean, back.source.std) == (task.source.mean, task.source.std)
@@ -60,18 +60,18 @@ def test_own_model_comes_back_equal(folder, tmp_path):
     assert torch.equal(back.model(values, mask), task.model(values, mask))
 
 
-def test_images_that_are_not_normalised_stay_as_they_are(folder, tmp_path):
+def test_without_normalisation_mean_is_0_and_std_is_1(folder, tmp_path):
     change(folder / "preprocessor_config.json", do_normalize=False)
     source = import_folder(folder, tmp_path / "run").task.source
     assert (source.mean, source.std) == ((0, 0, 0), (1, 1, 1))
 
 
-def test_without_a_preprocessor_it_is_that_of_the_paper(folder, tmp_path, heard):
+def test_default_preprocessor_is_that_of_the_paper(folder, tmp_path, logged):
     (folder / "preprocessor_config.json").unlink()
     source = import_folder(folder, tmp_path / "run").task.source
     assert source.mean == source.std == (0.5, 0.5, 0.5)
     assert source.config.fit == "squash"
-    assert "Images are resized with `resample` 2 there and 3 here" in heard.text
+    assert "Images are resized with `resample` 2 in the checkpoint and 3 here" in logged.text
 
 
 def test_image_must_be_a_square(folder, tmp_path):
@@ -80,7 +80,7 @@ def test_image_must_be_a_square(folder, tmp_path):
         import_folder(folder, tmp_path / "run")
 
 
-def test_all_misfits_of_the_options_are_told_at_once(folder, tmp_path):
+def test_all_unsupported_options_are_listed_at_once(folder, tmp_path):
     change(folder / "config.json", hidden_act="relu", qkv_bias=False, num_channels=4)
     with pytest.raises(
         ConfigError,
@@ -90,7 +90,7 @@ def test_all_misfits_of_the_options_are_told_at_once(folder, tmp_path):
         import_folder(folder, tmp_path / "run")
 
 
-def test_all_misfits_of_a_run_are_told_at_once():
+def test_all_unsupported_settings_of_a_run_are_listed_at_once():
     encoder = VitEncoderConfig(**SIZES, summary="mean", positions="sincos2d", is_norm_first=False)
     with pytest.raises(
         ExportError,
@@ -103,7 +103,7 @@ def test_all_misfits_of_a_run_are_told_at_once():
         find_layout(build(encoder, fit="pad", pooling="max", has_hidden=True))
 
 
-def test_residual_network_does_not_fit():
+def test_residual_network_is_not_supported():
     match = r"'vit': `model\.encoder\.kind` must be 'vit', but is 'resnet'\.$"
     with pytest.raises(ExportError, match=match):
         find_layout(build(ResnetEncoderConfig(widths=(4,), blocks=(1,))))

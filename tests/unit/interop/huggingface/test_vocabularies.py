@@ -12,7 +12,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 
 @pytest.fixture
 def save(tmp_path):
-    """Tokens to a tokenizer.json."""
+    """Function that writes tokens to a tokenizer.json."""
 
     def write(tokens, *, has_decoder=True):
         vocabulary = tokens if isinstance(tokens, dict) else {t: i for i, t in enumerate(tokens)}
@@ -25,12 +25,12 @@ def save(tmp_path):
     return write
 
 
-def test_special_tokens_are_known_by_their_spelling(save):
+def test_special_tokens_are_recognised_by_their_spelling(save):
     tokenizer = read_vocabulary(save([*SPECIAL, "a"]), 5)
     assert (tokenizer.pad, tokenizer.unk, tokenizer.sos, tokenizer.eos) == (0, 1, 2, 3)
 
 
-def test_vocabulary_is_filled_up_to_the_embeddings(save):
+def test_vocabulary_is_padded_to_the_number_of_embeddings(save):
     tokenizer = read_vocabulary(save([*SPECIAL, "a"]), 8)
     assert tokenizer.vocab_size == 8
     assert tokenizer.token(7) == "<unused_7>"
@@ -42,13 +42,13 @@ def test_more_tokens_than_embeddings_are_refused(save):
         read_vocabulary(save([*SPECIAL, "a", "b"]), 5)
 
 
-def test_gap_in_the_ids_is_refused(save):
+def test_missing_id_is_refused(save):
     folder = save({**{token: i for i, token in enumerate(SPECIAL)}, "a": 9})
     with pytest.raises(CheckpointError, match=r"must be 0 … 4, each once, but are not\.$"):
         read_vocabulary(folder, 10)
 
 
-def test_all_roles_that_no_token_has_are_named(save):
+def test_all_roles_without_a_token_are_named(save):
     with pytest.raises(
         CheckpointError,
         match=r"has none for `sos` \(one of .+\), `eos` \(one of .+\)\.$",
@@ -56,8 +56,8 @@ def test_all_roles_that_no_token_has_are_named(save):
         read_vocabulary(save(["[PAD]", "[UNK]"]), 5)
 
 
-def test_vocabulary_that_cannot_be_joined_is_refused(save):
-    with pytest.raises(CheckpointError, match=r"must say how pieces are joined \(`decoder`\)"):
+def test_vocabulary_without_a_decoder_is_refused(save):
+    with pytest.raises(CheckpointError, match=r"must have a `decoder`"):
         read_vocabulary(save([*SPECIAL, "a"], has_decoder=False), 5)
 
 
@@ -74,7 +74,7 @@ def test_lower_case_is_a_setting_of_the_folder(tmp_path):
     assert read_vocabulary(tmp_path, 6).encode("A") == [4]
 
 
-def test_what_was_written_is_read_again(save, tmp_path):
+def test_written_vocabulary_is_read_again(save, tmp_path):
     tokenizer = read_vocabulary(save([*SPECIAL, "[MASK]", "a"]), 6)
     out = tmp_path / "out"
     out.mkdir()

@@ -6,7 +6,7 @@ from PIL import Image
 
 from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
-from regard.data.image.field import open_image
+from regard.data.image.io import open_image
 from regard.studies.compression.jpeg import jpeg_rates, plot_rates, psnr_at, tile, untile
 
 

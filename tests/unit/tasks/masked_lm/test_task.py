@@ -111,7 +111,7 @@ def test_a_mask_is_added_to_the_vocabulary(task):
 def test_loss_is_over_masked_tokens_only(task):
     (batch, *_) = task.held_out_batches([Example(line) for line in write_lines(30)])
     loss = task.loss(batch)
-    logits = task.model(batch.values, batch.mask).flatten(0, 1)[batch.hidden]
+    logits = task.model(batch.values, batch.mask).flatten(0, 1)[batch.masked_positions]
     expected = torch.nn.functional.cross_entropy(logits, batch.labels, reduction="sum")
     assert loss.count == len(batch.labels)
     assert torch.allclose(loss.total, expected, rtol=1e-5)
@@ -323,7 +323,7 @@ def test_distillation_loss_is_the_formula_of_the_paper(run):
         model.encode(batch.values, batch.mask).states for model in (student.model, teacher)
     )
     logits, teacher_logits = (
-        model.predict(hidden_states, batch.hidden)
+        model.predict(hidden_states, batch.masked_positions)
         for model, hidden_states in ((student.model, states), (teacher, teacher_states))
     )
     soft = (teacher_logits / 2).log_softmax(-1)
@@ -365,8 +365,11 @@ def test_static_masks_repeat_and_dynamic_masks_change():
                 (row, position)
                 for batch in batches.epoch(number)
                 for row, position in zip(
-                    [batch.rows[index] for index in batch.hidden // batch.values.shape[1]],
-                    (batch.hidden % batch.values.shape[1]).tolist(),
+                    [
+                        batch.rows[index]
+                        for index in batch.masked_positions // batch.values.shape[1]
+                    ],
+                    (batch.masked_positions % batch.values.shape[1]).tolist(),
                     strict=True,
                 )
             }

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from regard.core.errors import DataError
-from regard.data.audio.decoding import open_sound
+from regard.data.audio.decoding import open_audio
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.tones import RATE, TONES, synthesize_tones
 
@@ -33,7 +33,7 @@ def test_smaller_data_sets_are_subsets_of_larger_ones():
 def test_single_tones_have_one_label():
     splits = find_data("tones:single,50")
     assert {example.target for example in splits.train} <= set(TONES)
-    assert 0.1 < open_sound(splits.train[0].source, max_seconds=2).seconds < 1.6
+    assert 0.1 < open_audio(splits.train[0].source, max_seconds=2).seconds < 1.6
 
 
 def test_tones_have_the_frequency_of_their_name():
@@ -43,7 +43,7 @@ def test_tones_have_the_frequency_of_their_name():
     checked = 0
     for example in splits.train:
         if frequency := expected.get(example.target):
-            samples = open_sound(example.source, max_seconds=1).samples
+            samples = open_audio(example.source, max_seconds=1).samples
             peak = np.abs(np.fft.rfft(samples)).argmax() * RATE / len(samples)
             assert 0.85 * frequency < peak < 1.15 * frequency
             checked += 1
@@ -60,4 +60,4 @@ def test_invalid_reference_raises():
     with pytest.raises(
         DataError, match="must have the form 'tones/SEED/NUMBER', but is 'tones/x/3'"
     ):
-        open_sound("tones/x/3", max_seconds=1)
+        open_audio("tones/x/3", max_seconds=1)
