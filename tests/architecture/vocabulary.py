@@ -65,7 +65,7 @@ OPENINGS = re.compile(r'"""(What|Where|Who|Whose|Why|When|Which|How|Tell|Say)\b'
 
 NAMES = re.compile(
     r"show, attend and tell|show[- ]attend[- ]tell|listen, attend and spell|torch\.eye|np\.eye"
-    r"|sound-labels|num draws|gap:|journal\.jsonl|sentencepieces?|word ?pieces?|soundfile"
+    r"|sound-labels|num draws|gap:|journal\.jsonl|sentencepieces?|word ?pieces?|sound ?file|file\.tell\("
 )
 """Titles, file names, recipes, settings and other packages' names that may hold such words."""
 
