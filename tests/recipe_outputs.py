@@ -79,18 +79,18 @@ LIMITS = {
 REPLACED = {"max_steps": 3, "log_every": 1, "validate_every": 2, "precision": "fp32"}
 
 
-def shrink(values, place=""):
+def shrink(values, path=""):
     """Return settings such as `model.dim=16` that make a recipe tiny.
 
     Args:
         values: The recipe, or a part of it, as a dictionary.
-        place: The dotted place of `values` in the recipe, with a dot at its end.
+        path: The dotted path of `values` in the recipe, with a dot at its end.
     """
     words = []
     for key, value in values.items():
         small = REPLACED.get(key, value)
         if isinstance(value, dict):
-            words += shrink(value, f"{place}{key}.")
+            words += shrink(value, f"{path}{key}.")
         elif key in LIMITS:
             small = min(value, LIMITS[key])
         elif key in ("dim", "embedding_dim", "attention_dim"):  # equal ones stay equal
@@ -100,7 +100,7 @@ def shrink(values, place=""):
         elif key in ("widths", "blocks"):
             small = [8 if key == "widths" else 1] * len(value)
         if small != value:
-            words.append(f"{place}{key}={json.dumps(small)}")
+            words.append(f"{path}{key}={json.dumps(small)}")
     return words
 
 
@@ -132,7 +132,7 @@ def write_video(path, number):
         write_image(path / f"{frame}.png", number, shift=frame)
 
 
-def write_sound(path, number):
+def write_audio(path, number):
     """Write a WAV file of 0.3 to 0.5 seconds."""
     times = np.arange(2400 + 200 * (number % 9)) / 8000
     noise = np.random.default_rng(number).normal(0, 500, len(times))
@@ -145,7 +145,7 @@ def write_sound(path, number):
 MEDIA = {
     "image": ("png", write_image),
     "video": ("dir", write_video),
-    "audio": ("wav", write_sound),
+    "audio": ("wav", write_audio),
 }
 """Suffix and writer by the kind of a source."""
 
@@ -297,8 +297,8 @@ def run_recipe(name, media, folder, previous=()):
         data=data, valid=valid, test=test, recipe=name, settings=(*words,), out=out, device="cpu"
     )
     regard.train(request)
-    journal = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
-    steps = [row for row in journal if row["kind"] == "train"]
+    rows = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
+    steps = [row for row in rows if row["kind"] == "train"]
     examples = []
     for row in rows["test"]:
         *source, target = row if len(row) > 1 else (*row, "")
@@ -314,7 +314,7 @@ def run_recipe(name, media, folder, previous=()):
 
 
 observed = {}
-"""The arguments of `describe_model` for the last training, and what it said at the beginning."""
+"""The arguments of `describe_model` for the last training, and its first message."""
 
 
 def prepare_worker():
@@ -365,17 +365,17 @@ def record_all(out, names, num_jobs):
     return 1 if failed else 0
 
 
-def find_differences(before, after, place=""):
-    """Yield size and place of each difference; the size is infinite unless both are numbers."""
+def find_differences(before, after, path=""):
+    """Yield size and path of each difference; the size is infinite unless both are numbers."""
     if isinstance(before, dict | list) and type(before) is type(after):
         if isinstance(before, list):
             before, after = dict(enumerate(before)), dict(enumerate(after))
         for key in sorted({*before, *after}):
-            yield from find_differences(before.get(key), after.get(key), f"{place}.{key}")
+            yield from find_differences(before.get(key), after.get(key), f"{path}.{key}")
     elif before != after:
         are_numbers = all(isinstance(value, int | float) for value in (before, after))
         size = abs(before - after) if are_numbers else math.inf
-        yield (math.inf if math.isnan(size) else size), place[1:]
+        yield (math.inf if math.isnan(size) else size), path[1:]
 
 
 def compare(before, after, tolerance):
@@ -386,8 +386,8 @@ def compare(before, after, tolerance):
         if name not in before or name not in after:
             size, status = math.inf, f"missing in {'BEFORE' if name in after else 'AFTER'}"
         elif differences := list(find_differences(before[name], after[name])):
-            size, place = max(differences)
-            status = f"max abs difference {size:g} at {place}; {len(differences)} values differ"
+            size, path = max(differences)
+            status = f"max abs difference {size:g} at {path}; {len(differences)} values differ"
         elif "error" in before[name]:
             size, status = math.inf, "failed in both"
         num_bad += size > tolerance

@@ -64,8 +64,8 @@ def test_unknown_plot_formats_are_refused_first(refused, run, tmp_path):
     message = refused("anomalies", run, NORMAL, ANOMALOUS, "--out", "x.gif")
     assert message == "`--out` must end in .png, .svg or .html, but is 'x.gif'."
     file = tmp_path / "x.rgd"
-    message = refused("compress", run, NORMAL, "--out", file, "--picture", "x.gif")
-    assert message == "`--picture` must end in .png, .svg or .html, but is 'x.gif'."
+    message = refused("compress", run, NORMAL, "--out", file, "--plot", "x.gif")
+    assert message == "`--plot` must end in .png, .svg or .html, but is 'x.gif'."
     assert not file.exists()
 
 
@@ -112,7 +112,7 @@ def test_anomalies_of_one_set_are_not_plotted(refused, run):
 
 def test_images_are_compressed_and_restored(regard, refused, run, tmp_path):
     codes = tmp_path / "codes.rgd"
-    result = regard("compress", run, "shapes:60", "--out", codes, "--picture", tmp_path / "x.svg")
+    result = regard("compress", run, "shapes:60", "--out", codes, "--plot", tmp_path / "x.svg")
     assert result.code == 0, result
     assert (
         f"in {codes.stat().st_size:,} bytes ({HEADER_BYTES} of them the header)" in result.lines[0]

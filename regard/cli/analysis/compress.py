@@ -13,7 +13,7 @@ def compress(
     images: Annotated[str, Argument(help="An image, a folder, a .zip or a data set (test part).")],
     out: Annotated[Path, Option(help="The file to write.")],
     plot: Annotated[
-        Path | None, Option("--picture", help="A file to plot to: .png, .svg or .html.")
+        Path | None, Option("--plot", help="A file to plot to: .png, .svg or .html.")
     ] = None,
     device: Device = "auto",
 ) -> None:
@@ -31,7 +31,7 @@ def compress(
     if out.is_dir():
         raise ConfigError(f"`--out` must be a file, but {out} is a folder.")
     if plot is not None:
-        check_path(plot, "--picture")
+        check_path(plot, "--plot")
     autoencoder = AutoencoderRun(run, device)
     sources = autoencoder.read_sources(images)
     result = Compressor(autoencoder).compress(sources, out)

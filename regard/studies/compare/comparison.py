@@ -230,7 +230,7 @@ def _to_dicts(groups: Sequence[Group]) -> list[dict[str, Any]]:
         {
             "name": group.name,
             "count": group.count,
-            **({"place": group.position} if group.position is not None else {}),
+            **({"position": group.position} if group.position is not None else {}),
             **{name: result.value for name, result in group.results.items()},
         }
         for group in groups

@@ -113,11 +113,11 @@ def phrases(scene: Scene) -> list[Phrase]:
     first = 0
     for group in scene.groups:
         if len(group) == 1:
-            result.append(Phrase(describe(group), first, "looks"))
+            result.append(Phrase(describe(group), first, "appearance"))
         elif len(group) == 2:
             for offset, position in enumerate(_positions(group)):
                 text = f"{position} {describe(group[:1])}"
-                result.append(Phrase(text, first + offset, "place"))
+                result.append(Phrase(text, first + offset, "position"))
         first += len(group)
     return result
 

@@ -204,7 +204,7 @@ KINDS: dict[str, tuple[Callable[[Scene], QuestionAnswers], dict[str, float]]] = 
     "count": (_count, {"0": 1.0, "1": 1.2, "2": 1.4, "3": 2.3}),
     "compare": (_compare, _UNIFORM),
     "same": (_same, {"yes": 3.2, "no": 1.0}),
-    "place": (_position, _UNIFORM),
+    "position": (_position, _UNIFORM),
     "attribute": (_attribute, _ANSWERS_OF_SCENE),
     "relation": (_relation, _ANSWERS_OF_SCENE),
 }

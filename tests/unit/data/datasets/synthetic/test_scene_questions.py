@@ -96,7 +96,7 @@ def test_same_colour_answers_are_correct():
 
 
 def test_position_answers_are_correct():
-    for scene, question in of_kind("place"):
+    for scene, question in of_kind("position"):
         words = re.fullmatch(f"is the {WORDS} {SIDE} the {WORDS}", question.text).groups()
         (one,), (other,) = (matching(scene.objects, *part) for part in (words[:3], words[4:]))
         assert question.answer == ("yes" if relation((one,), (other,)) == words[3] else "no")
@@ -129,15 +129,15 @@ def test_questions_of_a_known_scene():
     same = candidates(SCENE, "same")
     assert same["is there anything of the same colour as the cross"] == "yes"
     assert same["is there anything of the same colour as the star"] == "no"
-    assert candidates(SCENE, "place")["is the circle left of the star"] == "yes"
-    assert candidates(SCENE, "place")["is the circle above the star"] == "no"
+    assert candidates(SCENE, "position")["is the circle left of the star"] == "yes"
+    assert candidates(SCENE, "position")["is the circle above the star"] == "no"
     relations = candidates(SCENE, "relation")
     assert relations["what is the shape right of the star"] == "cross"
     assert relations["what is the red shape left of the star"] == "circle"
     assert not [text for text in relations if "above" in text]
 
 
-@pytest.mark.parametrize("kind", ["exists", "compare", "same", "place"])
+@pytest.mark.parametrize("kind", ["exists", "compare", "same", "position"])
 def test_yes_and_no_are_balanced(kind):
     answers = Counter(question.answer for _, question in of_kind(kind))
     assert 0.35 < answers["yes"] / answers.total() < 0.65

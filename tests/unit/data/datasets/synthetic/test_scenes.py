@@ -249,7 +249,7 @@ class TestCaptions:
                 else:
                     assert alike == [obj]
                 kinds.add(phrase.kind)
-        assert kinds == {"looks", "place"}
+        assert kinds == {"appearance", "position"}
 
     def test_tags_have_number_of_objects_relations_and_background(self):
         assert tags(sample_scene(0, 1)) == ("3 objects", "left of", "counted", "noisy")
