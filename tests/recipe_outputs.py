@@ -297,8 +297,8 @@ def run_recipe(name, media, folder, previous=()):
         data=data, valid=valid, test=test, recipe=name, settings=(*words,), out=out, device="cpu"
     )
     regard.train(request)
-    rows = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
-    steps = [row for row in rows if row["kind"] == "train"]
+    log = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
+    steps = [row for row in log if row["kind"] == "train"]
     examples = []
     for row in rows["test"]:
         *source, target = row if len(row) > 1 else (*row, "")
