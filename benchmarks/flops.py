@@ -14,10 +14,6 @@ def count_flops(model: Callable[..., object], inputs: Sequence[object]) -> int:
     Products of matrices and convolutions are counted, which is nearly all. Fused kernels that hide
     them (attention; recurrent layers of MKL-DNN and cuDNN) are replaced by plain ones for the
     count, so it is the same on every device.
-
-    Args:
-        model: Anything that computes; a step of training counts its way back, too.
-        inputs: What it is called with.
     """
     with _plain_kernels(), FlopCounterMode(display=False) as counter:
         model(*inputs)

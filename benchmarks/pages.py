@@ -1,109 +1,135 @@
-"""Draw the result pages in `docs/results` from the JSON files beside them.
+"""Generate the result pages and `docs/recipes.md` from plans and result files.
 
-python benchmarks/pages.py
+    python benchmarks/pages.py [NAME ...]
+
+Plots are SVG files beside the pages. PNG files are written when results are gathered.
 """
 
 import argparse
-from collections.abc import Callable
-from functools import partial
+import re
+import tomllib
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
-from results import (
-    anomalies,
-    captions,
-    compression,
-    cost,
-    entailment,
-    features,
-    generalisation,
-    images,
-    ladder,
-    language,
-    lengths,
-    long,
-    longer,
-    multi30k,
-    paraphrases,
-    phrasebook,
-    pictures,
-    pretrained_translation,
-    pretraining,
-    scenes,
-    seeing_questions,
-    sentences,
-    speech,
-    speed,
-    spelling,
-    video,
-)
+import special  # noqa: F401  registers components
+import torch
+from components import Page, render, spread, table
+from first_sentence import first_sentence
+from matplotlib.figure import Figure
+from plan import RESULTS, Plan, read_plans
+from results import Row, read_results
 
-from regard.core.files import read_json, write_text
+from regard.attention.positions import sinusoids
+from regard.core.files import write_text
+from regard.plots import figure, heatmap
 
-FOLDER = Path(__file__).parent.parent / "docs" / "results"
+RECIPES = Path(__file__).parent.parent / "regard" / "recipes"
+DEFAULT_PAGE = "{{ scores('weights', 'minutes') }}\n{{ expectations() }}\n{{ provenance() }}"
+MAIN_METRICS = {"bleu": "BLEU", "wer": "WER %", "rougeL": "ROUGE-L", "accuracy": "accuracy %"}
 
 
 def main() -> None:
-    """Draw every page whose results are there."""
+    """Generate all pages, or those of some plans."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where results and pages lie")
-    folder: Path = parser.parse_args().folder
-    for name, write in PAGES.items():
-        path = folder / f"{name}.json"
-        if path.exists():
-            _save(folder / f"{name}.md", write(read_json(path), folder))
-    for name, write in JOINED.items():
-        values = {path.name: read_json(path) for path in sorted(folder.glob(f"{name}-*.json"))}
-        if values:
-            _save(folder / f"{name}.md", write(values, folder))
+    parser.add_argument("names", nargs="*", help="plans; all if missing")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of result files")
+    parser.add_argument("--out", type=Path, help="folder of pages; that of result files if missing")
+    options = parser.parse_args()
+    out = options.out or options.results
+    for plan in read_plans().values():
+        if not options.names or plan.name in options.names:
+            write_page(plan, options.results, out)
+    if not options.names:
+        write_text(out.parent / "recipes.md", recipes_page(options.results))
+        plot = out.parent / "attention-positions.svg"
+        figure.save(plot, _positions()) if not plot.exists() else None
 
 
-def _save(path: Path, page: str) -> None:
-    write_text(path, page)
-    print(path)
+def write_page(plan: Plan, folder: Path, out: Path) -> None:
+    """Write the page of a plan whose result files exist."""
+    names = plan.results or [f"{plan.name}.json"]
+    values = {name: read_results(folder / name) for name in names if (folder / name).exists()}
+    if values and not plan.shown_in:
+        value = values if plan.results else next(iter(values.values()))
+        page = Page(replace(plan, page=plan.page or DEFAULT_PAGE), value, folder, out)
+        write_text(out / f"{plan.name}.md", render(page))
 
 
-PAGES: dict[str, Callable[[dict[str, Any], Path], str]] = {
-    "multi30k": multi30k.write,
-    "ladder-multi30k": partial(ladder.write, title="Multi30k"),
-    "ladder-tatoeba": partial(ladder.write, title="Tatoeba"),
-    "lengths-multi30k": partial(lengths.write, title="Multi30k"),
-    "lengths-tatoeba": partial(lengths.write, title="Tatoeba"),
-    "phrasebook": phrasebook.write,
-    "language": language.write,
-    "pretraining": pretraining.write,
-    "pretrained-translation": pretrained_translation.write,
-    "entailment": entailment.write,
-    "pronunciation": spelling.write_pronunciation,
-    "cmudict": spelling.write_cmudict,
-    "transliteration": spelling.write_transliteration,
-    "japanese": spelling.write_japanese,
-    "generalisation": generalisation.write,
-    "summaries": longer.write_summaries,
-    "dialogue": longer.write_dialogue,
-    "questions": longer.write_questions,
-    "long": long.write,
-    "classification": images.write_classification,
-    "captioning": captions.write_captioning,
-    "multimodal": captions.write_multimodal,
-    "scenes": scenes.write,
-    "paraphrases": paraphrases.write,
-    "speech": speech.write,
-    "visual-questions": seeing_questions.write,
-    "video": video.write,
-    "sentences": sentences.write,
-    "pictures": pictures.write,
-    "anomalies": anomalies.write,
-    "compression": compression.write,
-    "features": features.write,
-}
-"""Pages with one file of results, which has their name."""
+def recipes_page(folder: Path) -> str:
+    """Return a table of recipes for each task, with the scores of unchanged runs."""
+    measured, changed = _results_by_recipe(folder)
+    tasks: dict[str, list[tuple[str, ...]]] = {}
+    for path in sorted(RECIPES.glob("*.toml")):
+        text = path.read_text(encoding="utf-8")
+        task = tomllib.loads(text).get("task", "generation")
+        cells = _score_cells(path.stem, measured, changed)
+        tasks.setdefault(task, []).append((f"`{path.stem}`", _description(text), *cells))
+    parts = [
+        "# Recipes",
+        "",
+        "Generated by `benchmarks/pages.py` from the recipes and the result files. Scores are of "
+        "runs of exactly this recipe, on the test set, without changed settings: mean ± standard "
+        "deviation over seeds, or ± half the 95 % interval of a single run.",
+    ]
+    head = ("recipe", "description", "data", "score", "result", "seeds", "hardware")
+    for task, rows in sorted(tasks.items()):
+        parts += ["", f"## {task.replace('_', ' ').capitalize()}", "", _left(table(head, rows))]
+    return "\n".join([*parts, ""])
 
-JOINED: dict[str, Callable[[dict[str, dict[str, Any]], Path], str]] = {
-    "speed": speed.write,
-    "cost": cost.write,
-}
-"""Pages with a file of results for each machine, by file name: `speed-cpu.json` and others."""
+
+def _left(text: str) -> str:
+    return text.replace("---:", "---")
+
+
+def _description(text: str) -> str:
+    """Return the first sentence of a recipe's header, without its commands."""
+    lines = takewhile(lambda line: re.match(r"# \S", line), text.splitlines())
+    header = " ".join(line.removeprefix("# ") for line in lines)
+    return first_sentence(header).rstrip(".").replace("|", "\\|")
+
+
+def _results_by_recipe(folder: Path) -> tuple[dict[str, list[Row]], dict[str, str]]:
+    """Return the unchanged runs of each recipe, and a page with changed ones."""
+    measured: dict[str, list[Row]] = {}
+    changed: dict[str, str] = {}
+    # Results that another page shows come last.
+    for plan in sorted(read_plans().values(), key=lambda plan: plan.shown_in):
+        path, page = folder / f"{plan.name}.json", plan.shown_in or plan.name
+        for run in read_results(path)["runs"] if path.exists() else ():
+            if "recipe" not in run or "test" not in run:
+                continue
+            is_cut = run["training"].get("stopped") == "minutes"
+            if [w for w in run["overrides"] if is_cut or not w.startswith("train.max_minutes=")]:
+                changed.setdefault(run["recipe"], page)
+                continue
+            runs = measured.setdefault(run["recipe"], [])
+            if not runs or (runs[0]["page"], runs[0]["name"]) == (page, run["name"]):
+                runs.append({**run, "page": page})
+    return measured, changed
+
+
+def _score_cells(
+    recipe: str, measured: dict[str, list[Row]], changed: dict[str, str]
+) -> tuple[str, ...]:
+    runs = measured.get(recipe)
+    if not runs:
+        page = changed.get(recipe)
+        link = f"only with changed settings: [{page}](results/{page}.md)" if page else ""
+        return ("", "not measured", link, "", "")
+    found = runs[0]["test"]["scores"]
+    metric = next((name for name in MAIN_METRICS if name in found), next(iter(found)))
+    title = MAIN_METRICS.get(metric, found[metric].get("name", metric))
+    link = f"[{runs[0]['page']}](results/{runs[0]['page']}.md)"
+    seeds = ", ".join(str(run["seed"]) for run in runs)
+    return (runs[0]["data"], f"{spread(runs, metric)} {title}", link, seeds, runs[0]["hardware"])
+
+
+def _positions() -> Figure:
+    """Plot sinusoidal positions: sines and cosines side by side, since interleaved they flicker."""
+    encodings = sinusoids(torch.arange(100), 512)
+    panels = {"even columns: sin": encodings[:, 0::2], "odd columns: cos": encodings[:, 1::2]}
+    return heatmap.matrices(panels, x_label="pair of columns i", y_label="position p", aspect=1.3)
 
 
 if __name__ == "__main__":

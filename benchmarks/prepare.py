@@ -1,0 +1,158 @@
+"""Steps that write the data files of plans before training."""
+
+import gzip
+import os
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.core.errors import DataError
+from regard.data.datasets.catalog import find_data
+from regard.data.datasets.synthetic.toys import generate_by_length
+from regard.data.example import Example
+from regard.data.splits import Splits, drop_overlap, split_by_source
+from regard.data.text.readers import write_examples
+
+NUM_TESTED = 200
+"""Test examples of each length."""
+MAX_JOINED = 3_000
+"""Test examples of joined sentences."""
+
+
+def _splits(name: str, **options: Any) -> Splits:
+    splits = find_data(name, **options)
+    if not isinstance(splits, Splits):
+        raise SystemExit(f"{name} is not a built-in data set.")
+    return splits
+
+
+def joined_sentences(folder: Path, argument: Mapping[str, Any]) -> None:
+    """Write training files of joined sentences up to each limit of words, and test files to 60."""
+    splits = _splits(argument["data"])
+    for side in ("valid", "test"):
+        # Several ways to join the same test sentences give more long examples.
+        joined = [
+            example
+            for seed in range(3 if side == "test" else 1)
+            for example in join_neighbours(
+                getattr(splits, side), max_words=60, seed=seed, max_joined=6
+            )
+        ]
+        write_examples(folder / f"{side}.jsonl", joined[:MAX_JOINED])
+    for limit in argument["limits"]:
+        joined = join_neighbours(splits.train, max_words=limit)
+        write_examples(folder / f"train-{limit}.jsonl", joined)
+
+
+def join_neighbours(
+    examples: Sequence[Example], *, max_words: int, seed: int = 0, max_joined: int = 5
+) -> list[Example]:
+    """Join 1 to `max_joined` consecutive examples into one, so that a corpus gets long examples.
+
+    Every example is used once; one that is too long by itself is left out. Alignments, tags and
+    further references are dropped.
+    """
+    if max_words < 1 or max_joined < 1:
+        raise DataError(
+            "`max_words` and `max_joined` must be at least 1, "
+            f"but are {max_words} and {max_joined}."
+        )
+    generator = random.Random(seed)
+    joined: list[Example] = []
+    start = 0
+    while start < len(examples):
+        group = examples[start : start + generator.randint(1, max_joined)]
+        while len(group) > 1 and _longest(group) > max_words:
+            group = group[:-1]
+        if _longest(group) <= max_words:
+            source = " ".join(example.source for example in group)
+            joined.append(Example(source, " ".join(example.target for example in group)))
+        start += len(group)
+    return joined
+
+
+def _longest(group: Sequence[Example]) -> int:
+    sources = sum(len(example.source.split()) for example in group)
+    return max(sources, sum(len(example.target.split()) for example in group))
+
+
+def length_generalisation(folder: Path, problems: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write for each problem a training file of short sources and a test file of all lengths.
+
+    The held-out parts of the data set are trained on as well, since they hold most of the few
+    sources of short lengths. Training drops every source of the test file.
+    """
+    for name, problem in problems.items():
+        splits = _splits(problem["data"], seed=0)
+        train = [*splits.train, *splits.valid, *splits.test]
+        write_examples(folder / f"{name}.train.jsonl", train)
+        fewer = problem.get("fewer", {})
+        tested = [
+            Example(example.source, example.target, tags=(str(length),))
+            for length in problem["tested"]
+            for example in generate_by_length(
+                name, lengths=(length,), num=fewer.get(str(length), NUM_TESTED), seed=1
+            )[length]
+        ]
+        write_examples(folder / f"{name}.test.jsonl", tested)
+
+
+def paraphrases(folder: Path, argument: Mapping[str, Any]) -> None:
+    """Write German → English pairs, split so that no test sentence of either side is trained on."""
+    splits = paraphrase_splits(argument["data"])
+    sides = {"train": splits.train, "valid": splits.valid[:1000], "test": splits.test[:1000]}
+    for side, examples in sides.items():
+        write_examples(folder / f"{side}.jsonl", examples)
+
+
+def paraphrase_splits(data: str, *, max_held_out: int = 3_000) -> Splits:
+    """Split English → German pairs by their English side and reverse them.
+
+    A German sentence that is held out is not trained on with another English one either.
+    """
+    everything = _splits(data)
+    pairs = [*everything.train, *everything.valid, *everything.test]
+    split = split_by_source(pairs, max_examples=max_held_out)
+    train, valid, test = (
+        [Example(example.target, example.source) for example in side]
+        for side in (split.train, split.valid, split.test)
+    )
+    train, num_dropped = drop_overlap(train, valid + test)
+    note = f"{split.note}; German → English, {num_dropped:,} pairs with held-out German dropped"
+    return Splits(train, valid, test, note)
+
+
+def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> None:
+    """Write texts to pre-train on into `$REGARD_DATA/pretraining`, one a line, if missing."""
+    target = Path(os.environ["REGARD_DATA"]) / "pretraining"
+    for file, names in argument.items():
+        path = target / f"{file}.txt.gz"
+        if path.exists():
+            continue
+        examples = [
+            example
+            for name in names
+            for example in getattr(_splits(name), file if file == "valid" else "train")
+        ]
+        if file == "bilingual":
+            texts = [text for example in examples for text in (example.source, example.target)]
+            _write_lines(path, dict.fromkeys(texts))
+        else:
+            texts = [" ".join(example.source.split()) for example in examples]
+            _write_lines(path, filter(None, texts))
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+
+
+STEPS: dict[str, Callable[[Path, Any], None]] = {
+    "joined_sentences": joined_sentences,
+    "length_generalisation": length_generalisation,
+    "paraphrases": paraphrases,
+    "pretraining_corpus": pretraining_corpus,
+}
+"""Steps by name: (folder of the experiment's runs, argument of the plan)."""
