@@ -28,7 +28,7 @@ def _splits(name: str, **options: Any) -> Splits:
 
 
 def joined_sentences(folder: Path, argument: Mapping[str, Any]) -> None:
-    """Write training files of joined sentences up to each limit of words, and test files to 60."""
+    """Write single and joined sentences up to each limit of words, and test files up to 60 words."""
     splits = _splits(argument["data"])
     for side in ("valid", "test"):
         # Several ways to join the same test sentences give more long examples.
@@ -41,8 +41,9 @@ def joined_sentences(folder: Path, argument: Mapping[str, Any]) -> None:
         ]
         write_examples(folder / f"{side}.jsonl", joined[:MAX_JOINED])
     for limit in argument["limits"]:
+        single = join_neighbours(splits.train, max_words=limit, max_joined=1)
         joined = join_neighbours(splits.train, max_words=limit)
-        write_examples(folder / f"train-{limit}.jsonl", joined)
+        write_examples(folder / f"train-{limit}.jsonl", [*single, *joined])
 
 
 def join_neighbours(

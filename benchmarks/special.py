@@ -178,23 +178,18 @@ def image_differences(page: Page) -> str:
 
 
 @component
-def equal_compute(page: Page, data: str) -> str:
-    """Plot validation accuracy over operations, and compare models where the cheaper one ends."""
+def accuracy_by_compute(page: Page, data: str) -> str:
+    """Plot validation accuracy over the operations of training."""
     series = {}
     for run in page.select(f"{data} *"):
         training = run["training"]
         # Forward and backward take three times the operations of a forward pass.
         per_step = 3 * run["flops"] * training["target_tokens"] / training["steps"]
         points = zip(run["curve"]["step"], run["curve"]["accuracy"], strict=True)
-        series.setdefault(run["name"].split()[-1], [(s * per_step, y) for s, y in points])
+        series.setdefault(run["name"].removeprefix(f"{data} "), [(s * per_step, y) for s, y in points])
     x_label, y_label = "floating-point operations of training", "validation accuracy %"
     plot = curves.scaling(series, x_label=x_label, y_label=y_label)
-    link = page.save(f"compute-{data}", plot, "Validation accuracy by compute")
-    end = min(points[-1][0] for points in series.values())
-    found = {name: [y for x, y in points if x <= end] for name, points in series.items()}
-    last = ", ".join(f"{name} {ys[-1]:.1f} %" for name, ys in found.items() if ys)
-    text = f"At equal compute, {end:.1e} operations, where the cheaper training ends, the last"
-    return f"{link}\n\n{text} validation measured: {last}."
+    return page.save(f"compute-{data}", plot, "Validation accuracy by compute")
 
 
 @component
@@ -203,7 +198,7 @@ def confusions(page: Page, data: str) -> str:
     counts: dict[str, Counter[str]] = {}
     runs = first_runs(page.select(f"{data} *"))
     for run in runs:
-        found = counts.setdefault(run["name"].split()[-1], Counter())
+        found = counts.setdefault(run["name"].removeprefix(f"{data} "), Counter())
         for target, predictions in run["test"]["confusion"].items():
             for label, count in predictions.items():
                 if label != target:
