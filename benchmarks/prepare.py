@@ -28,7 +28,7 @@ def _splits(name: str, **options: Any) -> Splits:
 
 
 def joined_sentences(folder: Path, argument: Mapping[str, Any]) -> None:
-    """Write single and joined sentences up to each limit of words, and test files up to 60 words."""
+    """Write single and joined sentences up to each limit of words, and test files up to 60."""
     splits = _splits(argument["data"])
     for side in ("valid", "test"):
         # Several ways to join the same test sentences give more long examples.

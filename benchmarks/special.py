@@ -186,7 +186,9 @@ def accuracy_by_compute(page: Page, data: str) -> str:
         # Forward and backward take three times the operations of a forward pass.
         per_step = 3 * run["flops"] * training["target_tokens"] / training["steps"]
         points = zip(run["curve"]["step"], run["curve"]["accuracy"], strict=True)
-        series.setdefault(run["name"].removeprefix(f"{data} "), [(s * per_step, y) for s, y in points])
+        series.setdefault(
+            run["name"].removeprefix(f"{data} "), [(s * per_step, y) for s, y in points]
+        )
     x_label, y_label = "floating-point operations of training", "validation accuracy %"
     plot = curves.scaling(series, x_label=x_label, y_label=y_label)
     return page.save(f"compute-{data}", plot, "Validation accuracy by compute")
