@@ -97,7 +97,7 @@ def test_resumed_training_equals_uninterrupted_training(regard, run, text, tmp_p
 
 @pytest.mark.parametrize(
     ("raw", "message"),
-    [(b"", "is empty: there is no text in it."), (b"\xff\xfe", "is not UTF-8")],
+    [(b"", "is empty: it contains no text."), (b"\xff\xfe", "is not UTF-8")],
 )
 def test_invalid_text_is_refused(refused, tmp_path, raw, message):
     path = tmp_path / "text.txt"

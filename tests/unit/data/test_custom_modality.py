@@ -188,5 +188,5 @@ def test_settings_do_not_change_a_recipe_that_is_given(tmp_path):
     request = regard.Request(
         data=("reverse",), recipe=Recipe(), settings=("seed=2",), out=tmp_path / "run"
     )
-    with pytest.raises(ConfigError, match="`settings` change recipes by name"):
+    with pytest.raises(ConfigError, match="`settings` override recipes by name"):
         request.resolve()

@@ -233,4 +233,4 @@ def test_unknown_tokens_of_targets_are_counted_with_one_warning(tiny_run, monkey
     predictor = with_metrics(tiny_run, monkeypatch, "perplexity")
     results = evaluate(predictor, [Example("a b", "b Ж Ж")]).results
     assert results["perplexity"].signature.endswith("|unknown:2")
-    assert [" targets hold something " in message for message in caplog.messages] == [True]
+    assert ["targets" in message and "Ж" in message for message in caplog.messages] == [True]
