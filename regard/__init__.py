@@ -1,4 +1,4 @@
-"""Train, inspect and serve encoder-decoder models with attention.
+"""Train, inspect and compare encoder-decoder models with attention.
 
 import regard
 

@@ -13,7 +13,7 @@ from regard.core.errors import RegardError
 from regard.core.logging import log_to
 from regard.core.tables import resolve
 
-HELP = "Train, inspect and serve encoder–decoder models with attention."
+HELP = "Train, inspect and compare encoder–decoder models with attention."
 
 PANELS: dict[str, dict[str, str]] = {
     "Model": {
