@@ -24,6 +24,16 @@ def test_links_of_the_documentation_resolve():
     assert faults == {}
 
 
+def test_readme_links_to_the_softmax_over_keys():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    path, line = re.search(r"\((regard/attention/attend\.py)#L(\d+)\)", text).groups()
+    assert ".softmax(-1)" in (ROOT / path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+
+
+def test_readme_is_short():
+    assert len((ROOT / "README.md").read_bytes()) <= 10_000
+
+
 def test_no_page_contains_a_local_path():
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.json")]
     texts = {page.name: page.read_text(encoding="utf-8") for page in pages}
