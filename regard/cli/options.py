@@ -38,4 +38,4 @@ Plot = Annotated[Path | None, Option(help="A file to plot to: .png, .svg or .htm
 RunFolder = Annotated[Path | None, Option(help="The run folder.")]
 RunFolders = Annotated[Path, Option(help="A folder for the run folders.")]
 Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
-Force = Annotated[bool, Option("--force", help="Replace the run in --out.")]
+Force = Annotated[bool, Option("--force", help="Replace the model in --out.")]

@@ -46,7 +46,7 @@ def export_hf(
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     force: Force = False,
 ) -> None:
-    """Export a masked language model or a Marian model as a Hugging Face checkpoint."""
+    """Export a masked language model, a Marian or a ViT model as a Hugging Face checkpoint."""
     from regard.interop.huggingface.export import export_run
 
     exported = export_run(Path(run), out, is_forced=force)

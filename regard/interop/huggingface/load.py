@@ -100,11 +100,11 @@ def check_output_folder(out: Path, *, source: Path, is_forced: bool) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"`--out` must be a folder, but {out} is a file.")
     if source.resolve().is_relative_to(out.resolve()):
-        raise ConfigError(f"`--out` must not hold {source}, which is read, but is {out}.")
+        raise ConfigError(f"`--out` must not contain the input folder {source}, but is {out}.")
     if not out.exists() or not any(out.iterdir()):
         return
     if not (out / CONFIG).exists():
-        raise ConfigError(f"{out} holds files that are no model. Name another folder (--out).")
+        raise ConfigError(f"{out} contains files, but no model. Name another folder (--out).")
     if not is_forced:
         raise ConfigError(
             f"{out} already holds a model. Replace it (--force) or name another folder (--out)."

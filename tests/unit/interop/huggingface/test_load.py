@@ -194,13 +194,13 @@ def test_existing_run_is_replaced_if_forced(folder, tmp_path):
 def test_folder_without_a_model_is_never_replaced(folder, tmp_path):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").touch()
-    with pytest.raises(ConfigError, match="holds files that are no model"):
+    with pytest.raises(ConfigError, match="letters contains files, but no model"):
         import_folder(folder.path, tmp_path / "letters", is_forced=True)
 
 
 def test_output_that_contains_the_input_is_refused(folder):
     for out in (folder.path, folder.path.parent):
-        with pytest.raises(ConfigError, match="^`--out` must not hold .+, which is read, but is"):
+        with pytest.raises(ConfigError, match="^`--out` must not contain .+, but is"):
             import_folder(folder.path, out, is_forced=True)
 
 
