@@ -48,7 +48,7 @@ def print_evaluation(evaluation: "Evaluation", *, max_rows: int = 10) -> None:
     for title, groups in (
         ("By length", evaluation.by_length),
         ("By tag", evaluation.by_tag),
-        ("Most missed (count in the references, % of them missed)", evaluation.by_unit[:max_rows]),
+        ("Reference tokens with the most errors (count, % wrong)", evaluation.by_unit[:max_rows]),
     ):
         if groups:
             print(f"\n{title}:")

@@ -222,7 +222,7 @@ def describe(row: Row) -> str:
 
 
 def _describe_numbers(row: Row) -> str:
-    omitted = ["kind", "step", "seconds", "waiting"]
+    omitted = ["kind", "step", "seconds", "waiting", "is_best"]
     if "loss" in row:
         # `value` repeats one of the metrics, possibly negated.
         omitted.append("value")
@@ -231,14 +231,14 @@ def _describe_numbers(row: Row) -> str:
         for name, value in row.items()
         if name not in omitted
     ]
+    if row.get("is_best"):
+        numbers.append("best so far")
     if row.get("waiting", 0.0) > NOTEWORTHY_WAITING:
         numbers.append(f"{row['waiting']:.0%} of the time waiting for data")
     return ", ".join(numbers)
 
 
 def _number(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)

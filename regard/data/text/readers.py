@@ -127,7 +127,7 @@ def _find_format(path: str | Path, lines: list[str], formats: Mapping[str, Forma
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
     without = [n for n, line in enumerate(lines, start=1) if line.strip() and "\t" not in line]
     if without:
-        more = f" (nor have {len(without) - 1:,} more lines)" if len(without) > 1 else ""
+        more = f" ({len(without):,} lines have none)" if len(without) > 1 else ""
         raise DataError(
             f"{name}, line {without[0]:,}, has no tab{more}. "
             "A line holds the source, a tab and the target."

@@ -97,7 +97,7 @@ def test_row_is_formatted_as_text():
     }
     assert describe(row) == (
         "valid: step 1,200, loss 2.346, tokens per second 12,346, num lines 2,000, "
-        "is best yes, reason patience"
+        "reason patience, best so far"
     )
 
 
@@ -113,7 +113,7 @@ def test_waiting_is_reported_above_a_threshold(waiting, expected):
 
 def test_validation_value_is_shown_under_the_name_of_its_metric():
     row = {"kind": "valid", "step": 5, "value": -6.4, "loss": 0.25, "wer": 6.4, "is_best": True}
-    assert describe(row) == "valid: step 5, loss 0.25, wer 6.4, is best yes"
+    assert describe(row) == "valid: step 5, loss 0.25, wer 6.4, best so far"
 
 
 def test_plain_lines_show_the_remaining_time(lines):
