@@ -185,7 +185,7 @@ class SelfAttention(MultiHeadAttention):
 
 
 def check_heads(dim: int, num_heads: int, num_key_heads: int) -> None:
-    """Raise `ConfigError` unless `num_heads` divides `dim` and `num_key_heads` divides it."""
+    """Raise `ConfigError` unless `num_heads` divides `dim` and `num_key_heads` `num_heads`."""
     if dim % num_heads:
         raise ConfigError(f"`num_heads` must divide `dim` ({dim}), but is {num_heads}.")
     if num_heads % num_key_heads:

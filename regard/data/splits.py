@@ -12,7 +12,7 @@ from regard.core.errors import DataError
 from regard.data.example import Example
 
 MIN_SOURCES = 10
-"""Minimum number of distinct sources for a split; with fewer, held-out sets mean little."""
+"""Minimum number of distinct sources for a split; with fewer, held-out scores are unreliable."""
 
 MAX_SHARE = 0.4
 """Maximum share of each held-out set, so that training data remain."""

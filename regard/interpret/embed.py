@@ -52,7 +52,7 @@ def embed(
 ) -> Vectors:
     """Return one vector per source, in the order given.
 
-    The vectors of empty and unreadable sources are zero; a warning has their number.
+    The vectors of empty and unreadable sources are zero; a warning states how many.
 
     Args:
         task: A run with an encoder.

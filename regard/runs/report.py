@@ -113,7 +113,7 @@ def _image_samples(attended: AttendedExamples) -> Any:
         Tile(
             resize_image(check_image(attention.still)),
             example.target,
-            f"right: {example.references[0]}",
+            f"reference: {example.references[0]}",
         )
         for example, attention in attended
         if attention.still is not None

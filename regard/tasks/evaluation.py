@@ -28,7 +28,7 @@ class Evaluation:
     by_tag: list[Group] = field(default_factory=list)
     """The first metric and exact matches by tag, if the data has tags."""
     by_unit: list[Group] = field(default_factory=list)
-    """For error rates: how often each phone, letter or word of the references is missed."""
+    """For error rates: error rate of each phone, letter or word of the references."""
     edits: list[Edit] = field(default_factory=list)
     """For error rates: substitutions, insertions and deletions, the most frequent first."""
     sources: list[str] = field(default_factory=list)

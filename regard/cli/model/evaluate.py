@@ -16,7 +16,7 @@ def evaluate(
 ) -> None:
     """Evaluate a run on a test set.
 
-    Of a built-in data set, the test part is used.
+    A built-in data set is evaluated on its test split.
     """
     from regard.runs.evaluate import evaluate_data
     from regard.runs.folder import describe_provenance, load

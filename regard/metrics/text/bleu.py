@@ -157,7 +157,9 @@ def _detail(score: base.Score) -> dict[str, float]:
 def lecture_bleu(
     hypotheses: Texts, references: References, *, k: int = 2, num_bootstrap: int = 0
 ) -> Result:
-    """Compute the mean of `sentence_bleu` over sentences, 0 to 1; the best reference counts.
+    """Compute the BLEU of "Dive into Deep Learning": the mean of `sentence_bleu`, 0 to 1.
+
+    With several references, the best one counts.
 
     Args:
         hypotheses: One sentence each, words separated by whitespace.

@@ -183,9 +183,9 @@ class Edit:
     """Substitution, insertion or deletion, with its count."""
 
     right: str
-    """Unit of the reference; "" for an insertion."""
+    """Word, phone or character of the reference; "" for an insertion."""
     written: str
-    """Unit of the hypothesis; "" for a deletion."""
+    """Word, phone or character of the hypothesis; "" for a deletion."""
     count: int
     """Number of occurrences."""
 

@@ -1,1 +1,1 @@
-"""Reproductions of experiments from papers and lectures."""
+"""Reproductions of published experiments."""

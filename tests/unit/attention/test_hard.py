@@ -63,7 +63,7 @@ def test_probability_of_soft_attention_decreases_per_batch():
     torch.manual_seed(0)
     attention = HardAttention(DotScore(3, 3), soft_share=0.2, soft_steps=4)
     prepared = attention.prepare(torch.randn(2000, 1, 3), torch.ones(2000, 1).bool())
-    attention.eval().start(prepared)  # This batch is none of them.
+    attention.eval().start(prepared)  # Batches in evaluation are not counted.
     shares = [attention.train().start(prepared).float().mean().item() for _ in range(6)]
     assert shares[0] == 1
     assert shares == pytest.approx([1, 0.8, 0.6, 0.4, 0.2, 0.2], abs=3 * 0.5 / 2000**0.5)

@@ -84,9 +84,9 @@ def test_step_equals_torch_cells(cell, num_layers, recurrence, inputs, states):
         result = reference(hidden, given)
         expected.append(result if cell == "lstm" else (result,))
         hidden = expected[-1][0]
-    output, moved = recurrence.step(inputs[:, 0], states)
+    output, next_states = recurrence.step(inputs[:, 0], states)
     assert torch.allclose(output, hidden, atol=1e-6)
-    assert torch.allclose(flat(moved), flat(expected), atol=1e-6)
+    assert torch.allclose(flat(next_states), flat(expected), atol=1e-6)
 
 
 def test_steps_equal_the_sequence(recurrence, inputs, states):

@@ -54,10 +54,10 @@ def test_initial_baseline_is_uniform():
 
 
 def test_baseline_per_token_reduces_the_variance():
-    # Each word has a log-probability of its own: nothing is left that a choice could explain.
+    # The log-probability depends on the token only, so the baseline predicts it exactly.
     torch.manual_seed(0)
-    hardness, advantage = -5 * torch.rand(6), Advantage(6)
+    token_log_probs, advantage = -5 * torch.rand(6), Advantage(6)
     for _ in range(200):
         labels = torch.randint(6, (8, 3))
-        found = advantage(hardness[labels], labels, torch.ones(8, 3).bool())
+        found = advantage(token_log_probs[labels], labels, torch.ones(8, 3).bool())
     assert found.abs().max() < 1e-3
