@@ -1,6 +1,6 @@
 """Components of result pages: tables, values, plots, samples and provenance.
 
-A page is Markdown with placeholders: `{{ scores("weights", "BLEU=bleu") }}` calls a component of
+A page is Markdown with placeholders: `{{ scores("parameters", "BLEU=bleu") }}` calls a component of
 this module or of `special.py` with the page, and stands for what it returns.
 """
 
@@ -148,7 +148,7 @@ def _seconds(runs: Runs) -> float:
 
 
 COLUMNS: dict[str, Callable[[Runs, int], object]] = {
-    "weights": lambda runs, digits: f"{runs[0]['parameters'] / 1e6:.{digits}f} M",
+    "parameters": lambda runs, digits: f"{runs[0]['parameters'] / 1e6:.{digits}f} M",
     "runs": lambda runs, _: runs[0].get("members", len(runs)),
     "minutes": lambda runs, digits: f"{_seconds(runs) / 60:.{digits}f}",
     "seconds": lambda runs, _: f"{_seconds(runs):.0f}",
@@ -458,15 +458,15 @@ def note(page: Page) -> str:
 
 @component
 def expectations(page: Page) -> str:
-    """Return what the plan requires, and whether it holds."""
+    """Return a table of the expectations of the plan, and whether each holds."""
     rows = []
     for one in page.plan.expect:
         try:
             claim, holds = check(one, page.value["runs"])
         except LookupError:
             claim, holds = f"{one['metric']} of {one['run']}", False
-        rows.append(("yes" if holds else "no", claim))
-    return f"## Expectations\n\n{table(('holds', 'claim'), rows)}" if rows else ""
+        rows.append((claim, "yes" if holds else "no"))
+    return f"## Expectations\n\n{table(('claim', 'holds'), rows)}" if rows else ""
 
 
 @component

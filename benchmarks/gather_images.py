@@ -223,7 +223,7 @@ def visual_questions(run: Any, argument: Mapping[str, Any]) -> Row:
 
 
 def _first_scenes(test: Sequence[Example]) -> list[int]:
-    """Return the first question of each kind, each about another scene rendered by our code."""
+    """Return the first question of each kind, each about another scene rendered by the package."""
     found: dict[str, int] = {}
     shown = set()
     for row, example in enumerate(test):

@@ -25,7 +25,7 @@ from regard.core.files import write_text
 from regard.plots import figure, heatmap
 
 RECIPES = Path(__file__).parent.parent / "regard" / "recipes"
-DEFAULT_PAGE = "{{ scores('weights', 'minutes') }}\n{{ expectations() }}\n{{ provenance() }}"
+DEFAULT_PAGE = "{{ scores('parameters', 'minutes') }}\n{{ expectations() }}\n{{ provenance() }}"
 MAIN_METRICS = {"bleu": "BLEU", "wer": "WER %", "rougeL": "ROUGE-L", "accuracy": "accuracy %"}
 
 

@@ -95,7 +95,7 @@ def length_table(page: Page) -> str:
     attention, fixed = named["RNNsearch-30"], named["RNNencdec-50"]
     ahead = sum(at_length(attention, g["name"]) > at_length(fixed, g["name"]) for g in groups)
     changes = " and ".join(
-        f"{name} from {at_length(run, '16–20'):.1f} to {at_length(run, '46–50'):.1f}"
+        f"{name} goes from {at_length(run, '16–20'):.1f} to {at_length(run, '46–50'):.1f}"
         for name, run in named.items()
         if name.endswith("-50")
     )
