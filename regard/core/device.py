@@ -1,4 +1,4 @@
-"""Device, precision, seed and determinism."""
+"""Device, precision, seeds and a description of the hardware."""
 
 import os
 import platform

@@ -155,7 +155,7 @@ MESSAGES = {
     "whisper": "whisper.wav holds only silence",
     "cut": "cut.wav is cut off: its header states 16,000 bytes of samples, but there are 15,100",
     "beheaded": "beheaded.wav is a damaged WAVE file: its format is cut off",
-    "endless": "endless.wav holds samples that are no finite numbers",
+    "endless": "endless.wav contains samples that are infinite or NaN",
     "slow": "slow.wav states 5 samples a second in 1 channels, but must have 1,000 to",
 }
 

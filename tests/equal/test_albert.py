@@ -77,7 +77,7 @@ def ours(theirs):
     return model
 
 
-def test_logits_equal_theirs(ours, theirs):
+def test_logits_equal_hugging_face(ours, theirs):
     values = torch.tensor([[2, 5, 6, 3, 7, 8, 3], [2, 9, 4, 10, 3, 0, 0]])
     mask = values != 0
     with torch.no_grad():

@@ -56,7 +56,7 @@ def extra_of(task, theirs, ids):
     return {"token_type_ids": segment(ids, task.tokenizer.eos).clamp(max=1)}
 
 
-def test_states_equal_theirs(both):
+def test_states_equal_hugging_face(both):
     task, theirs = both
     ids, mask = pairs_of(task)
     expected = theirs.base_model(
@@ -66,7 +66,7 @@ def test_states_equal_theirs(both):
     assert torch.allclose(found[mask], expected[mask], atol=1e-5)
 
 
-def test_logits_equal_theirs(both):
+def test_logits_equal_hugging_face(both):
     task, theirs = both
     ids, mask = pairs_of(task)
     expected = theirs(
@@ -168,7 +168,7 @@ def sources_of(task):
     return task.source.stack(task.source.read_all(ENGLISH[:3]))
 
 
-def test_marian_logits_equal_theirs(marians):
+def test_marian_logits_equal_hugging_face(marians):
     task, theirs = marians
     ids, mask = sources_of(task)
     targets, _ = task.target.stack(task.target.read_all(GERMAN[:3]))
@@ -189,7 +189,7 @@ def generate(theirs, ids, mask, **options):
     return [[token for token in row if token != pad] for row in generated.tolist()]
 
 
-def test_greedy_translations_equal_theirs(marians):
+def test_greedy_translations_equal_hugging_face(marians):
     task, theirs = marians
     expected = generate(theirs, *sources_of(task), num_beams=1, max_new_tokens=30)
     search = SearchConfig(beams=1, max_ratio=0, max_extra=30)
@@ -198,7 +198,7 @@ def test_greedy_translations_equal_theirs(marians):
         assert list(best.tokens) == [task.target.tokenizer.token(token) for token in tokens]
 
 
-def test_beams_equal_theirs(marians):
+def test_beams_equal_hugging_face(marians):
     task, theirs = marians
     ids, mask = sources_of(task)
     expected = generate(
@@ -246,7 +246,7 @@ def marian_tokenizer(marians, tmp_path):
 
 
 @pytest.mark.parametrize("text", VARIED)
-def test_tokens_equal_theirs(marians, marian_tokenizer, text):
+def test_tokens_equal_hugging_face(marians, marian_tokenizer, text):
     task, _ = marians
     if "<pad>" in text:
         # Theirs takes the spelling for the token; ours never does.
@@ -257,7 +257,7 @@ def test_tokens_equal_theirs(marians, marian_tokenizer, text):
     assert task.source.read(text) == marian_tokenizer(text)["input_ids"]
 
 
-def test_target_tokens_equal_theirs(marians, marian_tokenizer):
+def test_target_tokens_equal_hugging_face(marians, marian_tokenizer):
     task, _ = marians
     for text in GERMAN:
         expected = marian_tokenizer(text_target=text)["input_ids"]

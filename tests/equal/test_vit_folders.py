@@ -66,7 +66,7 @@ def predict_ours(task, path):
 
 
 @pytest.mark.parametrize("changes", [{}, {"image_size": 12, "num_channels": 1}])
-def test_logits_equal_theirs(tmp_path, changes):
+def test_logits_equal_hugging_face(tmp_path, changes):
     theirs = save_vit(tmp_path / "hf", **changes)
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     values = torch.randn(2, *task.source.spec.shape)
@@ -76,7 +76,7 @@ def test_logits_equal_theirs(tmp_path, changes):
     assert torch.equal(again.model(values, MASK), task.model(values, MASK))
 
 
-def test_predictions_for_files_equal_theirs(tmp_path, image_files):
+def test_predictions_for_files_equal_hugging_face(tmp_path, image_files):
     theirs = save_vit(tmp_path / "hf", preprocessor=PREPROCESSOR)
     task = import_folder(tmp_path / "hf", tmp_path / "run").task
     assert task.labels.names == ("cat", "crane (1)", "dog", "crane (3)")

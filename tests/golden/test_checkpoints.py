@@ -9,7 +9,7 @@ FOLDERS = sorted((Path(__file__).parent / "checkpoints").iterdir())
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_folder_of_an_earlier_version_still_gives_the_same_answers(folder):
+def test_run_folder_of_an_earlier_version_gives_the_same_predictions(folder):
     expected = read_json(folder / "expected.json")["answers"]
     found = regard.load(folder, "cpu").predict([row["source"] for row in expected], num_best=2)
     for row, predictions in zip(expected, found, strict=True):

@@ -74,7 +74,7 @@ def test_unseen_names_need_copying(learn, value):
     assert value(learn(describe, *JOINT), "accuracy") <= 70
 
 
-def test_copy_weights_point_at_the_name(pointer):
+def test_copy_weights_are_largest_at_the_name(pointer):
     examples = describe(50, seed=0)
     predictor = pointer.predictor
     num_right = num_tokens = 0

@@ -208,7 +208,7 @@ def _to_mono(values: NDArray[Any], reference: str) -> Samples:
     """Return the mean of the channels of samples (L, C)."""
     samples: Samples = values.mean(1).astype(np.float32)
     if not np.isfinite(samples).all():
-        raise DataError(f"{reference} holds samples that are no finite numbers.")
+        raise DataError(f"{reference} contains samples that are infinite or NaN.")
     return samples
 
 

@@ -60,12 +60,12 @@ class BertLayout(Layout):
         return {"task": self.task, "data": {"batch": batch}, "model": {"encoder": encoder}}
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the possible names of our weight in a checkpoint; exports use the first."""
+        """Return the possible names of a weight in a checkpoint; exports use the first."""
         tied = (self.head_names["head.output."][-1] + "weight",) if name == TOKENS else ()
         return super().checkpoint_names(name, config) + tied
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a checkpoint's weight to our weight `name`."""
+        """Convert a checkpoint's weight to the weight `name` of the run."""
         if name == POSITIONS:
             return tensor[self._num_skipped(config) :]
         return tensor[: self._num_segments(config)] if name == SEGMENTS else tensor

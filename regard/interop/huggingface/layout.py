@@ -27,7 +27,7 @@ class Layout(ABC):
     task: str
     """Task of the run."""
     kinds: Mapping[str, str]
-    """Parts of our model → required `kind` of each."""
+    """Parts of the model of the run → required `kind` of each."""
     defaults: Mapping[str, Any]
     """Options that a `config.json` may leave out, and their default values."""
     required: Mapping[str, Sequence[Any]]
@@ -41,17 +41,17 @@ class Layout(ABC):
     prefix: str
     """Prefix of the names of weights, absent in a checkpoint without a head."""
     names: Mapping[str, str]
-    """Parts of our names of weights → parts of the checkpoint's, replaced in this order."""
+    """Parts of the names of weights → parts of the checkpoint's, replaced in this order."""
     head_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Prefixes of our names of the head's weights → the checkpoint's; the first is written."""
     unused: str
     """Pattern of weights in checkpoints that are ignored."""
     head: str = ""
-    """Prefix of our weights of the head, which a checkpoint may lack; empty for none."""
+    """Prefix of the weights of the head, which a checkpoint may lack; empty for none."""
     head_role: str = "predicts masked tokens"
     """Purpose of the head, for a message."""
     parts: Sequence[str]
-    """Parts of our model that are exported; others are left out."""
+    """Parts of the model of the run that are exported; others are left out."""
     allows_pickle: bool = False
     """Whether weights may be read from a pickle; only its tensors are loaded."""
 
@@ -85,7 +85,7 @@ class Layout(ABC):
         return {setting: config[option] for setting, option in self.settings.items()}
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the possible names of our weight in a checkpoint; exports use the first."""
+        """Return the possible names of a weight in a checkpoint; exports use the first."""
         for ours, theirs in self.head_names.items():
             if name.startswith(ours):
                 return tuple(prefix + name.removeprefix(ours) for prefix in theirs)
@@ -93,17 +93,17 @@ class Layout(ABC):
         return (self.prefix + bare, bare)
 
     def rename(self, name: str) -> str:
-        """Convert the name of our weight to the checkpoint's."""
+        """Convert the name of a weight of the run to the checkpoint's."""
         for ours, theirs in self.names.items():
             name = name.replace(ours, theirs)
         return name
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a checkpoint's weight to our weight `name`."""
+        """Convert a checkpoint's weight to the weight `name` of the run."""
         return tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight `name` to the checkpoint's."""
+        """Convert the weight `name` of the run to the checkpoint's."""
         return tensor
 
     def export_weights(self, task: Task[Any], config: Config) -> dict[str, Tensor]:

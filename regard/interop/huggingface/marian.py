@@ -87,7 +87,7 @@ class MarianLayout(Layout):
         }
 
     def checkpoint_names(self, name: str, config: Config) -> tuple[str, ...]:
-        """Return the possible names of our weight in a checkpoint; exports use the first."""
+        """Return the possible names of a weight in a checkpoint; exports use the first."""
         if name == OUTPUT_BIAS:
             return ("final_logits_bias",)
         spelling = self.prefix + self.rename(name)
@@ -99,11 +99,11 @@ class MarianLayout(Layout):
         return (spelling, "lm_head.weight") if name.startswith("decoder") else (spelling,)
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a checkpoint's weight to our weight `name`."""
+        """Convert a checkpoint's weight to the weight `name` of the run."""
         return tensor[0] if name == OUTPUT_BIAS and tensor.dim() == 2 else tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight `name` to the checkpoint's."""
+        """Convert the weight `name` of the run to the checkpoint's."""
         return tensor[None] if name == OUTPUT_BIAS else tensor  # (1, V)
 
     def default_weight(self, name: str, like: Tensor) -> Tensor | None:

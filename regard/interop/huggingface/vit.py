@@ -51,13 +51,13 @@ class VitLayout(Layout):
         return {"task": self.task, "data": {"source": source}, "model": model}
 
     def import_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert a checkpoint's weight to our weight `name`."""
+        """Convert a checkpoint's weight to the weight `name` of the run."""
         if name == CLASS_TOKEN:
             return tensor.flatten()
         return tensor.flatten(0, -2) if name == POSITIONS else tensor
 
     def export_weight(self, name: str, tensor: Tensor, config: Config) -> Tensor:
-        """Convert our weight `name` to the checkpoint's."""
+        """Convert the weight `name` of the run to the checkpoint's."""
         is_table = name in (CLASS_TOKEN, POSITIONS)
         return tensor.view(1, -1, config["hidden_size"]) if is_table else tensor
 

@@ -166,14 +166,14 @@ class Advantage(Module):
         sums, counts = (torch.zeros_like(self.usual) for _ in range(2))
         sums.index_add_(0, labels, log_probs)
         counts.index_add_(0, labels, torch.ones_like(log_probs))
-        moved = torch.lerp(sums / counts.clamp(min=1.0), self.usual, self.DECAY)
-        self.usual.copy_(torch.where(counts > 0, moved, self.usual))
+        updated = torch.lerp(sums / counts.clamp(min=1.0), self.usual, self.DECAY)
+        self.usual.copy_(torch.where(counts > 0, updated, self.usual))
 
     def _update_variance(self, advantages: Tensor) -> None:
         """Update the variance by the advantages of this batch, (N,), if there are any."""
         variance = advantages.square().sum() / max(len(advantages), 1)
-        moved = torch.lerp(variance, self.variance, self.DECAY)
-        self.variance.copy_(moved if len(advantages) else self.variance)
+        updated = torch.lerp(variance, self.variance, self.DECAY)
+        self.variance.copy_(updated if len(advantages) else self.variance)
 
 
 class HardXuDecoder(XuDecoder):

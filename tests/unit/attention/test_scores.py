@@ -89,7 +89,7 @@ def test_leading_axes_are_supported(name):
 
 
 @pytest.mark.parametrize("dotted", ["dot", "scaled_dot", "cosine", "gaussian"])
-def test_dot_of_unequal_widths_points_to_general(dotted):
+def test_error_for_dot_score_of_unequal_widths_recommends_general(dotted):
     with pytest.raises(
         ConfigError,
         match="`score`.*3 and 4 wide.*'general'",

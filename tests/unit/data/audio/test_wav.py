@@ -159,7 +159,7 @@ def test_without_soundfile_the_message_names_the_package_to_install(put, monkeyp
         (riff(b"")[:30], "its format is cut off"),
         (riff(b"")[:36], "has no chunk with its samples"),
         (riff(b"")[:12], "has no chunk with its format"),
-        (riff(b"\xff" * 4, form=3, bits=32), "samples that are no finite numbers"),
+        (riff(b"\xff" * 4, form=3, bits=32), "samples that are infinite or NaN"),
     ],
 )
 def test_bad_files_are_reported_in_one_line(put, data, message):

@@ -255,7 +255,7 @@ def test_a_damaged_file_is_an_error(tmp_path, content):
         Tokenizer.load(path)
 
 
-def test_a_foreign_file_is_an_error(tmp_path):
+def test_a_file_that_is_not_a_tokenizer_is_an_error(tmp_path):
     path = tmp_path / "tokenizer.json"
     train("word").save(path)
     path.write_text(path.read_text().replace("<eos>", "END"))
