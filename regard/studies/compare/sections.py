@@ -114,8 +114,8 @@ def _quality(comparison: Comparison) -> ComparisonSection:
         title="Quality",
         note=f"{comparison.num_examples:,} test sentences; ± is half the 95 % confidence interval. "
         f"Δ is the difference to {comparison.names[0]}, with the p-value of a paired bootstrap "
-        "test: below 0.05, the difference is significant on these test sentences. The test does not "
-        "account for the variance between seeds.",
+        "test: below 0.05, the difference is significant on these test sentences. The test does "
+        "not account for the variance between seeds.",
         head=("run", "BLEU", "Δ BLEU", "chrF", "Δ chrF", "exact %"),
         rows=rows,
     )
