@@ -94,13 +94,13 @@ def length_table(page: Page) -> str:
     named = {run["name"]: run for run in runs}
     attention, fixed = named["RNNsearch-30"], named["RNNencdec-50"]
     ahead = sum(at_length(attention, g["name"]) > at_length(fixed, g["name"]) for g in groups)
-    changes = " and ".join(
+    changes = ", that of ".join(
         f"{name} goes from {at_length(run, '16–20'):.1f} to {at_length(run, '46–50'):.1f}"
         for name, run in named.items()
         if name.endswith("-50")
     )
     claims = f"RNNsearch-30 is ahead of RNNencdec-50 in {ahead} of {len(groups)} groups."
-    claims += f" From 16–20 to 46–50 words, {changes} BLEU."
+    claims += f" From 16–20 to 46–50 words, BLEU changes: that of {changes}."
     found = table(("source words", "sentences", *(run["name"] for run in runs)), rows)
     return f"{found}\n\n{claims}"
 

@@ -35,7 +35,7 @@ SearchOverrides = Annotated[
 Layer = Annotated[int | None, Option(help="A layer, 0 = embeddings; the last if not given.")]
 Pooling = Annotated[str | None, Option(help="summary, mean or first; summary if not given.")]
 Plot = Annotated[Path | None, Option(help="A file to plot to: .png, .svg or .html.")]
-RunFolder = Annotated[Path | None, Option(help="The run folder.")]
+RunFolder = Annotated[Path | None, Option(help="The run folder; a folder in runs/ if not given.")]
 RunFolders = Annotated[Path, Option(help="A folder for the run folders.")]
 Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
 Force = Annotated[bool, Option("--force", help="Replace the model in --out.")]

@@ -29,7 +29,7 @@ def recipe_path(name: str) -> Path:
     if name not in names:
         quoted = ", ".join(f"'{known}'" for known in names)
         raise ConfigError(
-            f"`--recipe` must be a TOML file or one of {quoted}, but is '{name}'."
+            f"`recipe` must be a TOML file or one of {quoted}, but is '{name}'."
             f"{did_you_mean(name, names)}"
         )
     return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))

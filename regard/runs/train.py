@@ -74,7 +74,7 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         seed_everything(recipe.seed)
     summary = trainer.run()
     task.model.eval()
-    logger.info("Trained for %.0f s (%s).", summary.progress.seconds, summary.stopped)
+    logger.info("Trained for %.0f s (stop reason: %s).", summary.progress.seconds, summary.stopped)
     if summary.stopped == "interrupted":
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)

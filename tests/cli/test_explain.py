@@ -15,7 +15,7 @@ def test_explained_recipe_can_be_used(regard, tmp_path):
 def test_header_and_descriptions_of_settings_are_printed(regard):
     result = regard("explain", "bahdanau2015")
     assert result.lines[0].startswith("# Bahdanau et al. 2015")
-    assert "# Hypotheses kept a sentence; 1 is greedy search." in result.lines
+    assert "# Number of beams; 1 is greedy search." in result.lines
 
 
 def test_recipe_without_a_header_is_explained(regard, tmp_path):

@@ -25,7 +25,11 @@ def show(
     data2: SecondData = None,
     num: Annotated[int, typer.Option(help="Number of pairs.")] = 10,
 ) -> None:
-    """Print some pairs, with further references, alignment and tags if there are any."""
+    """Print some pairs.
+
+    Lines that begin with # hold further references, word alignment (source-target) and tags, if
+    there are any.
+    """
     from regard.data.datasets.catalog import find_data
     from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits

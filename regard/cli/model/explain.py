@@ -13,7 +13,8 @@ def explain(
 ) -> None:
     """Print every setting of a recipe with its description.
 
-    The output is a recipe in TOML that can be edited.
+    The output begins with the paper, the command to train it and the expected score. It is a recipe
+    in TOML that can be edited and passed to --recipe.
     """
     from regard.core import config
     from regard.runs.recipes import load_recipe, recipe_path

@@ -10,7 +10,7 @@ from regard.cli.options import Device, Plot, Run
 def show(
     run: Run,
     sentence: Annotated[
-        str, Argument(help="A text; a file of an image, video or recording; or text TAB image.")
+        str, Argument(help="A text; a file of an image, video or recording; or text, tab, image.")
     ],
     target: Annotated[str | None, Option(help="A target in place of the prediction.")] = None,
     out: Plot = None,
@@ -18,8 +18,9 @@ def show(
 ) -> None:
     """Plot attention weights.
 
-    The source is a sentence, an image, a video or a recording. The plot is printed in the terminal
-    or written to a file. For models that predict images, source, prediction and target are shown.
+    The source is a sentence, an image, a video or a recording. The weights are averaged over layers
+    and heads. The plot is printed in the terminal or written to a file. For models that predict
+    images, source, prediction and target are shown.
     """
     from rich.console import Console
 

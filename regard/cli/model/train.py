@@ -19,7 +19,9 @@ def train(
     data: DataAndOverrides,
     valid: Valid = None,
     test: Test = None,
-    recipe: Annotated[str | None, Option(help="A recipe's name or a TOML file.")] = None,
+    recipe: Annotated[
+        str | None, Option(help="A recipe's name or a TOML file; chosen by the data if not given.")
+    ] = None,
     metric: Annotated[str | None, Option(help="Validation metric, such as bleu.")] = None,
     columns: Columns = None,
     out: RunFolder = None,

@@ -79,7 +79,7 @@ def overview(comparison: Comparison) -> ComparisonSection:
         )
     return ComparisonSection(
         title="Overview",
-        note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval.",
+        note=f"{comparison.num_examples:,} test sentences; ± is half the 95 % confidence interval.",
         head=("", *comparison.names),
         rows=[(name, *(column[name] for column in columns)) for name in columns[0]],
     )
@@ -112,10 +112,10 @@ def _quality(comparison: Comparison) -> ComparisonSection:
     ]
     return ComparisonSection(
         title="Quality",
-        note=f"{comparison.num_examples:,} test sentences; ± is the 95 % confidence interval. Δ is "
-        f"the difference to {comparison.names[0]}, with the p-value of a paired bootstrap test: "
-        "below 0.05, the difference is significant on these test sentences. The test does not "
-        "account for the variance between seeds.",
+        note=f"{comparison.num_examples:,} test sentences; ± is half the 95 % confidence interval. "
+        f"Δ is the difference to {comparison.names[0]}, with the p-value of a paired bootstrap "
+        "test: below 0.05, the difference is significant on these test sentences. The test does "
+        "not account for the variance between seeds.",
         head=("run", "BLEU", "Δ BLEU", "chrF", "Δ chrF", "exact %"),
         rows=rows,
     )

@@ -26,7 +26,7 @@ def test_recipe_can_be_a_file(tmp_path):
 def test_error_for_an_unknown_recipe_suggests_a_name():
     with pytest.raises(
         ConfigError,
-        match=r"`--recipe` must be a TOML file or one of .*'bahdanau2015', .*, but is "
+        match=r"`recipe` must be a TOML file or one of .*'bahdanau2015', .*, but is "
         r"'bahdanau2014'\. Did you mean 'bahdanau2015'\?",
     ):
         load_recipe("bahdanau2014")
