@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from plan import Plan, check
 from results import Row, read_results
 
 from regard.core.files import write_text
 from regard.plots import curves, figure, heatmap
-from regard.plots.inputs import MAX_WIDTH
+from regard.plots.inputs import Points
 
 Runs = list[Row]
 
@@ -48,7 +49,7 @@ class Page:
         """Return the runs whose name matches a pattern; patterns are separated by `|`."""
         return [
             run
-            for run in self.value["runs"]
+            for run in self.value.get("runs", [])
             if any(fnmatchcase(run["name"], one) for one in where.split("|"))
         ]
 
@@ -62,27 +63,14 @@ class Page:
         return f"![{caption}]({file})"
 
 
-Component = Callable[..., object]
-COMPONENTS: dict[str, Component] = {}
-
-
-def component(function: Component) -> Component:
-    """Make a function available to pages."""
-    COMPONENTS[function.__name__] = function
-    return function
-
-
-def render(page: Page) -> str:
-    """Return a page's Markdown with all placeholders replaced."""
-    names: Row = {name: partial(function, page) for name, function in COMPONENTS.items()}
-    names |= {"value": page.value, "runs": page.value.get("runs", [])}
+def render(page: Page, components: Sequence[Callable[..., object]]) -> str:
+    """Return a page's Markdown with all placeholders replaced by what components return."""
+    names: Row = {one.__name__: partial(one, page) for one in components}
+    names |= {"value": page.value, "runs": page.value.get("runs", []), "select": page.select}
+    names |= {"table": table, "spread": spread}
     # Every line of a template is a block; lines of one list or table stay together.
-    blocks = re.sub(
-        r"^(([-|]) .*)\n\n(?=\2 )",
-        r"\1\n",
-        page.plan.page.strip().replace("\n", "\n\n"),
-        flags=re.M,
-    )
+    blocks = page.plan.page.strip().replace("\n", "\n\n")
+    blocks = re.sub(r"^(([-|]) .*)\n\n(?=\2 )", r"\1\n", blocks, flags=re.M)
     # Plans are part of this repository: their expressions are code like that of this module.
     text = _PLACEHOLDER.sub(lambda match: str(eval(match[1].strip(), names)), blocks)
     return f"# {page.plan.title}\n\n" + re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
@@ -156,22 +144,8 @@ COLUMNS: dict[str, Callable[[Runs, int], object]] = {
     "best": lambda runs, digits: mean_and_std([run["best"] for run in runs], digits),
     "long": lambda runs, _: mean_and_std([run["test"]["bleu_long"]["value"] for run in runs]),
     "gflops": lambda runs, _: f"{runs[0]['flops'] / 1e9:.3f}",
-    "batch": lambda runs, _: f"{_set(runs, 'max_tokens') * _set(runs, 'accumulate'):,}",
-    "limit": lambda runs, _: ", ".join(
-        f"{_set(runs, f'max_{unit}'):,.0f} {unit}"
-        for unit in ("epochs", "steps", "minutes")
-        if _set(runs, f"max_{unit}")
-    ),
-    "averaging": lambda runs, _: (
-        f"last {_set(runs, 'average_last')}" if runs[0].get("is_averaged") else "no"
-    ),
 }
 """Columns that are neither scores nor paths: (runs of one name, digits) → cell."""
-
-
-def _set(runs: Runs, name: str) -> Any:
-    """Return a setting by the last part of its name."""
-    return next(v for key, v in runs[0]["settings"].items() if key.endswith(f".{name}"))
 
 
 def cell(runs: Runs, spec: str) -> str:
@@ -201,11 +175,12 @@ def cell(runs: Runs, spec: str) -> str:
 
 
 def number(value: Any, form: str = "") -> str:
-    """Return a number, a score with its interval, or a difference with its p-value."""
+    """Return a number, a score with half its interval, or a difference with its p-value."""
     if isinstance(value, Mapping):
         if "p_value" in value:
-            p = value["p_value"]
-            return f"{value['value']:+.{form}f} (p {p:{'.3f' if p >= 0.0005 else '.1g'}})"
+            p, (low, high) = value["p_value"], value["interval"]
+            interval = f"[{low:+.{form}f}, {high:+.{form}f}]"
+            return f"{value['value']:+.{form}f} {interval} (p {p:{'.3f' if p >= 5e-4 else '.1g'}})"
         return with_interval(value, int(form or 1))
     if isinstance(value, float) and not form:
         return f"{value:g}"
@@ -213,30 +188,14 @@ def number(value: Any, form: str = "") -> str:
     return f"{value:{form}}" if is_format else f"{value:.{form}f}"
 
 
-@component
 def scores(
-    page: Page,
-    *columns: str,
-    where: str = "*",
-    strip: str = "",
-    model: str = "model",
-    extra: Sequence[Row] = (),
-    rows: Sequence[Sequence[str]] = (),
-    sort: str = "",
-    gain: str = "",
-) -> str:
-    """Return a table with a row for each name.
+    page: Page, *columns: str, where: str = "*", strip: str = "", model: str = "model",
+    extra: Sequence[Row] = (), rows: Sequence[Sequence[str]] = (), sort: str = "",
+) -> str:  # fmt: skip
+    """Return a table with a row for each name, and columns `TITLE=COLUMN:DIGITS` (see `cell`).
 
-    Args:
-        page: The page.
-        columns: `TITLE=COLUMN:DIGITS`: a score, or one of `COLUMNS`.
-        where: Pattern of names.
-        strip: Pattern that is removed from the start of names; `-` keeps the last word only.
-        model: Title of the first column.
-        extra: Rows of the result file besides runs, such as ensembles.
-        rows: Literal rows at the end.
-        sort: Score to sort by, best first.
-        gain: Score whose difference to the first of `extra` is shown.
+    `strip` is removed from the start of names (`-` keeps the last word only). Rows of the result
+    file besides runs follow (`extra`), and literal ones (`rows`). `sort` is a score, best first.
     """
     groups = by_name(page.select(where))
     if sort:
@@ -247,11 +206,6 @@ def scores(
     ]
     cells += [(row["name"], *(cell([row], column) for column in columns)) for row in extra]
     titles = [column.rpartition("=")[0] or column.partition(":")[0] for column in columns]
-    if gain:
-        base = values_of([extra[0]], gain)[0]
-        gains = [f"{mean(values_of(runs, gain)) - base:+.1f}" for runs in groups.values()]
-        cells = [(*row, g) for row, g in zip(cells, [*gains, *[""] * len(extra)], strict=True)]
-        titles.append(f"{gain} over the {extra[0]['name']}")
     return table((model, *titles), [*cells, *rows])
 
 
@@ -260,7 +214,31 @@ def short(name: str, strip: str) -> str:
     return name.split()[-1] if strip == "-" else re.sub(f"^(?:{strip})", "", name)
 
 
-@component
+def lines(
+    page: Page, name: str, series: Mapping[str, Points], *, x_label: str, y_label: str,
+    log: str = "", digits: int | None = None, shaded: tuple[str, float, float] | None = None,
+) -> str:  # fmt: skip
+    """Plot points by name, and list their values with `digits` if given.
+
+    `log` names the logarithmic axes: `x` or `xy`. `shaded` is a name and a range of x to highlight.
+    """
+    labels = {"x_label": x_label, "y_label": y_label}
+    draw = curves.scaling if log else partial(curves.lines, shaded=shaded)
+    plot = draw(series, **labels)
+    if log == "xy":
+        axes = plot.axes[0]
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+    link = page.save(name, plot, f"{y_label} by {x_label}")
+    if digits is None:
+        return link
+    columns = [dict(points) for points in series.values()]
+    rows = [(f"{x:,}", *(f"{column[x]:,.{digits}f}" for column in columns)) for x in columns[0]]
+    return f"{link}\n\n{table((x_label, *series), rows)}"
+
+
 def learning_curves(
     page: Page, metric: str, title: str, *, name: str = "learning", x: str = "step",
     where: str = "*", strip: str = "",
@@ -273,11 +251,9 @@ def learning_curves(
             xs = curve["step"] if x == "step" else [second / 60 for second in curve["seconds"]]
             series[short(run["name"], strip)] = list(zip(xs, curve[metric], strict=True))
     x_label = "step" if x == "step" else "minutes of training"
-    plot = curves.lines(series, x_label=x_label, y_label=f"validation {title}")
-    return page.save(name, plot, f"Validation {title} by {x_label}")
+    return lines(page, name, series, x_label=x_label, y_label=f"validation {title}")
 
 
-@component
 def pivot(
     page: Page, metric: str, x_label: str, *, y_label: str, name: str, where: str = "*",
     file: str = "", has_table: bool = True,
@@ -285,86 +261,92 @@ def pivot(
     """Plot and list a score by the number that ends a run's name, with a series for the rest."""
     page = replace(page, value=read_results(page.folder / file)) if file else page
     found: dict[str, dict[int, Runs]] = {}
-    for several in by_name(page.select(where)).values():
-        series, _, size = several[0]["name"].rpartition(" ")
-        found.setdefault(series, {})[int(size)] = several
-    sizes = sorted({size for several in found.values() for size in several})
+    for runs in by_name(page.select(where)).values():
+        series, _, size = runs[0]["name"].rpartition(" ")
+        found.setdefault(series, {})[int(size)] = runs
     points = {
-        series: [(size, mean(values_of(several[size], metric))) for size in sorted(several)]
-        for series, several in found.items()
+        series: [(size, mean(values_of(sizes[size], metric))) for size in sorted(sizes)]
+        for series, sizes in found.items()
     }
-    plot = curves.scaling(points, x_label=x_label, y_label=y_label)
-    link = page.save(name, plot, f"{y_label} by {x_label}")
+    link = lines(page, name, points, x_label=x_label, y_label=y_label, log="x")
     rows = [
-        (f"{n:,}", *(spread(s[n], metric) if n in s else "–" for s in found.values()))
-        for n in sizes
+        (f"{size:,}", *(spread(s[size], metric) if size in s else "–" for s in found.values()))
+        for size in sorted({size for sizes in found.values() for size in sizes})
     ]
     return f"{link}\n\n{table((x_label, *found), rows)}" if has_table else link
 
 
-@component
+def images(page: Page, *patterns: str) -> str:
+    """Return links to the saved images whose names match patterns."""
+    found = [path for pattern in patterns for path in sorted(page.folder.glob(pattern))]
+    return "\n\n".join(f"![{path.stem}]({path.name})" for path in found)
+
+
 def other_file(page: Page, file: str) -> str:
     """Return the command and the link of another result file."""
     return f"`{read_results(page.folder / file)['command']}`; result file: [`{file}`]({file})"
 
 
-def middle(name: str) -> float:
+def by_length(
+    page: Page, metric: str, title: str, *, name: str = "lengths", where: str = "*"
+) -> str:
+    """Plot a score by source length, the mean over seeds."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    for model, runs in by_name(page.select(where)).items():
+        for same in zip(*(run["test"]["by_length"] for run in runs), strict=True):
+            is_open = same[0]["name"].startswith(">") and metric == "bleu"
+            if same[0]["count"] >= MIN_COUNT and not is_open:
+                point = _middle(same[0]["name"]), mean(group[metric] for group in same)
+                series.setdefault(model, []).append(point)
+    return lines(page, name, series, x_label="words in the source", y_label=title)
+
+
+def _middle(name: str) -> float:
     """Return the middle of a group of lengths, such as `≤ 5`, `6–10` or `> 50`."""
     low, _, high = name.replace("≤ ", "0–").replace("> ", "").partition("–")
     return (float(low) + float(high or low)) / 2
 
 
-@component
-def by_length(
-    page: Page, metric: str, title: str, *, name: str = "lengths", where: str = "*",
-    strip: str = "", kind: str = "lines",
+def tag_table(
+    page: Page, metric: str, title: str, *, key: str = "by_tag", where: str = "*",
+    strip: str = "", tags: Sequence[str] = (),
 ) -> str:  # fmt: skip
-    """Plot a score by source length: lines of the mean over seeds, or bars of the first run."""
-    groups = by_name(page.select(where))
-    if kind == "bars":
-        first = next(iter(groups.values()))[0]
-        bars = {
-            f"{group['name']} ({group['count']:,})": group[metric]
-            for group in first["test"]["by_length"]
-            if group["count"] >= MIN_COUNT
-        }
-        return page.save(name, curves.bars(bars, x_label=title), f"{title} by source length")
-    series: dict[str, list[tuple[float, float]]] = {}
-    for model, runs in groups.items():
-        for group in runs[0]["test"]["by_length"]:
-            is_open = group["name"].startswith(">") and metric == "bleu"
-            if group["count"] >= MIN_COUNT and not is_open:
-                value = mean(at_length(run, group["name"], metric) for run in runs)
-                series.setdefault(short(model, strip), []).append((middle(group["name"]), value))
-    plot = curves.lines(series, x_label="words in the source", y_label=title)
-    return page.save(name, plot, f"{title} by source length")
+    """Return a score by tag (or another group of test examples), the mean over seeds."""
+    found = {
+        short(name, strip): [{one["name"]: one for one in run["test"][key]} for run in runs]
+        for name, runs in by_name(page.select(where)).items()
+    }
+    first = next(iter(found.values()))[0]
+    rows = [
+        (tag, f"{first[tag]['count']:,}",
+         *(mean_and_std([one[tag][metric] for one in several]) for several in found.values()))
+        for tag in tags or first
+        if all(tag in one for several in found.values() for one in several)
+    ]  # fmt: skip
+    return table((title, "examples", *found), rows)
 
 
-def at_length(run: Row, name: str, metric: str = "bleu") -> float:
-    """Return the score of a group of lengths."""
-    found = [group[metric] for group in run["test"]["by_length"] if group["name"] == name]
-    return float(found[0]) if found else float("nan")
-
-
-@component
 def error_table(page: Page, where: str = "*") -> str:
     """Return the output tokens with most errors beside the most frequent errors of a run."""
-    run = page.select(where)[0]
+    test = page.select(where)[0]["test"]
     cells = [
-        (
-            one["name"],
-            f"{one['count']:,}",
-            f"{next(v for k, v in one.items() if k not in ('name', 'count')):.1f}",
-            f"{edit['right'] or NONE} → {edit['written'] or NONE}",
-            f"{edit['count']:,}",
-        )
-        for one, edit in zip(run["test"]["by_unit"], run["test"]["edits"], strict=False)
+        (*number_cells(unit), edit_of(edit), f"{edit['count']:,}")
+        for unit, edit in zip(test["by_unit"], test["edits"], strict=False)
     ]
-    head = ("most errors", "occurs", "wrong %", "most frequent errors", "count")
-    return table(head, cells)
+    return table(("most errors", "occurs", "wrong %", "most frequent errors", "count"), cells)
 
 
-@component
+def number_cells(group: Row) -> tuple[str, str, str]:
+    """Return name, number of examples and score of a group."""
+    name, count, value = group.values()
+    return name, f"{count:,}", f"{value:.1f}"
+
+
+def edit_of(edit: Row) -> str:
+    """Return a wrong token: what is right, and what was predicted."""
+    return f"{edit['right'] or NONE} → {edit['written'] or NONE}"
+
+
 def attention_maps(page: Page, where: str = "*", *, name: str = "", heading: str = "") -> str:
     """Plot the attention maps of the first run that has any, or of every run under a heading."""
     parts = []
@@ -373,8 +355,7 @@ def attention_maps(page: Page, where: str = "*", *, name: str = "", heading: str
         stem = name or run["name"].replace(",", "").replace(" ", "-")
         parts += [f"### {heading}: {run['name']}"] if heading and maps else []
         for number, one in enumerate(maps, start=1):
-            columns = [*map(_both_ends, one["columns"])]
-            plot = str(heatmap.svg(np.array(one["weights"]), one["rows"], columns))
+            plot = str(heatmap.svg(np.array(one["weights"]), one["rows"], one["columns"]))
             caption = f"{plain(one['source'])} → {plain(one['target'])}"
             parts.append(page.save(f"{stem}-{number}".strip("-"), _compact(plot), caption))
         if maps and not heading:
@@ -387,17 +368,6 @@ def _compact(svg: str) -> str:
     return re.sub(r"\n<rect[^>]*><title>[^<]* 0(\.0+)?</title></rect>", "", svg)
 
 
-def _both_ends(label: str) -> str:
-    """Return a label that fits; of a sentence, its first word and its end."""
-    if len(label) <= MAX_WIDTH:
-        return label
-    first, *rest = label.split()
-    while rest and len(f"{first} … {' '.join(rest)}") > MAX_WIDTH:
-        rest = rest[1:]
-    return f"{first} … {' '.join(rest)}"
-
-
-@component
 def samples(
     page: Page, count: int, *, where: str = "*", strip: str = "", kind: str = "list",
     extra: Sequence[Row] = (), source: str = "source", target: str = "target",
@@ -405,21 +375,21 @@ def samples(
     """Return the first test examples with the outputs of each run, as a list or as a table."""
     shown = [row for row in [*page.select(where), *extra] if row.get("samples")]
     names = [short(row["name"], strip) for row in shown]
-    lines: list[Sequence[str]] = []
+    cells: list[list[str]] = []
     parts = []
-    for number, (given, right, _) in enumerate(shown[0]["samples"][:count]):
-        outputs = [plain(row["samples"][number][2]) for row in shown]
-        lines.append((plain(given), plain(right), *outputs))
-        indent = " " * len(f"{number + 1}. ")
-        parts.append(f"{number + 1}. {plain(given)}")
-        parts += [f"{indent}- *{target}*: {plain(right)}"] if right and target else []
-        parts += [
-            f"{indent}- {name}: {output}" for name, output in zip(names, outputs, strict=True)
-        ]
-    return table((source, target, *names), lines) if kind == "table" else "\n".join(parts)
+    for number, examples in enumerate(zip(*(row["samples"] for row in shown), strict=False), 1):
+        given, right = plain(examples[0][0]), plain(examples[0][1])
+        outputs = [plain(output) for _, _, output in examples]
+        cells.append([given, right, *outputs])
+        items = [f"*{target}*: {right}"] if right and target else []
+        items += [f"{name}: {output}" for name, output in zip(names, outputs, strict=True)]
+        indent = " " * len(f"{number}. ")
+        parts.append("\n".join([f"{number}. {given}", *(f"{indent}- {item}" for item in items)]))
+    if kind == "table":
+        return table((source, target, *names), cells[:count])
+    return "\n".join(parts[:count])
 
 
-@component
 def changes(page: Page, where: str = "*", strip: str = "") -> str:
     """Return the overrides of the recipes: of all runs, and of each that has more."""
     found = {
@@ -438,25 +408,6 @@ UNNAMED = ("start=", "init_from=", "teacher=", "model.copying.kind=")
 """Overrides that the names of runs give."""
 
 
-@component
-def pairs(_page: Page, first: str, second: str, values: Mapping[str, str]) -> str:
-    """Return a table of two columns."""
-    return table((first, second), list(values.items()))
-
-
-@component
-def score(page: Page, where: str, metric: str) -> str:
-    """Return a score of the runs that a pattern selects."""
-    return spread(page.select(where), metric)
-
-
-@component
-def note(page: Page) -> str:
-    """Return the remark of a result file, if it has one."""
-    return str(page.value.get("note", ""))
-
-
-@component
 def expectations(page: Page) -> str:
     """Return a table of the expectations of the plan, and whether each holds."""
     rows = []
@@ -469,7 +420,6 @@ def expectations(page: Page) -> str:
     return f"## Expectations\n\n{table(('claim', 'holds'), rows)}" if rows else ""
 
 
-@component
 def provenance(page: Page, where: str = "*", signatures: Sequence[str] = ()) -> str:
     """Return how to reproduce the results: command, hardware, versions, seeds, signatures."""
     runs = page.select(where)
@@ -478,26 +428,34 @@ def provenance(page: Page, where: str = "*", signatures: Sequence[str] = ()) -> 
         for name, score in runs[0]["test"]["scores"].items()
         if "signature" in score
     }
-    seeds = sorted({str(run["seed"]) for run in runs})
-    commits = sorted({run["commit"] for run in runs})
+    seeds, commits = ({str(run[key]) for run in runs} for key in ("seed", "commit"))
     machines = dict.fromkeys(f"{run['hardware']}, torch {run['torch']}" for run in runs)
+    about = f"commit {', '.join(sorted(commits))}, seeds {', '.join(sorted(seeds))}"
     file = f"{page.value['experiment']}.json"
-    lines = [
-        "## How to reproduce",
-        "",
-        f"- `{page.value['command']}`, each run as a process of its own",
-        f"- {'; '.join(machines)}, commit {', '.join(commits)}, seeds {', '.join(seeds)}",
-        *(f"- {signature}" for signature in sorted(listed)),
-        *(f"- {signature}" for signature in signatures),
-        f"- result file: [`{file}`]({file})",
+    items = [
+        f"`{page.value['command']}`, each run as a process of its own",
+        f"{'; '.join(machines)}, {about}",
+        *sorted(listed),
+        *signatures,
+        f"result file: [`{file}`]({file})",
     ]
+    return "## How to reproduce\n\n" + "\n".join(f"- {item}" for item in items)
+
+
+def machines(page: Page) -> str:
+    """Return command, machine and result file of each measurement without runs."""
+    files = page.value if page.plan.results else {f"{page.plan.name}.json": page.value}
+    lines = []
+    for name, value in files.items():
+        found = {**value, **(value["runs"] or [{}])[0]}
+        seed = f", seed {found['seed']}" if "seed" in found else ""
+        about = f"{found['hardware']}, torch {found['torch']}, commit {found['commit']}{seed}"
+        lines.append(f"- `{found['command']}`: {about}: [`{name}`]({name})")
     return "\n".join(lines)
 
 
-@component
-def machine(page: Page, value: Row | None = None) -> str:
-    """Return command and machine of a measurement without runs."""
-    found = value or page.value
-    seed = f", seed {found['seed']}" if "seed" in found else ""
-    about = f"{found['hardware']}, torch {found['torch']}, commit {found['commit']}{seed}"
-    return f"- `{found['command']}`: {about}"
+COMPONENTS = (
+    scores, lines, learning_curves, pivot, images, other_file, by_length, tag_table, error_table,
+    attention_maps, samples, changes, expectations, provenance, machines,
+)  # fmt: skip
+"""Functions that pages of any experiment may call."""

@@ -1,21 +1,21 @@
 """Extractors: what result files hold of finished runs besides their scores."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
+from itertools import product
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-import gather_audio
-import gather_images
-import paraphrases
 import torch
 from first_sentence import first_sentence
-from flops import count_flops
 from plan import Run
-from prepare import paraphrase_splits
 from results import Row
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json, read_json_lines
@@ -74,72 +74,66 @@ class Finished:
         """All references of each test example."""
         return [[example.target, *example.references] for example in self.test]
 
+    def image(self, name: str) -> Path:
+        """Return the path of an image on the page of the experiment."""
+        name = name.replace(",", "").replace(" ", "-")
+        return self.out / f"{self.folder.parent.name}-{name}.png"
+
 
 @dataclass(frozen=True)
 class Together:
-    """All finished runs of an experiment."""
+    """All finished runs of an experiment, with their rows of the result file."""
 
-    out: Path
-    """The folder of result files and plots."""
-    planned: list[tuple[Run, Path]]
+    runs: list[Finished]
     rows: list[Row]
 
     def find(self, name: str, seed: int = 1) -> Finished | None:
         """Return a finished run by its name."""
-        found = (
-            Finished(r, f, self.out) for r, f in self.planned if (r.name, r.seed) == (name, seed)
-        )
-        return next(found, None)
+        return next((one for one in self.seeds(name) if one.run.seed == seed), None)
 
     def seeds(self, name: str) -> list[Finished]:
         """Return the finished runs of a name."""
-        return [Finished(run, folder, self.out) for run, folder in self.planned if run.name == name]
+        return [one for one in self.runs if one.run.name == name]
 
 
 def samples(run: Finished, argument: Any) -> Row:
     """Return the first test examples: source, target and prediction.
 
-    Args:
-        run: The run.
-        argument: Their number, or a table: `count`, and `source`, which is `first` for the first
-            of several inputs, `references` for all references in its stead, or `tags` for the
-            first example of every tag.
+    The argument is their number, or a table of `count` and `source`: `first` of several inputs,
+    `references` in its stead, or `tags` for the first example of every tag.
     """
     options = {"count": argument} if isinstance(argument, int) else argument
     kind = options.get("source", "")
-    rows = range(min(options.get("count", len(run.test)), len(run.test)))
-    chosen = list(_first_by_tag(run.test).values()) if kind == "tags" else list(rows)
+    rows = first_by_tag(run.test).values() if kind == "tags" else range(len(run.test))
+    chosen = list(rows)[: options.get("count")]
     return {"samples": [_sample(run.test[row], run.predictions[row], kind=kind) for row in chosen]}
 
 
 def _sample(example: Example, prediction: str, *, kind: str = "") -> list[str]:
     source: Any = example.source
     if kind == "references":
-        source = " · ".join([example.target, *example.references])
-        return [source, "", prediction]
+        return [" · ".join([example.target, *example.references]), "", prediction]
     if not isinstance(source, str):
         source = source[0] if kind == "first" else " ‖ ".join(source)
     source = shorten(as_text(source).replace("\t", " "), MAX_SAMPLE, placeholder=" …")
     return [source, example.target, prediction]
 
 
-def _first_by_tag(test: Sequence[Example]) -> dict[str, int]:
-    first: dict[str, int] = {}
-    for row, example in enumerate(test):
-        first.setdefault(example.tags[0], row)
-    return first
+def first_by_tag(test: Sequence[Example]) -> dict[str, int]:
+    """Return the first test example of each tag."""
+    rows = range(len(test) - 1, -1, -1)
+    return dict(sorted({test[row].tags[0]: row for row in rows}.items(), key=lambda one: one[1]))
 
 
 def bleu_by_length(run: Finished, edges: Sequence[int]) -> Row:
     """Score translations by source length, long ones together, and all of them lower-cased."""
     sources = [str(example.source) for example in run.test]
     groups = by_length(sources, run.predictions, run.references, edges=edges)
-    found: Row = {
-        "by_length": [
-            {"name": g.name, "count": g.count, "bleu": round(g.results["bleu"].value, 2)}
-            for g in groups
-        ]
-    }
+    lengths = [
+        {"name": one.name, "count": one.count, "bleu": round(one.results["bleu"].value, 2)}
+        for one in groups
+    ]
+    found: Row = {"by_length": lengths}
     rows = [row for row, source in enumerate(sources) if len(source.split()) > LONG]
     if rows:
         score = bleu([run.predictions[r] for r in rows], [run.references[r] for r in rows])
@@ -157,46 +151,39 @@ def is_averaged(run: Finished, _argument: object) -> Row:
 def attention_maps(run: Finished, argument: Mapping[str, Any]) -> Row:
     """Return attention maps.
 
-    Args:
-        run: The run.
-        argument: `sources`: texts by the first word of a run's name, or by `all`; or `count`: the
-            first test examples of at most `max_words` source words with their predictions; or
-            `tags`: the first example of each of these tags. `runs` limits it to some names.
+    The argument has `sources`: texts by the first word of a run's name, or by `all`; or `tags`: of
+    the first example of each; or `count`: the first test examples of at most `max_words` source
+    words, with their predictions or, if `is_target`, with their targets. `runs` limits it to names.
     """
     if run.run.name not in argument.get("runs", [run.run.name]):
         return {}
     sources = argument.get("sources", {})
-    texts = sources.get(run.run.name.split()[0], sources.get("all", []))
-    if texts:
-        outputs = run.task.translate(texts)
-        examples = [Example(text, output) for text, output in zip(texts, outputs, strict=True)]
+    if texts := sources.get(run.run.name.split()[0], sources.get("all", [])):
+        pairs = list(zip(texts, run.task.translate(texts), strict=True))
     elif "tags" in argument:
-        first = _first_by_tag(run.test)
+        first = first_by_tag(run.test)
         rows = [row for tag, row in first.items() if int(tag.split()[0]) in argument["tags"]]
-        examples = [Example(run.test[row].source, run.predictions[row]) for row in rows]
+        pairs = [(run.test[row].source, run.predictions[row]) for row in rows]
     else:
         most = argument.get("max_words", 10**6)
-        pairs = zip(run.test, run.predictions, strict=True)
-        short = [pair for pair in pairs if len(as_text(pair[0].source).split()) <= most]
-        examples = [
-            Example(example.source, example.target if argument.get("is_target") else output)
-            for example, output in short[: argument["count"]]
-        ]
+        outputs = [one.target for one in run.test] if "is_target" in argument else run.predictions
+        tested = zip(run.test, outputs, strict=True)
+        short = [(e.source, o) for e, o in tested if len(as_text(e.source).split()) <= most]
+        pairs = short[: argument["count"]]
+    examples = [Example(*pair) for pair in pairs]
     found = zip(examples, run.task.attend(examples), strict=True)
-    return {"maps": [row for example, one in found if (row := attention_map(example, one))]}
-
-
-def attention_map(example: Example, attention: Any) -> Row | None:
-    """Return one map with weights of two digits, or nothing if it is empty or too wide."""
-    if not attention.weights.shape[0] or len(attention.labels[1]) > MAX_COLUMNS:
-        return None
     return {
-        "source": shorten(as_text(example.source), 80, placeholder=" …"),
-        "target": example.target,
-        "kind": attention.kind,
-        "rows": attention.labels[0],
-        "columns": attention.labels[1],
-        "weights": [[round(w, 2) for w in row] for row in attention.mean().tolist()],
+        "maps": [
+            {
+                "source": shorten(as_text(example.source), 80, placeholder=" …"),
+                "target": example.target,
+                "rows": one.labels[0],
+                "columns": one.labels[1],
+                "weights": [[round(w, 2) for w in row] for row in one.mean().tolist()],
+            }
+            for example, one in found
+            if one.weights.shape[0] and len(one.labels[1]) <= MAX_COLUMNS
+        ]
     }
 
 
@@ -211,20 +198,14 @@ def sentence_latents(run: Finished, argument: Mapping[str, int]) -> Row:
     """Return decoded interpolations between test sentences, and decoded samples of the prior."""
     sentences = [example.source for example in run.test[: 2 * argument["interpolations"]]]
     latents = run.task.encode(sentences)
-    between = [
-        [
-            sentences[i],
-            *run.task.decode(interpolate(latents[i], latents[i + 1], 7)),
-            sentences[i + 1],
-        ]
-        for i in range(0, len(latents), 2)
-    ]
+    between = []
+    for i in range(0, len(latents), 2):
+        decoded = run.task.decode(interpolate(latents[i], latents[i + 1], 7))
+        between.append([sentences[i], *decoded, sentences[i + 1]])
     found: Row = {"dim": run.task.recipe.model.encoder.bottleneck.dim, "interpolations": between}
-    try:
-        sampled = run.task.decode(sample_latents(run.task, argument["samples"], seed=0))
-    except ConfigError:  # only variational models have a prior
-        return found
-    return {**found, "sampled": sampled}
+    with suppress(ConfigError):  # only variational models have a prior
+        found["sampled"] = run.task.decode(sample_latents(run.task, argument["samples"], seed=0))
+    return found
 
 
 def forward_flops(run: Finished, _argument: object) -> Row:
@@ -244,58 +225,50 @@ def ensembles(context: Together, argument: Mapping[str, Sequence[str]]) -> Row:
             continue
         task = runs.load(",".join(str(one.folder) for one in found))
         score = task.evaluate(found[0].test, num_bootstrap=1000).to_dict()
-        rows.append(
-            {
-                "name": name,
-                "members": len(found),
-                "parameters": task.num_parameters,
-                "test": {"scores": score["scores"], "num_examples": len(found[0].test)},
-            }
-        )
+        test = {"scores": score["scores"], "num_examples": len(found[0].test)}
+        row = {"name": name, "members": len(found), "parameters": task.num_parameters}
+        rows.append({**row, "test": test})
     return {"together": rows}
 
 
 def comparison(context: Together, baseline: str) -> Row:
     """Add to each row its difference to the baseline, BLEU by length and accuracy by position."""
-    finished = [folder for _, folder in context.planned]
-    found = compare(finished).to_dict()
-    by_folder = {Path(one["folder"]).name: one for one in found["runs"]}
-    for (run, _), row in zip(context.planned, context.rows, strict=True):
-        row["comparison"] = compared(by_folder[run.folder])
+    found = compare([run.folder for run in context.runs]).to_dict()
+    for row, one in zip(context.rows, found["runs"], strict=True):
+        groups = {"by_length": "bleu", "by_position": "accuracy"}
+        row["comparison"] = {name: _points(one[name], metric) for name, metric in groups.items()}
+        if "bleu" in one["differences"]:
+            row["comparison"]["difference"] = one["differences"]["bleu"]
     return {"baseline": baseline, "num_examples": found["num_examples"]}
 
 
-def compared(one: Mapping[str, Any]) -> Row:
-    """Return what result files hold of a run's comparison with the baseline."""
-    found: Row = {"by_length": [], "by_position": []}
-    for name, metric in (("by_length", "bleu"), ("by_position", "accuracy")):
-        for group in one[name]:
-            position = next(v for k, v in group.items() if k not in ("name", "count", metric))
-            found[name].append([round(position, 2), round(group[metric], 2), group["count"]])
-    if "bleu" in one["differences"]:
-        found["difference"] = one["differences"]["bleu"]
-    return found
+def _points(groups: Sequence[Row], metric: str) -> list[list[float]]:
+    """Return position, score and number of examples of each group."""
+    points = []
+    for group in groups:
+        position = next(v for k, v in group.items() if k not in ("name", "count", metric))
+        points.append([round(position, 2), round(group[metric], 2), group["count"]])
+    return points
 
 
 def lead_baseline(context: Together, argument: Mapping[str, str]) -> Row:
     """Score the first sentence as a summary."""
     rows = []
     for data, name in argument.items():
-        run = context.find(name)
-        if run is None:
-            continue
-        leads = [first_sentence(example.source) for example in run.test]
-        names = [name for name in run.task.recipe.metrics if name in METRICS]
-        shown = [_sample(*pair) for pair in zip(run.test[:8], leads, strict=False)]
-        test = {"scores": _measure(names, leads, run), "num_examples": len(leads)}
-        rows.append({"name": "lead", "data": data, "test": test, "samples": shown})
+        if run := context.find(name):
+            leads = [first_sentence(example.source) for example in run.test]
+            metrics = [name for name in run.task.recipe.metrics if name in METRICS]
+            rows.append({"name": "lead", "data": data, **_scored(metrics, leads, run, shown=8)})
     return {"together": rows}
 
 
-def _measure(names: Sequence[str], outputs: Sequence[str], run: Finished) -> Row:
+def _scored(names: Sequence[str], outputs: Sequence[str], run: Finished, *, shown: int) -> Row:
+    """Return scores and samples of outputs for the first test examples of a run."""
     references = run.references[: len(outputs)]
     found = measure(names, [[one] for one in outputs], references, num_bootstrap=NUM_BOOTSTRAP)
-    return {name: result.to_dict() for name, result in found.items()}
+    scores = {name: result.to_dict() for name, result in found.items()}
+    samples = [_sample(*pair) for pair in zip(run.test[:shown], outputs, strict=False)]
+    return {"test": {"scores": scores, "num_examples": len(outputs)}, "samples": samples}
 
 
 def reply_searches(context: Together, argument: Mapping[str, Any]) -> Row:
@@ -306,9 +279,8 @@ def reply_searches(context: Together, argument: Mapping[str, Any]) -> Row:
     test = run.test[: argument["count"]]
     sources = [example.source for example in test]
     sampling = replace(run.task.recipe.search, temperature=0.8, top_p=0.9)
-    reranked = reranking.rerank(
-        run.task, backward.task, sources, reverse_target=reranking.last_turn
-    )
+    turn = reranking.last_turn
+    reranked = reranking.rerank(run.task, backward.task, sources, reverse_target=turn)
     replies = {
         "people": [example.target for example in test],
         "beam search": run.task.translate(sources),
@@ -317,104 +289,75 @@ def reply_searches(context: Together, argument: Mapping[str, Any]) -> Row:
     }
     rows = []
     for name, outputs in replies.items():
-        scores = _measure(("distinct1", "distinct2"), outputs, run)
-        test_row = {
-            "scores": scores,
-            "num_examples": len(test),
-            "mean_words": round(sum(len(one.split()) for one in outputs) / len(test), 2),
-            "num_different": len({*outputs}),
-        }
-        shown = [_sample(*pair) for pair in zip(test[:20], outputs, strict=False)]
-        rows.append({"name": name, "test": test_row, "samples": shown})
+        row = {"name": name, **_scored(("distinct1", "distinct2"), outputs, run, shown=20)}
+        words = sum(len(one.split()) for one in outputs)
+        row["test"] |= {"mean_words": round(words / len(test), 2)}
+        row["test"] |= {"num_different": len({*outputs})}
+        rows.append(row)
     return {"together": rows}
 
 
 def image_differences(context: Together, argument: Mapping[str, str]) -> Row:
     """Compare translations with the image to those without it and with another image."""
-    seeds = [
-        seed
-        for seed in (1, 2, 3)
-        if context.find(argument["run"], seed) and context.find(argument["without"], seed)
-    ]
-    outputs: dict[str, dict[int, Sequence[str]]] = {
-        "right": {},
-        "no image": {},
-        "another image": {},
-    }
-    pairs: Any = [
-        (s, context.find(argument["run"], s), context.find(argument["without"], s)) for s in seeds
-    ]
-    first = [(example.source[0], example.target) for example in pairs[0][1].test] if pairs else []
-    for seed, run, without in pairs:
-        tested = [(example.source[0], example.target) for example in run.test]
-        texts = [(_text(example.source), example.target) for example in without.test]
-        if tested != first or texts != first:
+    outputs: dict[str, list[Sequence[str]]] = {"right": [], "no image": [], "another image": []}
+    seeds = []
+    for run in context.seeds(argument["run"]):
+        without = context.find(argument["without"], run.run.seed)
+        if without is None:
+            continue
+        texts = [example.source[0] for example in run.test]
+        if texts != [as_text(example.source) for example in without.test]:
             raise SystemExit("The runs were tested on different sentences. Train them again.")
         images = [example.source[1] for example in run.test]
         half = len(images) // 2
-        others = [
-            (text, i) for (text, _), i in zip(first, images[half:] + images[:half], strict=True)
-        ]
-        outputs["right"][seed] = run.predictions
-        outputs["no image"][seed] = without.predictions
-        outputs["another image"][seed] = run.task.translate(others)
+        others = list(zip(texts, images[half:] + images[:half], strict=True))
+        found = run.predictions, without.predictions, run.task.translate(others)
+        for name, texts in zip(outputs, found, strict=True):
+            outputs[name].append(texts)
+        seeds.append(run.run.seed)
+        references = run.references
     rows = []
-    for name in ("no image", "another image"):
-        for title, chosen in (*((str(seed), [seed]) for seed in seeds), ("all", seeds)):
-            found = {
-                metric: paired_bootstrap_of_runs(
-                    [outputs[name][seed] for seed in chosen],
-                    [outputs["right"][seed] for seed in chosen],
-                    pairs[0][1].references,
-                    metric=metric,
-                ).to_dict()
-                for metric in PAIRED
-            }
-            rows.append({"baseline": name, "seeds": title, "differences": found})
+    parts = [*((str(seed), slice(i, i + 1)) for i, seed in enumerate(seeds)), ("all", slice(None))]
+    for name, (title, part) in product(("no image", "another image"), parts if seeds else ()):
+        pair = outputs[name][part], outputs["right"][part]
+        differences = {
+            metric: paired_bootstrap_of_runs(*pair, references, metric=metric).to_dict()
+            for metric in PAIRED
+        }
+        rows.append({"baseline": name, "seeds": title, "differences": differences})
     return {"differences": rows}
 
 
-def _text(source: Any) -> str:
-    return source if isinstance(source, str) else str(source[0])
+def count_flops(model: Callable[..., object], inputs: Sequence[object] = ()) -> int:
+    """Return the floating-point operations of `model(*inputs)`: two per multiplication and sum.
+
+    Products of matrices and convolutions are counted, which is nearly all. Fused kernels that hide
+    them (attention; recurrent layers of MKL-DNN and cuDNN) are replaced by plain ones for the
+    count, so it is the same on every device.
+    """
+    before, *_ = torch.backends.mkldnn.set_flags(False)
+    try:
+        with sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
+            with FlopCounterMode(display=False) as counter:
+                model(*inputs)
+    finally:
+        torch.backends.mkldnn.set_flags(before)
+    return int(counter.get_total_flops())
 
 
-def paraphrase_retrieval(run: Finished, data: str) -> Row:
-    """Score the retrieval of paraphrases by the encoder's sentence vectors."""
-    return paraphrases.measure_run(run.task, _paraphrases(data))
+def resident(name: str, pid: int | str = "self") -> int:
+    """Return the bytes of memory that a process has (VmRSS), or had at most (VmHWM); on Linux."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    found = re.search(rf"{name}:\s+(\d+) kB", status)
+    return 1024 * int(found[1]) if found else 0
 
 
-def paraphrase_baseline(_context: Together, data: str) -> Row:
-    """Score the same retrieval by bags of words."""
-    return paraphrases.measure_baseline(data, _paraphrases(data))
-
-
-@cache
-def _paraphrases(data: str) -> paraphrases.Paraphrases:
-    return paraphrases.find_paraphrases(paraphrase_splits(data).test)
-
-
-EXTRACTORS: dict[str, tuple[Callable[[Any, Any], Row], bool]] = {
-    "samples": (samples, False),
-    "bleu_by_length": (bleu_by_length, True),
-    "is_averaged": (is_averaged, True),
-    "attention_maps": (attention_maps, False),
-    "generated_texts": (generated_texts, False),
-    "sentence_latents": (sentence_latents, False),
-    "forward_flops": (forward_flops, True),
-    "paraphrase_retrieval": (paraphrase_retrieval, True),
-    **gather_images.EXTRACTORS,
-    **gather_audio.EXTRACTORS,
-}
-"""Extractors of one run by name, and whether they run for every seed or only for the first."""
-
-JOINED: dict[str, Callable[[Together, Any], Row]] = {
-    "ensembles": ensembles,
-    "comparison": comparison,
-    "lead_baseline": lead_baseline,
-    "reply_searches": reply_searches,
-    "image_differences": image_differences,
-    "paraphrase_baseline": paraphrase_baseline,
-    **gather_images.JOINED,
-    **gather_audio.JOINED,
-}
-"""Extractors of all finished runs together by name; they return keys of the result file."""
+Extractor = Callable[[Any, Any], Row]
+EVERY_SEED: tuple[Extractor, ...] = (bleu_by_length, is_averaged, forward_flops)
+"""Extractors of one run: (the run, argument of the plan) → keys of its row."""
+FIRST_SEED: tuple[Extractor, ...] = (samples, attention_maps, generated_texts, sentence_latents)
+"""Extractors that run for the first seed of each name only."""
+JOINED: tuple[Extractor, ...] = (
+    ensembles, comparison, lead_baseline, reply_searches, image_differences,
+)  # fmt: skip
+"""Extractors of all finished runs together; they return keys of the result file."""

@@ -1,8 +1,9 @@
 """Plans of experiments: TOML files in `benchmarks/plans`."""
 
+import operator
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -34,7 +35,7 @@ class Run:
     @property
     def folder(self) -> str:
         """The name of its run folder."""
-        return folder_name(self.name, self.seed)
+        return f"{self.name}-seed{self.seed}".replace(" ", "-").replace(",", "")
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,6 @@ class Plan:
     """Result files of the page, if not one with the plan's name."""
 
 
-def folder_name(name: str, seed: int) -> str:
-    """Return the name of a run's folder."""
-    return f"{name}-seed{seed}".replace(" ", "-").replace(",", "")
-
-
 def read_plan(path: Path) -> Plan:
     """Read a plan and expand its matrices."""
     value = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -92,24 +88,18 @@ def _expand(experiment: str, table: Table, common: Sequence[str]) -> Iterator[Ru
     ]
     for chosen in product(*choices):
         variables = {key: value for choice in chosen for key, value in choice.items()}
-        overrides = [*common, *table.get("overrides", [])]
-        overrides += [word for choice in chosen for word in choice.get("overrides", [])]
-        overrides = [_fill(word, variables) for word in overrides]
-        needs = [name for word in overrides for name in _RUN.findall(word)]
+        words = [*common, *table.get("overrides", [])]
+        words += [word for choice in chosen for word in choice.get("overrides", [])]
+        words = [_fill(word, variables) for word in words]
+        needs = [_needed(experiment, name) for word in words for name in _RUN.findall(word)]
+        words = [
+            _RUN.sub(lambda m: f"{{runs}}/{_needed(experiment, m[1])}", word) for word in words
+        ]
         recipe = _fill(table.get("recipe", _RECIPE), variables)
         name = _fill(table.get("name", _RECIPE), {"recipe": recipe, **variables})
+        data = [_fill(word, variables) for word in variables.get("data", table.get("data"))]
         for seed in variables.get("seeds", table.get("seeds", [1])):
-            yield Run(
-                name,
-                recipe,
-                tuple(_fill(word, variables) for word in variables.get("data", table.get("data"))),
-                tuple(
-                    _RUN.sub(lambda match: f"{{runs}}/{_needed(experiment, match[1])}", word)
-                    for word in overrides
-                ),
-                seed,
-                tuple(_needed(experiment, need) for need in needs),
-            )
+            yield Run(name, recipe, tuple(data), tuple(words), seed, tuple(needs))
 
 
 def _fill(text: str, variables: Mapping[str, Any]) -> str:
@@ -120,16 +110,13 @@ def _fill(text: str, variables: Mapping[str, Any]) -> str:
 def _needed(experiment: str, name: str) -> str:
     """Return the folder of a run that another one refers to; its first seed."""
     other, _, run = name.rpartition("/")
-    return f"{other or experiment}/{folder_name(run, 1)}"
+    return f"{other or experiment}/{Run(run, '', ()).folder}"
 
 
 def check(expectation: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> tuple[str, bool]:
     """Return an expectation as a sentence with the measured values, and whether it holds.
 
-    Args:
-        expectation: `run` and `metric`, and a bound (`at_least`, `at_most`) or another run that
-            the score must exceed or stay below (`above`, `below`).
-        runs: Rows of a result file.
+    It has `run`, `metric`, and a bound (`at_least`, `at_most`) or another run (`above`, `below`).
     """
     metric = expectation["metric"]
     value = _mean_score(runs, expectation["run"], metric)
@@ -142,11 +129,11 @@ def check(expectation: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> 
     return claim, holds(value, other)
 
 
-BOUNDS: dict[str, tuple[str, Any]] = {
-    "at_least": ("at least", lambda value, bound: value >= bound),
-    "at_most": ("at most", lambda value, bound: value <= bound),
-    "above": ("above that of", lambda value, bound: value > bound),
-    "below": ("below that of", lambda value, bound: value < bound),
+BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "at_least": ("at least", operator.ge),
+    "at_most": ("at most", operator.le),
+    "above": ("above that of", operator.gt),
+    "below": ("below that of", operator.lt),
 }
 
 

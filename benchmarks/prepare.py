@@ -3,11 +3,10 @@
 import gzip
 import os
 import random
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.core.errors import DataError
 from regard.data.datasets.catalog import find_data
 from regard.data.datasets.synthetic.toys import generate_by_length
 from regard.data.example import Example
@@ -20,25 +19,15 @@ MAX_JOINED = 3_000
 """Test examples of joined sentences."""
 
 
-def _splits(name: str, **options: Any) -> Splits:
-    splits = find_data(name, **options)
-    if not isinstance(splits, Splits):
-        raise SystemExit(f"{name} is not a built-in data set.")
-    return splits
-
-
 def joined_sentences(folder: Path, argument: Mapping[str, Any]) -> None:
     """Write single and joined sentences up to each limit of words, and test files up to 60."""
-    splits = _splits(argument["data"])
+    splits = find_data(argument["data"])
     for side in ("valid", "test"):
         # Several ways to join the same test sentences give more long examples.
-        joined = [
-            example
-            for seed in range(3 if side == "test" else 1)
-            for example in join_neighbours(
-                getattr(splits, side), max_words=60, seed=seed, max_joined=6
-            )
-        ]
+        joined: list[Example] = []
+        for seed in range(3 if side == "test" else 1):
+            examples = getattr(splits, side)
+            joined += join_neighbours(examples, max_words=60, seed=seed, max_joined=6)
         write_examples(folder / f"{side}.jsonl", joined[:MAX_JOINED])
     for limit in argument["limits"]:
         single = join_neighbours(splits.train, max_words=limit, max_joined=1)
@@ -54,11 +43,6 @@ def join_neighbours(
     Every example is used once; one that is too long by itself is left out. Alignments, tags and
     further references are dropped.
     """
-    if max_words < 1 or max_joined < 1:
-        raise DataError(
-            "`max_words` and `max_joined` must be at least 1, "
-            f"but are {max_words} and {max_joined}."
-        )
     generator = random.Random(seed)
     joined: list[Example] = []
     start = 0
@@ -85,17 +69,14 @@ def length_generalisation(folder: Path, problems: Mapping[str, Mapping[str, Any]
     sources of short lengths. Training drops every source of the test file.
     """
     for name, problem in problems.items():
-        splits = _splits(problem["data"], seed=0)
+        splits = find_data(problem["data"], seed=0)
         train = [*splits.train, *splits.valid, *splits.test]
         write_examples(folder / f"{name}.train.jsonl", train)
-        fewer = problem.get("fewer", {})
-        tested = [
-            Example(example.source, example.target, tags=(str(length),))
-            for length in problem["tested"]
-            for example in generate_by_length(
-                name, lengths=(length,), num=fewer.get(str(length), NUM_TESTED), seed=1
-            )[length]
-        ]
+        tested = []
+        for length in problem["tested"]:
+            num = problem.get("fewer", {}).get(str(length), NUM_TESTED)
+            found = generate_by_length(name, lengths=(length,), num=num, seed=1)[length]
+            tested += [Example(one.source, one.target, tags=(str(length),)) for one in found]
         write_examples(folder / f"{name}.test.jsonl", tested)
 
 
@@ -112,13 +93,11 @@ def paraphrase_splits(data: str, *, max_held_out: int = 3_000) -> Splits:
 
     A German sentence that is held out is not trained on with another English one either.
     """
-    everything = _splits(data)
+    everything = find_data(data)
     pairs = [*everything.train, *everything.valid, *everything.test]
     split = split_by_source(pairs, max_examples=max_held_out)
-    train, valid, test = (
-        [Example(example.target, example.source) for example in side]
-        for side in (split.train, split.valid, split.test)
-    )
+    sides = (split.train, split.valid, split.test)
+    train, valid, test = ([Example(one.target, one.source) for one in side] for side in sides)
     train, num_dropped = drop_overlap(train, valid + test)
     note = f"{split.note}; German → English, {num_dropped:,} pairs with held-out German dropped"
     return Splits(train, valid, test, note)
@@ -126,28 +105,19 @@ def paraphrase_splits(data: str, *, max_held_out: int = 3_000) -> Splits:
 
 def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> None:
     """Write texts to pre-train on into `$REGARD_DATA/pretraining`, one a line, if missing."""
-    target = Path(os.environ["REGARD_DATA"]) / "pretraining"
     for file, names in argument.items():
-        path = target / f"{file}.txt.gz"
+        path = Path(os.environ["REGARD_DATA"]) / "pretraining" / f"{file}.txt.gz"
         if path.exists():
             continue
-        examples = [
-            example
-            for name in names
-            for example in getattr(_splits(name), file if file == "valid" else "train")
-        ]
-        if file == "bilingual":
-            texts = [text for example in examples for text in (example.source, example.target)]
-            _write_lines(path, dict.fromkeys(texts))
-        else:
-            texts = [" ".join(example.source.split()) for example in examples]
-            _write_lines(path, filter(None, texts))
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)
+        splits = [find_data(name) for name in names]
+        examples = [e for one in splits for e in (one.valid if file == "valid" else one.train)]
+        texts = [" ".join(example.source.split()) for example in examples]
+        if file == "bilingual":  # both sides, each sentence once
+            sides = [text for example in examples for text in (example.source, example.target)]
+            texts = list(dict.fromkeys(sides))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with gzip.open(path, "wt", encoding="utf-8") as lines:
+            lines.writelines(f"{text}\n" for text in texts if text)
 
 
 STEPS: dict[str, Callable[[Path, Any], None]] = {

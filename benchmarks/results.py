@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ Row = dict[str, Any]
 MAX_POINTS = 50
 """Points of a validation curve."""
 
-MAX_LINE = 180
 TRAINING = ("stopped", "steps", "epochs", "seconds", "tokens_per_second")
+SCORE = ("name", "value", "interval", "signature")
 ABOUT = ("regard", "torch", "commit", "hardware", "seed", "parameters")
 COMMON = ("recipe", "data", "regard", "torch", "commit", "hardware", "seed", "settings", "beams")
 """Keys that stand once in the file if all runs agree."""
@@ -26,17 +26,16 @@ _WORD = re.compile(r"[\w.]+=\[.*?\]|\S+")
 
 
 def summarise(row: Mapping[str, Any], keep: Mapping[str, Any], *, is_first: bool = True) -> Row:
-    """Return what a result file holds of a finished run.
+    """Return what a result file holds of a run's metrics, settings and validations.
 
-    Args:
-        row: The run's metrics, with its full `settings` and its `validations`.
-        keep: What the plan keeps: `scores`, `test` (group name → number of entries, 0 for all),
-            `settings` (dotted names), `curve` (columns), `details` (scores with their detail).
-        is_first: Whether it is the first run of its name, whose curve is kept.
+    `keep` names `scores`, groups of `test` examples (with a number of entries, 0 for all),
+    `settings`, columns of the `curve`, which is kept of the first run of each name only, and
+    scores with `details`.
     """
     test = row["test"]
     scores = {
-        name: _score(score, has_detail=name in keep.get("details", ()))
+        name: {key: score[key] for key in SCORE if key in score}
+        | ({"detail": score["detail"]} if name in keep.get("details", ()) else {})
         for name, score in test["scores"].items()
         if name in keep.get("scores", test["scores"])
     }
@@ -45,45 +44,32 @@ def summarise(row: Mapping[str, Any], keep: Mapping[str, Any], *, is_first: bool
         for name, limit in keep.get("test", {}).items()
         if name in test
     }
+    training = (*TRAINING, *keep.get("training", ()))
     kept: Row = {
         "name": row["name"],
         "recipe": row["recipe"],
         "data": data_of(row["command"]),
         "overrides": overrides_of(row["command"]),
         **{key: row[key] for key in ABOUT if key in row},
-        "training": {
-            key: row["training"][key]
-            for key in (*TRAINING, *keep.get("training", ()))
-            if key in row["training"]
-        },
+        "training": {key: row["training"][key] for key in training if key in row["training"]},
         "beams": row.get("search", {}).get("beams"),
         "test": {"num_examples": test.get("num_examples"), "scores": scores, **groups},
         "settings": {name: _setting(row["settings"], name) for name in keep.get("settings", ())},
-        "best": max((line.get("value", -math.inf) for line in row["validations"]), default=None),
+        "best": max((one["value"] for one in row["validations"] if "value" in one), default=None),
     }
     if keep.get("curve") and is_first:
-        kept["curve"] = _curve(row["validations"], keep["curve"])
-    empty: tuple[Any, ...] = (None, {}, [], -math.inf)
+        lines = [line for line in row["validations"] if keep["curve"][-1] in line]
+        step = max(1, math.ceil(len(lines) / MAX_POINTS))
+        lines = lines[::-1][::step][::-1]  # with the last validation
+        kept["curve"] = {name: [line.get(name) for line in lines] for name in keep["curve"]}
+    empty: tuple[Any, ...] = (None, {}, [])
     return {key: rounded(value) for key, value in kept.items() if value not in empty}
-
-
-def _score(score: Mapping[str, Any], *, has_detail: bool) -> Row:
-    keys = ["name", "value", "interval", "signature", *(["detail"] if has_detail else [])]
-    return {key: score[key] for key in keys if key in score}
 
 
 def _setting(settings: Any, name: str) -> Any:
     for key in name.split("."):
         settings = settings.get(key) if isinstance(settings, Mapping) else None
     return settings
-
-
-def _curve(validations: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Row:
-    rows = [row for row in validations if columns[-1] in row]
-    step = max(1, math.ceil(len(rows) / MAX_POINTS))
-    # The last validation is always there.
-    rows = rows[::-1][::step][::-1]
-    return {name: [row.get(name) for row in rows] for name in columns}
 
 
 def data_of(command: str) -> str:
@@ -123,55 +109,42 @@ def rounded(value: Any, digits: int = 6) -> Any:
 def write_results(path: Path, value: Mapping[str, Any]) -> None:
     """Write a result file; names and signatures of metrics and common values stand once."""
     runs: list[Row] = [dict(row) for row in value.get("runs", [])]
-    rows = [*runs, *value.get("together", [])]
     metrics: dict[str, Row] = {}
-    for row in rows:
+    for row in [*runs, *value.get("together", [])]:
         for name, score in row.get("test", {}).get("scores", {}).items():
             about = {key: score[key] for key in ("name", "signature") if key in score}
-            for key in [
-                key for key in about if metrics.setdefault(name, about).get(key) == about[key]
-            ]:
+            first = metrics.setdefault(name, about)
+            for key in [key for key in about if first.get(key) == about[key]]:
                 del score[key]
     common = {
         key: runs[0][key]
         for key in COMMON
         if len(runs) > 1 and key in runs[0] and all(run.get(key) == runs[0][key] for run in runs)
     }
-    shared = [
-        word
-        for word in (runs[0].get("overrides", []) if len(runs) > 1 else [])
-        if all(word in run.get("overrides", []) for run in runs)
-    ]
-    if shared:
-        common["overrides"] = shared
-    for run in runs:
+    lists = [run.pop("overrides", []) for run in runs]
+    shared = [w for w in lists[0] if all(w in words for words in lists)] if len(runs) > 1 else []
+    for run, words in zip(runs, lists, strict=True):
         for key in common:
-            run.pop(key, None) if key != "overrides" else None
-        run["overrides"] = [word for word in run.get("overrides", []) if word not in shared]
-        if not run["overrides"]:
-            del run["overrides"]
+            del run[key]
+        if changed := [word for word in words if word not in shared]:
+            run["overrides"] = changed
         for name, groups in run.get("test", {}).items():
             if name.startswith("by_") and groups:  # columns take less space than rows
                 run["test"][name] = {key: [one.get(key) for one in groups] for key in groups[0]}
+    common |= {"overrides": shared} if shared else {}
     extra = {"common": common, "metrics": metrics, "runs": runs} if runs else {}
     write_text(path, _dump({**value, **extra}) + "\n")
 
 
-def _dump(value: Any, indent: int = 0) -> str:
-    """Return JSON with short values on one line."""
-    line = json.dumps(value, ensure_ascii=False)
-    items = list(value.values()) if isinstance(value, dict) else value
-    is_flat = isinstance(value, list) and not any(isinstance(x, dict | list) for x in value)
-    if not isinstance(value, dict | list) or is_flat or len(line) <= MAX_LINE or not items:
-        return line
-    parts = [_dump(item, indent + 1) for item in items]
-    if isinstance(value, dict):
-        parts = [
-            f"{json.dumps(k, ensure_ascii=False)}: {p}" for k, p in zip(value, parts, strict=True)
-        ]
-    pad = " " * indent
-    left, right = "{}" if isinstance(value, dict) else "[]"
-    return f"{left}\n{pad} " + f",\n{pad} ".join(parts) + f"\n{pad}{right}"
+def _dump(value: Mapping[str, Any]) -> str:
+    """Return JSON with a line for each key and for each item of a list of tables."""
+    parts = []
+    for key, item in value.items():
+        is_table = isinstance(item, list) and item and isinstance(item[0], dict)
+        rows = [json.dumps(one, ensure_ascii=False) for one in (item if is_table else [item])]
+        text = "[\n  " + ",\n  ".join(rows) + "\n ]" if is_table else rows[0]
+        parts.append(f' "{key}": {text}')
+    return "{\n" + ",\n".join(parts) + "\n}"
 
 
 def read_results(path: Path) -> Row:

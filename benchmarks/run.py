@@ -17,12 +17,14 @@ import sys
 import traceback
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gather
+import gather_media as media
 import measure
+import paraphrases
 import prepare
 from plan import PLANS, RESULTS, Plan, Run, check, read_plan
 from results import Row, rounded, summarise, without_paths, write_results
@@ -31,6 +33,14 @@ from regard.core.files import read_json, read_json_lines
 from regard.core.tables import did_you_mean
 from regard.runs import folder as runs
 
+Extractors = dict[str, gather.Extractor]
+"""Extractors by the name in a plan."""
+FOR_EVERY_SEED = (*gather.EVERY_SEED, *media.EVERY_SEED, *paraphrases.EVERY_SEED)
+EVERY_SEED: Extractors = {one.__name__: one for one in FOR_EVERY_SEED}
+FIRST_SEED: Extractors = {one.__name__: one for one in (*gather.FIRST_SEED, *media.FIRST_SEED)}
+JOINED: Extractors = {
+    one.__name__: one for one in (*gather.JOINED, *media.JOINED, *paraphrases.JOINED)
+}
 Planned = list[tuple[Run, Path]]
 """Runs with their run folders."""
 
@@ -38,28 +48,29 @@ Planned = list[tuple[Run, Path]]
 def main() -> None:
     """Run the plans named on the command line."""
     options = _parse()
-    plans = [read_plan(_find(name, options.plans)) for name in options.names]
-    if not options.gather:
-        for plan in plans:
-            _prepare(plan, options)
+    plans = [read_plan(_find(name)) for name in options.names]
+    for plan in plans if not options.gather else ():
+        for name, argument in plan.prepare.items():
+            prepare.STEPS[name](options.runs / plan.name, argument)
+        if plan.benchmark and not options.prepare:
+            arguments = dict(word.split("=") for word in options.set)
+            measure.BENCHMARKS[plan.benchmark](options.out, arguments)
     if options.prepare:
         return
-    planned = {plan.name: _runs_of(plan, options) for plan in plans if plan.runs}
+    planned: dict[str, Planned] = {
+        plan.name: [
+            (run, options.runs / plan.name / run.folder)
+            for run in plan.runs
+            if run.seed <= (options.seeds or run.seed)
+        ]
+        for plan in plans
+    }
     if not options.gather:
         chosen = _choose([one for several in planned.values() for one in several], options.only)
         train_all(chosen, jobs=options.jobs, threads=options.threads, overrides=options.set)
-    trained = [plan for plan in plans if plan.runs]
-    faults = [fault for plan in trained for fault in _write(plan, planned[plan.name], options)]
+    faults = [fault for plan in plans for fault in _write(plan, planned[plan.name], options)]
     if faults:
         raise SystemExit("\n".join(["Failed:", *faults]))
-
-
-def _prepare(plan: Plan, options: argparse.Namespace) -> None:
-    """Write the data files of a plan, and run its benchmark."""
-    for name, argument in plan.prepare.items():
-        prepare.STEPS[name](options.runs / plan.name, argument)
-    if plan.benchmark and not options.prepare:
-        measure.BENCHMARKS[plan.benchmark](options.out, dict(w.split("=") for w in options.set))
 
 
 def _parse() -> argparse.Namespace:
@@ -71,7 +82,6 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each run")
     parser.add_argument("--runs", type=Path, default=Path("runs"), help="folder of run folders")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of result files")
-    parser.add_argument("--plans", type=Path, default=PLANS, help="folder of plans")
     parser.add_argument("--seeds", type=int, default=0, help="only seeds up to this one")
     parser.add_argument("--only", default="", help="names of runs to train, joined by commas")
     parser.add_argument("--gather", action="store_true", help="only gather finished runs")
@@ -80,33 +90,22 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _find(name: str, folder: Path) -> Path:
-    path = Path(name) if name.endswith(".toml") else folder / f"{name}.toml"
+def _find(name: str) -> Path:
+    path = Path(name) if name.endswith(".toml") else PLANS / f"{name}.toml"
     if not path.exists():
-        names = [path.stem for path in folder.glob("*.toml")]
+        names = [path.stem for path in PLANS.glob("*.toml")]
         raise SystemExit(f"There is no plan '{name}'.{did_you_mean(name, names)}")
     return path
-
-
-def _runs_of(plan: Plan, options: argparse.Namespace) -> Planned:
-    return [
-        (run, options.runs / plan.name / run.folder)
-        for run in plan.runs
-        if run.seed <= (options.seeds or run.seed)
-    ]
 
 
 def _choose(planned: Planned, only: str) -> Planned:
     """Return the runs of some names and the runs that they need; all if none is named."""
     if not only:
         return planned
-    names = {run.name for run, _ in planned}
-    chosen = only.split(",")
-    for name in chosen:
-        if name not in names:
-            raise SystemExit(
-                f"`--only` must name runs, but '{name}' is none.{did_you_mean(name, names)}"
-            )
+    names, chosen = {run.name for run, _ in planned}, only.split(",")
+    if unknown := [name for name in chosen if name not in names]:
+        hint = did_you_mean(unknown[0], names)
+        raise SystemExit(f"`--only` must name runs, but '{unknown[0]}' is none.{hint}")
     needed = {need for run, _ in planned if run.name in chosen for need in run.needs}
     return [
         (run, folder)
@@ -117,33 +116,24 @@ def _choose(planned: Planned, only: str) -> Planned:
 
 def train_all(planned: Planned, *, jobs: int, threads: int, overrides: list[str]) -> None:
     """Train every run that is not finished, after those that it needs."""
-    # A run that waits for another occupies a thread of its own, not one of the job slots.
-    slots = ThreadPoolExecutor(jobs)
     futures: dict[Path, Future[None]] = {}
-    with ThreadPoolExecutor(max(1, len(planned))) as waiting:
-        for run, folder in planned:
+
+    def train(run: Run, folder: Path, before: list[Future[None]]) -> None:
+        for future in before:
+            future.result()
+        _train(run, folder, overrides=overrides, threads=threads)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        # Runs that wait for others come last, so that they do not keep a thread from these.
+        for run, folder in sorted(planned, key=lambda one: bool(one[0].needs)):
             needed = [folder.parent.parent / need for need in run.needs]
             for other in needed:
                 if other not in futures and not (other / runs.METRICS).exists():
                     raise SystemExit(f"{folder} needs {other}. Run its plan before this one.")
             before = [futures[other] for other in needed if other in futures]
-            train = partial(_train, run, folder, overrides=overrides, threads=threads)
-            futures[folder] = (
-                waiting.submit(_train_after, before, slots, train)
-                if before
-                else slots.submit(train)
-            )
-    slots.shutdown()
+            futures[folder] = pool.submit(train, run, folder, before)
     for future in futures.values():
         future.result()
-
-
-def _train_after(
-    before: list["Future[None]"], slots: ThreadPoolExecutor, train: Callable[[], None]
-) -> None:
-    for future in before:
-        future.result()
-    slots.submit(train).result()
 
 
 def _train(run: Run, folder: Path, *, overrides: list[str], threads: int) -> None:
@@ -168,25 +158,34 @@ def _train(run: Run, folder: Path, *, overrides: list[str], threads: int) -> Non
 def _write(plan: Plan, planned: Planned, options: argparse.Namespace) -> list[str]:
     """Write the result file of a plan; return what failed."""
     faults: list[str] = []
-    finished = [(run, folder) for run, folder in planned if (folder / runs.METRICS).exists()]
-    rows: list[Row] = []
-    for run, folder in finished:
-        is_first = all(row["name"] != run.name for row in rows)
-        row = _attempt(
-            partial(_gather, plan, run, folder, out=options.out, is_first=is_first),
-            str(folder),
-            faults,
-        )
-        rows += [row] if row else []
-    print(f"{plan.name}: gathered {len(rows)} of {len(planned)} runs", flush=True)
+
+    def attempt(what: str, step: Callable[..., Any], *arguments: Any) -> Any:
+        """Return what a step returns; if it fails, print why and note it."""
+        try:
+            return step(*arguments)
+        except (Exception, SystemExit):
+            traceback.print_exc()
+            faults.append(what)
+            return None
+
+    gathered: dict[gather.Finished, Row] = {}
+    for run, folder in planned:
+        if (folder / runs.METRICS).exists():
+            finished = gather.Finished(run, folder, options.out)
+            is_first = all(row["name"] != run.name for row in gathered.values())
+            # The copy, and with it the model that it loads, is dropped after each run.
+            if row := attempt(str(folder), _gather, plan, replace(finished), is_first):
+                gathered[finished] = row
+    rows = list(gathered.values())
+    if planned:
+        print(f"{plan.name}: gathered {len(rows)} of {len(planned)} runs", flush=True)
     if not rows:
         return faults
     value: Row = {"experiment": plan.name, "command": _command(plan, options), "runs": rows}
-    context = gather.Together(options.out, [(run, folder) for run, folder in finished], rows)
+    together = gather.Together(list(gathered), rows)
     for name, argument in plan.join.items():
-        step = partial(gather.JOINED[name], context, argument)
-        value.update(_attempt(step, f"{plan.name}: {name}", faults) or {})
-    checks = [_attempt(partial(check, one, rows), str(one), faults) for one in plan.expect]
+        value.update(attempt(f"{plan.name}: {name}", JOINED[name], together, argument) or {})
+    checks = [attempt(str(one), check, one, rows) for one in plan.expect]
     value["expectations"] = [{"claim": one[0], "holds": one[1]} for one in checks if one]
     for one in value["expectations"]:
         print(f"{'holds' if one['holds'] else 'FAILS'}: {one['claim']}", flush=True)
@@ -195,35 +194,22 @@ def _write(plan: Plan, planned: Planned, options: argparse.Namespace) -> list[st
     return faults
 
 
-def _gather(plan: Plan, run: Run, folder: Path, *, out: Path, is_first: bool) -> Row:
+def _gather(plan: Plan, finished: gather.Finished, is_first: bool) -> Row:
     """Return the summary of a finished run with what the plan's extractors add."""
-    finished = gather.Finished(run, folder, out)
+    run, folder = finished.run, finished.folder
     metrics = read_json(folder / runs.METRICS)
     metrics["command"] = without_paths(metrics["command"], folder.parent.parent)
-    rows = read_json_lines(folder / runs.TRAINING_LOG)
-    settings = runs.read_config(folder)["recipe"]
     added: Row = {}
     for name, argument in plan.gather.items():
-        extract, is_every_run = gather.EXTRACTORS[name]
-        if is_first or is_every_run:
-            added |= extract(finished, argument)
-    for part in ("scores", "groups"):
-        where = metrics["test"]["scores"] if part == "scores" else metrics["test"]
-        where.update(added.pop(f"test_{part}", {}))
+        if name in EVERY_SEED or is_first:
+            added |= (EVERY_SEED | FIRST_SEED)[name](finished, argument)
+    metrics["test"]["scores"].update(added.pop("test_scores", {}))
+    metrics["test"].update(added.pop("test_groups", {}))
+    log = read_json_lines(folder / runs.TRAINING_LOG)
     row = {"name": run.name, "recipe": run.recipe, **metrics}
-    row |= {"settings": settings, "validations": [row for row in rows if row["kind"] == "valid"]}
-    keep = {**plan.keep, "test": {**plan.keep.get("test", {})}}
-    return summarise(row, keep, is_first=is_first) | added
-
-
-def _attempt(step: Callable[[], Any], what: str, faults: list[str]) -> Any:
-    """Return what a step returns; if it fails, print why and note it."""
-    try:
-        return step()
-    except (Exception, SystemExit):
-        traceback.print_exc()
-        faults.append(what)
-        return None
+    row["settings"] = runs.read_config(folder)["recipe"]
+    row["validations"] = [line for line in log if line["kind"] == "valid"]
+    return summarise(row, plan.keep, is_first=is_first) | added
 
 
 def _command(plan: Plan, options: argparse.Namespace) -> str:

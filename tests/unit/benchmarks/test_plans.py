@@ -1,9 +1,10 @@
 """Every plan can be run: recipes, settings, needed runs and extractors exist."""
 
-import gather
+import components
 import measure
 import pytest
-from components import COMPONENTS
+import run as runner
+import special
 from plan import check, read_plan, read_plans
 from prepare import STEPS
 
@@ -36,8 +37,8 @@ def _folders(name):
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 def test_extractors_and_expectations_of_a_plan_exist(plan):
-    assert {*plan.gather} <= {*gather.EXTRACTORS}
-    assert {*plan.join} <= {*gather.JOINED}
+    assert {*plan.gather} <= {*runner.EVERY_SEED, *runner.FIRST_SEED}
+    assert {*plan.join} <= {*runner.JOINED}
     assert {*plan.prepare} <= {*STEPS}
     assert not plan.benchmark or plan.benchmark in measure.BENCHMARKS
     assert plan.shown_in == "" or plan.shown_in in PLANS
@@ -88,4 +89,4 @@ def test_an_expectation_of_an_unknown_run_is_an_error():
 
 
 def test_components_are_documented():
-    assert all(component.__doc__ for component in COMPONENTS.values())
+    assert all(component.__doc__ for component in (*components.COMPONENTS, *special.COMPONENTS))
