@@ -52,7 +52,10 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
     values = {name: read_results(folder / name) for name in names if (folder / name).exists()}
     if values and not plan.shown_in:
         value = values if plan.results else next(iter(values.values()))
-        page = Page(replace(plan, page=plan.page or DEFAULT_PAGE), value, folder, out)
+        text = plan.page or DEFAULT_PAGE
+        if value.get("runs") and "provenance(" not in text:
+            text += "{{ provenance() }}\n"
+        page = Page(replace(plan, page=text), value, folder, out)
         write_text(
             out / f"{plan.name}.md", render(page, (*components.COMPONENTS, *special.COMPONENTS))
         )
@@ -84,7 +87,7 @@ def _description(text: str) -> str:
 
 def _results_by_recipe(folder: Path) -> tuple[dict[str, list[Row]], dict[str, str]]:
     """Return the unchanged runs of each recipe, and a page with changed ones."""
-    measured: dict[str, list[Row]] = {}
+    groups: dict[str, dict[tuple[str, str], list[Row]]] = {}
     changed: dict[str, str] = {}
     # Results that another page shows come last.
     for plan in sorted(read_plans().values(), key=lambda plan: plan.shown_in):
@@ -96,10 +99,10 @@ def _results_by_recipe(folder: Path) -> tuple[dict[str, list[Row]], dict[str, st
             if [w for w in run["overrides"] if is_cut or not w.startswith("train.max_minutes=")]:
                 changed.setdefault(run["recipe"], page)
                 continue
-            runs = measured.setdefault(run["recipe"], [])
-            if not runs or (runs[0]["page"], runs[0]["name"]) == (page, run["name"]):
-                runs.append({**run, "page": page})
-    return measured, changed
+            found = groups.setdefault(run["recipe"], {})
+            found.setdefault((page, run["name"]), []).append({**run, "page": page})
+    # Of several experiments, that with the most seeds.
+    return {name: max(found.values(), key=len) for name, found in groups.items()}, changed
 
 
 def _score_cells(
