@@ -4,8 +4,7 @@ German translations of one English sentence are paraphrases of each other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from gather import Extractor, Finished, Together
@@ -13,6 +12,7 @@ from prepare import paraphrase_splits
 from results import Row, rounded
 
 from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.interpret.embed import embed, project
 from regard.interpret.probes import untrained_copy
 from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve, shared_words
@@ -25,45 +25,27 @@ MAX_SHARED = 0.25
 """Share of common words at most for paraphrases that use other words."""
 
 
-@dataclass(frozen=True)
 class Paraphrases:
-    """German sentences, grouped by the English sentence that they translate."""
+    """German sentences of a test set, grouped by the English sentence that they translate."""
 
-    sentences: list[str]
-    groups: list[str]
-    """The English sentence of each."""
-
-    @cached_property
-    def members(self) -> dict[str, list[int]]:
-        """The sentences of each group."""
-        rows: dict[str, list[int]] = {}
+    def __init__(self, test: Sequence[Example]) -> None:
+        groups: dict[str, str] = {}
+        for example in test:  # each sentence once, with its first translation
+            groups.setdefault(example.source, example.target)
+        self.sentences, self.groups = list(groups), list(groups.values())
+        self.members: dict[str, list[int]] = {}
         for row, group in enumerate(self.groups):
-            rows.setdefault(group, []).append(row)
-        return rows
+            self.members.setdefault(group, []).append(row)
+        several = [rows for rows in self.members.values() if len(rows) > 1]
+        self.queries = [rows[0] for rows in several][:NUM_SAMPLES]
+        large = [rows[:NUM_SENTENCES] for rows in several if len(rows) > 2]
+        self.plotted = [row for rows in large[:NUM_GROUPS] for row in rows]
+        self.other_words = [row for rows in several for row in rows if self._is_unlike(row, rows)]
 
-    @property
-    def queries(self) -> list[int]:
-        """The first sentence of each of the first groups of several."""
-        return [rows[0] for rows in self.members.values() if len(rows) > 1][:NUM_SAMPLES]
-
-    @property
-    def plotted(self) -> list[int]:
-        """The sentences in the plot, group by group."""
-        large = [rows[:NUM_SENTENCES] for rows in self.members.values() if len(rows) > 2]
-        return [row for rows in large[:NUM_GROUPS] for row in rows]
-
-    @cached_property
-    def other_words(self) -> list[int]:
-        """The sentences that share few words with every other one of their group."""
-        return [
-            row
-            for rows in self.members.values()
-            for row in rows
-            if len(rows) > 1 and all(self._share(row, other) <= MAX_SHARED for other in rows)
-        ]
-
-    def _share(self, row: int, other: int) -> float:
-        return 0 if row == other else shared_words(self.sentences[row], self.sentences[other])
+    def _is_unlike(self, row: int, rows: Sequence[int]) -> bool:
+        """Return whether a sentence shares few words with every other one of its group."""
+        others = [self.sentences[other] for other in rows if other != row]
+        return all(shared_words(self.sentences[row], other) <= MAX_SHARED for other in others)
 
     def describe(self, rows: Sequence[int]) -> list[Row]:
         """Return sentences with their groups."""
@@ -89,17 +71,10 @@ class Paraphrases:
         return scores
 
 
-def find_paraphrases(test: Sequence[Example]) -> Paraphrases:
-    """Return each German sentence of a test set once, with its first English translation."""
-    groups: dict[str, str] = {}
-    for example in test:
-        groups.setdefault(example.source, example.target)
-    return Paraphrases(list(groups), list(groups.values()))
-
-
 @cache
-def _read(data: str) -> Paraphrases:
-    return find_paraphrases(paraphrase_splits(data).test)
+def _read(data: str) -> tuple[Paraphrases, Splits]:
+    splits = paraphrase_splits(data)
+    return Paraphrases(splits.test), splits
 
 
 def slim(scores: Row) -> Row:
@@ -111,7 +86,7 @@ def slim(scores: Row) -> Row:
 
 def paraphrase_retrieval(run: Finished, data: str) -> Row:
     """Score a trained encoder beside its untrained copy, and project the sentences of the plot."""
-    found = _read(data)
+    found, _ = _read(data)
     vectors = {kind: embed(run.task, found.sentences, pooling=kind) for kind in ("summary", "mean")}
     before = embed(untrained_copy(run.task), found.sentences, pooling="summary")
     points, share = project(vectors["summary"][found.plotted])
@@ -126,7 +101,7 @@ def paraphrase_retrieval(run: Finished, data: str) -> Row:
 
 def paraphrase_baseline(_context: Together, data: str) -> Row:
     """Score bags of words, and describe the sentences that the page shows."""
-    found, splits = _read(data), paraphrase_splits(data)
+    found, splits = _read(data)
     bag = BagOfWords([example.source for example in splits.train])(found.sentences)
     scores = found.score(bag)
     return {
