@@ -47,11 +47,8 @@ class Page:
 
     def select(self, where: str = "*") -> Runs:
         """Return the runs whose name matches a pattern; patterns are separated by `|`."""
-        return [
-            run
-            for run in self.value.get("runs", [])
-            if any(fnmatchcase(run["name"], one) for one in where.split("|"))
-        ]
+        runs, patterns = self.value.get("runs", []), where.split("|")
+        return [run for run in runs if any(fnmatchcase(run["name"], one) for one in patterns)]
 
     def save(self, name: str, plot: Figure | str, caption: str) -> str:
         """Save a plot as `PAGE-NAME.svg` and return the link that shows it."""

@@ -177,7 +177,8 @@ def generalisation(page: Page, kind: str) -> str:
             inside = mean(y for x, y in points if low <= x <= high)
             longer = mean(y for x, y in points if x > high)
             means.setdefault(model, []).append((inside, longer))
-            first, last = f"{shorter[0]:.0f}" if shorter else "–", _last_correct(points, low) or "–"
+            first = f"{shorter[0]:.0f}" if shorter else "–"
+            last = _last_correct(points, low) or "–"
             rows.append((model, first, f"{inside:.1f}", f"{longer:.1f}", last))
         if rows:
             head = (problem, "shorter", f"trained ({low}–{high})", "longer", "correct up to")

@@ -5,9 +5,8 @@ import sys
 import pytest
 import torch
 from first_sentence import first_sentence
-from gather import count_flops
+from gather import Paraphrases, count_flops
 from gather_media import peak_memory
-from paraphrases import Paraphrases
 from prepare import join_neighbours
 from torch import nn
 
