@@ -47,19 +47,13 @@ class Page:
 
     def select(self, where: str = "*") -> Runs:
         """Return the runs whose name matches a pattern; patterns are separated by `|`."""
-        return [
-            run
-            for run in self.value.get("runs", [])
-            if any(fnmatchcase(run["name"], one) for one in where.split("|"))
-        ]
+        runs, patterns = self.value.get("runs", []), where.split("|")
+        return [run for run in runs if any(fnmatchcase(run["name"], one) for one in patterns)]
 
     def save(self, name: str, plot: Figure | str, caption: str) -> str:
         """Save a plot as `PAGE-NAME.svg` and return the link that shows it."""
         file = f"{self.plan.name}{name and '-'}{name}.svg"
-        if isinstance(plot, str):
-            write_text(self.out / file, plot)
-        else:
-            figure.save(self.out / file, plot)
+        write_text(self.out / file, plot if isinstance(plot, str) else figure.to_svg(plot))
         return f"![{caption}]({file})"
 
 
@@ -85,9 +79,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def with_interval(score: Mapping[str, Any], digits: int = 1) -> str:
     """Return a score with half its 95 % interval."""
-    low, high = score.get("interval") or (0, 0)
-    half = f" ± {(high - low) / 2:.{digits}f}" if score.get("interval") else ""
-    return f"{score['value']:.{digits}f}{half}"
+    text, interval = f"{score['value']:.{digits}f}", score.get("interval")
+    return f"{text} ± {(interval[1] - interval[0]) / 2:.{digits}f}" if interval else text
 
 
 def values_of(runs: Runs, metric: str) -> list[float]:
@@ -120,10 +113,10 @@ def plain(text: str) -> str:
 
 def by_name(runs: Runs) -> dict[str, Runs]:
     """Return runs grouped by name."""
-    return {
-        name: [r for r in runs if r["name"] == name]
-        for name in dict.fromkeys(r["name"] for r in runs)
-    }
+    groups: dict[str, Runs] = {}
+    for run in runs:
+        groups.setdefault(run["name"], []).append(run)
+    return groups
 
 
 def first_runs(runs: Runs) -> Runs:
@@ -182,10 +175,8 @@ def number(value: Any, form: str = "") -> str:
             interval = f"[{low:+.{form}f}, {high:+.{form}f}]"
             return f"{value['value']:+.{form}f} {interval} (p {p:{'.3f' if p >= 5e-4 else '.1g'}})"
         return with_interval(value, int(form or 1))
-    if isinstance(value, float) and not form:
-        return f"{value:g}"
-    is_format = not form or not form.isdigit()
-    return f"{value:{form}}" if is_format else f"{value:.{form}f}"
+    form = form or "g" * isinstance(value, float)
+    return f"{value:.{form}f}" if form.isdigit() else f"{value:{form}}"
 
 
 def scores(
@@ -200,11 +191,9 @@ def scores(
     groups = by_name(page.select(where))
     if sort:
         groups = dict(sorted(groups.items(), key=lambda pair: -mean(values_of(pair[1], sort))))
-    cells = [
-        (short(name, strip), *(cell(runs, column) for column in columns))
-        for name, runs in groups.items()
-    ]
-    cells += [(row["name"], *(cell([row], column) for column in columns)) for row in extra]
+    named = [(short(name, strip), runs) for name, runs in groups.items()]
+    named += [(row["name"], [row]) for row in extra]
+    cells = [(name, *(cell(runs, column) for column in columns)) for name, runs in named]
     titles = [column.rpartition("=")[0] or column.partition(":")[0] for column in columns]
     return table((model, *titles), [*cells, *rows])
 
@@ -222,9 +211,8 @@ def lines(
 
     `log` names the logarithmic axes: `x` or `xy`. `shaded` is a name and a range of x to highlight.
     """
-    labels = {"x_label": x_label, "y_label": y_label}
     draw = curves.scaling if log else partial(curves.lines, shaded=shaded)
-    plot = draw(series, **labels)
+    plot = draw(series, x_label=x_label, y_label=y_label)
     if log == "xy":
         axes = plot.axes[0]
         axes.set_yscale("log")
@@ -246,8 +234,7 @@ def learning_curves(
     """Plot the validation curve of the first run of each name, by step or by minutes."""
     series = {}
     for run in first_runs(page.select(where)):
-        curve = run.get("curve")
-        if curve and len(curve[metric]) > 1:
+        if (curve := run.get("curve")) and len(curve[metric]) > 1:
             xs = curve["step"] if x == "step" else [second / 60 for second in curve["seconds"]]
             series[short(run["name"], strip)] = list(zip(xs, curve[metric], strict=True))
     x_label = "step" if x == "step" else "minutes of training"
@@ -294,17 +281,12 @@ def by_length(
     series: dict[str, list[tuple[float, float]]] = {}
     for model, runs in by_name(page.select(where)).items():
         for same in zip(*(run["test"]["by_length"] for run in runs), strict=True):
-            is_open = same[0]["name"].startswith(">") and metric == "bleu"
-            if same[0]["count"] >= MIN_COUNT and not is_open:
-                point = _middle(same[0]["name"]), mean(group[metric] for group in same)
-                series.setdefault(model, []).append(point)
+            group = same[0]["name"]  # such as `≤ 5`, `6–10` or `> 50`
+            low, _, high = group.replace("≤ ", "0–").replace("> ", "").partition("–")
+            if same[0]["count"] >= MIN_COUNT and not (group[0] == ">" and metric == "bleu"):
+                middle = (float(low) + float(high or low)) / 2
+                series.setdefault(model, []).append((middle, mean(one[metric] for one in same)))
     return lines(page, name, series, x_label="words in the source", y_label=title)
-
-
-def _middle(name: str) -> float:
-    """Return the middle of a group of lengths, such as `≤ 5`, `6–10` or `> 50`."""
-    low, _, high = name.replace("≤ ", "0–").replace("> ", "").partition("–")
-    return (float(low) + float(high or low)) / 2
 
 
 def tag_table(
@@ -329,17 +311,11 @@ def tag_table(
 def error_table(page: Page, where: str = "*") -> str:
     """Return the output tokens with most errors beside the most frequent errors of a run."""
     test = page.select(where)[0]["test"]
-    cells = [
-        (*number_cells(unit), edit_of(edit), f"{edit['count']:,}")
-        for unit, edit in zip(test["by_unit"], test["edits"], strict=False)
-    ]
-    return table(("most errors", "occurs", "wrong %", "most frequent errors", "count"), cells)
-
-
-def number_cells(group: Row) -> tuple[str, str, str]:
-    """Return name, number of examples and score of a group."""
-    name, count, value = group.values()
-    return name, f"{count:,}", f"{value:.1f}"
+    rows = []
+    for unit, edit in zip(test["by_unit"], test["edits"], strict=False):
+        name, count, value = unit.values()
+        rows.append((name, f"{count:,}", f"{value:.1f}", edit_of(edit), f"{edit['count']:,}"))
+    return table(("most errors", "occurs", "wrong %", "most frequent errors", "count"), rows)
 
 
 def edit_of(edit: Row) -> str:
@@ -356,16 +332,13 @@ def attention_maps(page: Page, where: str = "*", *, name: str = "", heading: str
         parts += [f"### {heading}: {run['name']}"] if heading and maps else []
         for number, one in enumerate(maps, start=1):
             plot = str(heatmap.svg(np.array(one["weights"]), one["rows"], one["columns"]))
+            # Cells whose weight is 0 get no tooltip.
+            plot = re.sub(r"\n<rect[^>]*><title>[^<]* 0(\.0+)?</title></rect>", "", plot)
             caption = f"{plain(one['source'])} → {plain(one['target'])}"
-            parts.append(page.save(f"{stem}-{number}".strip("-"), _compact(plot), caption))
+            parts.append(page.save(f"{stem}-{number}".strip("-"), plot, caption))
         if maps and not heading:
             break
     return "\n\n".join(parts)
-
-
-def _compact(svg: str) -> str:
-    """Return an SVG without the tooltips of cells whose weight is 0."""
-    return re.sub(r"\n<rect[^>]*><title>[^<]* 0(\.0+)?</title></rect>", "", svg)
 
 
 def samples(
@@ -375,19 +348,17 @@ def samples(
     """Return the first test examples with the outputs of each run, as a list or as a table."""
     shown = [row for row in [*page.select(where), *extra] if row.get("samples")]
     names = [short(row["name"], strip) for row in shown]
-    cells: list[list[str]] = []
+    examples = list(zip(*(row["samples"] for row in shown), strict=False))[:count]
+    rows = [[*map(plain, one[0][:2]), *(plain(output) for _, _, output in one)] for one in examples]
+    if kind == "table":
+        return table((source, target, *names), rows)
     parts = []
-    for number, examples in enumerate(zip(*(row["samples"] for row in shown), strict=False), 1):
-        given, right = plain(examples[0][0]), plain(examples[0][1])
-        outputs = [plain(output) for _, _, output in examples]
-        cells.append([given, right, *outputs])
+    for number, (given, right, *outputs) in enumerate(rows, start=1):
         items = [f"*{target}*: {right}"] if right and target else []
         items += [f"{name}: {output}" for name, output in zip(names, outputs, strict=True)]
         indent = " " * len(f"{number}. ")
-        parts.append("\n".join([f"{number}. {given}", *(f"{indent}- {item}" for item in items)]))
-    if kind == "table":
-        return table((source, target, *names), cells[:count])
-    return "\n".join(parts[:count])
+        parts += [f"{number}. {given}", *(f"{indent}- {item}" for item in items)]
+    return "\n".join(parts)
 
 
 def changes(page: Page, where: str = "*", strip: str = "") -> str:
@@ -399,8 +370,8 @@ def changes(page: Page, where: str = "*", strip: str = "") -> str:
     first, *others = found.values()
     common = [word for word in first if all(word in words for words in others)]
     more = {name: [w for w in words if w not in common] for name, words in found.items()}
-    named = {"all": common, **more}
-    listed = "; ".join(f"{name} `{' '.join(words)}`" for name, words in named.items() if words)
+    named = {"all": common, **more}.items()
+    listed = "; ".join(f"{name} `{' '.join(words)}`" for name, words in named if words)
     return f"Overrides of the recipes: {listed or 'none'}."
 
 
@@ -423,22 +394,15 @@ def expectations(page: Page) -> str:
 def provenance(page: Page, where: str = "*", signatures: Sequence[str] = ()) -> str:
     """Return how to reproduce the results: command, hardware, versions, seeds, signatures."""
     runs = page.select(where)
-    listed = {
-        f"{score.get('name', name)} `{score['signature']}`"
-        for name, score in runs[0]["test"]["scores"].items()
-        if "signature" in score
-    }
+    metrics = runs[0]["test"]["scores"].items()
+    listed = {f"{m.get('name', n)} `{m['signature']}`" for n, m in metrics if "signature" in m}
     seeds, commits = ({str(run[key]) for run in runs} for key in ("seed", "commit"))
     machines = dict.fromkeys(f"{run['hardware']}, torch {run['torch']}" for run in runs)
     about = f"commit {', '.join(sorted(commits))}, seeds {', '.join(sorted(seeds))}"
+    items = [f"`{page.value['command']}`, each run as a process of its own"]
+    items += [f"{'; '.join(machines)}, {about}", *sorted(listed), *signatures]
     file = f"{page.value['experiment']}.json"
-    items = [
-        f"`{page.value['command']}`, each run as a process of its own",
-        f"{'; '.join(machines)}, {about}",
-        *sorted(listed),
-        *signatures,
-        f"result file: [`{file}`]({file})",
-    ]
+    items += [f"result file: [`{file}`]({file})"]
     return "## How to reproduce\n\n" + "\n".join(f"- {item}" for item in items)
 
 

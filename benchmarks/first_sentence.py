@@ -20,9 +20,8 @@ def first_sentence(text: str) -> str:
     text = text.strip()
     for end in _END.finditer(text):
         word = end[1].lstrip("\"'“‘„«([").lower()
-        is_abbreviation = end[2] == "." and (
-            word in ABBREVIATIONS or len(word) == 1 and word.isalpha()
-        )
+        is_initial = len(word) == 1 and word.isalpha()
+        is_abbreviation = end[2] == "." and (is_initial or word in ABBREVIATIONS)
         if not is_abbreviation and re.search(r"[^\W\d]", text[: end.end()]):
             return text[: end.end()]
     return text

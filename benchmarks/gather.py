@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from pathlib import Path
 from textwrap import shorten
@@ -13,22 +13,27 @@ from typing import Any
 import torch
 from first_sentence import first_sentence
 from plan import Run
-from results import Row
+from prepare import paraphrase_splits
+from results import Row, rounded
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from regard.core.errors import ConfigError
 from regard.core.files import read_json, read_json_lines
 from regard.data.example import Example
+from regard.data.splits import Splits
 from regard.data.text.columns import as_source
 from regard.data.text.field import as_text
 from regard.data.text.readers import read_json_lines as read_examples
+from regard.interpret.embed import embed, project
+from regard.interpret.probes import untrained_copy
 from regard.metrics.grouping import by_length
+from regard.metrics.representation.vectors import Array, BagOfWords, cosines, retrieve, shared_words
 from regard.metrics.significance import PAIRED, paired_bootstrap_of_runs
 from regard.metrics.table import METRICS
 from regard.metrics.text.bleu import bleu
 from regard.runs import folder as runs
-from regard.runs import reranking
+from regard.runs.reranking import last_turn, rerank
 from regard.studies.compare.comparison import compare
 from regard.tasks.latents import interpolate, sample_latents
 from regard.tasks.metrics import measure
@@ -40,6 +45,10 @@ MAX_COLUMNS = 48
 LONG = 20
 """Source words above which a sentence is long."""
 NUM_BOOTSTRAP = 200
+NUM_GROUPS, NUM_SENTENCES, NUM_QUERIES = 4, 4, 12
+"""Groups of paraphrases in the plot, sentences of each, and queries whose nearest one is listed."""
+MAX_SHARED = 0.25
+"""Share of common words at most for paraphrases that use other words."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +75,7 @@ class Finished:
     @cached_property
     def predictions(self) -> list[str]:
         """The predictions for the test examples."""
-        found: list[str] = read_json(self.folder / runs.PREDICTIONS)
-        return found
+        return list(read_json(self.folder / runs.PREDICTIONS))
 
     @property
     def references(self) -> list[list[str]]:
@@ -134,8 +142,7 @@ def bleu_by_length(run: Finished, edges: Sequence[int]) -> Row:
         for one in groups
     ]
     found: Row = {"by_length": lengths}
-    rows = [row for row, source in enumerate(sources) if len(source.split()) > LONG]
-    if rows:
+    if rows := [row for row, source in enumerate(sources) if len(source.split()) > LONG]:
         score = bleu([run.predictions[r] for r in rows], [run.references[r] for r in rows])
         found["bleu_long"] = {"value": score.value, "count": len(rows)}
     lowered = bleu(run.predictions, run.references, is_lower_cased=True)
@@ -226,8 +233,8 @@ def ensembles(context: Together, argument: Mapping[str, Sequence[str]]) -> Row:
         task = runs.load(",".join(str(one.folder) for one in found))
         score = task.evaluate(found[0].test, num_bootstrap=1000).to_dict()
         test = {"scores": score["scores"], "num_examples": len(found[0].test)}
-        row = {"name": name, "members": len(found), "parameters": task.num_parameters}
-        rows.append({**row, "test": test})
+        about = {"members": len(found), "parameters": task.num_parameters}
+        rows.append({"name": name, **about, "test": test})
     return {"together": rows}
 
 
@@ -279,8 +286,7 @@ def reply_searches(context: Together, argument: Mapping[str, Any]) -> Row:
     test = run.test[: argument["count"]]
     sources = [example.source for example in test]
     sampling = replace(run.task.recipe.search, temperature=0.8, top_p=0.9)
-    turn = reranking.last_turn
-    reranked = reranking.rerank(run.task, backward.task, sources, reverse_target=turn)
+    reranked = rerank(run.task, backward.task, sources, reverse_target=last_turn)
     replies = {
         "people": [example.target for example in test],
         "beam search": run.task.translate(sources),
@@ -290,11 +296,17 @@ def reply_searches(context: Together, argument: Mapping[str, Any]) -> Row:
     rows = []
     for name, outputs in replies.items():
         row = {"name": name, **_scored(("distinct1", "distinct2"), outputs, run, shown=20)}
-        words = sum(len(one.split()) for one in outputs)
-        row["test"] |= {"mean_words": round(words / len(test), 2)}
-        row["test"] |= {"num_different": len({*outputs})}
+        words = sum(len(one.split()) for one in outputs) / len(test)
+        row["test"] |= {"mean_words": round(words, 2), "num_different": len({*outputs})}
         rows.append(row)
     return {"together": rows}
+
+
+def with_other_images(test: Sequence[Example]) -> list[Any]:
+    """Return sources of text and image, each with the image of another example."""
+    texts, images = zip(*(example.source for example in test), strict=True)
+    half = len(images) // 2
+    return list(zip(texts, images[half:] + images[:half], strict=True))
 
 
 def image_differences(context: Together, argument: Mapping[str, str]) -> Row:
@@ -305,15 +317,11 @@ def image_differences(context: Together, argument: Mapping[str, str]) -> Row:
         without = context.find(argument["without"], run.run.seed)
         if without is None:
             continue
-        texts = [example.source[0] for example in run.test]
-        if texts != [as_text(example.source) for example in without.test]:
+        if [e.source[0] for e in run.test] != [as_text(e.source) for e in without.test]:
             raise SystemExit("The runs were tested on different sentences. Train them again.")
-        images = [example.source[1] for example in run.test]
-        half = len(images) // 2
-        others = list(zip(texts, images[half:] + images[:half], strict=True))
-        found = run.predictions, without.predictions, run.task.translate(others)
-        for name, texts in zip(outputs, found, strict=True):
-            outputs[name].append(texts)
+        outputs["right"].append(run.predictions)
+        outputs["no image"].append(without.predictions)
+        outputs["another image"].append(run.task.translate(with_other_images(run.test)))
         seeds.append(run.run.seed)
         references = run.references
     rows = []
@@ -326,6 +334,96 @@ def image_differences(context: Together, argument: Mapping[str, str]) -> Row:
         }
         rows.append({"baseline": name, "seeds": title, "differences": differences})
     return {"differences": rows}
+
+
+class Paraphrases:
+    """German sentences of a test set, grouped by the English sentence that they translate."""
+
+    def __init__(self, test: Sequence[Example]) -> None:
+        groups: dict[str, str] = {}
+        for example in test:  # each sentence once, with its first translation
+            groups.setdefault(example.source, example.target)
+        self.sentences, self.groups = list(groups), list(groups.values())
+        self.members: dict[str, list[int]] = {}
+        for row, group in enumerate(self.groups):
+            self.members.setdefault(group, []).append(row)
+        several = [rows for rows in self.members.values() if len(rows) > 1]
+        self.queries = [rows[0] for rows in several][:NUM_QUERIES]
+        large = [rows[:NUM_SENTENCES] for rows in several if len(rows) > 2]
+        self.plotted = [row for rows in large[:NUM_GROUPS] for row in rows]
+        self.other_words = [row for rows in several for row in rows if self._is_unlike(row, rows)]
+
+    def _is_unlike(self, row: int, rows: Sequence[int]) -> bool:
+        """Return whether a sentence shares few words with every other one of its group."""
+        others = [self.sentences[other] for other in rows if other != row]
+        return all(shared_words(self.sentences[row], other) <= MAX_SHARED for other in others)
+
+    def describe(self, rows: Sequence[int]) -> list[Row]:
+        """Return sentences with their groups."""
+        return [{"text": self.sentences[row], "group": self.groups[row]} for row in rows]
+
+    def nearest(self, vectors: Array) -> list[Row]:
+        """Return the nearest sentence of each query, and whether it is a paraphrase."""
+        similar = cosines(vectors[self.queries], vectors)
+        similar[range(len(similar)), self.queries] = -2
+        pairs = zip(self.queries, similar.argmax(1), strict=True)
+        return [
+            {"text": self.sentences[row], "is_right": self.groups[row] == self.groups[query]}
+            for query, row in pairs
+        ]
+
+    def score(self, vectors: Array) -> Row:
+        """Score the retrieval of all paraphrases, and of those with mostly other words."""
+        similar = cosines(vectors, vectors)
+        scores: Row = {}
+        for name, queries in (("all", None), ("other_words", self.other_words)):
+            found = retrieve(similar, self.groups, queries=queries, num_bootstrap=1_000)
+            scores[name] = {metric: result.to_dict() for metric, result in found.items()}
+        return scores
+
+
+@cache
+def _read_paraphrases(data: str) -> tuple[Paraphrases, Splits]:
+    splits = paraphrase_splits(data)
+    return Paraphrases(splits.test), splits
+
+
+def slim(scores: Row) -> Row:
+    """Return values and intervals only."""
+    if "value" in scores:
+        return {key: scores[key] for key in ("value", "interval") if key in scores}
+    return {name: slim(one) for name, one in scores.items()}
+
+
+def paraphrase_retrieval(run: Finished, data: str) -> Row:
+    """Score a trained encoder beside its untrained copy, and project the sentences of the plot."""
+    found, _ = _read_paraphrases(data)
+    vectors = {kind: embed(run.task, found.sentences, pooling=kind) for kind in ("summary", "mean")}
+    before = embed(untrained_copy(run.task), found.sentences, pooling="summary")
+    points, share = project(vectors["summary"][found.plotted])
+    return {
+        "retrieval": {kind: slim(found.score(rows)) for kind, rows in vectors.items()},
+        "untrained": slim(found.score(before)["all"]["accuracy"]),
+        "points": rounded(points.tolist(), 4),
+        "variance": share,
+        "nearest": found.nearest(vectors["summary"]),
+    }
+
+
+def paraphrase_baseline(_context: Together, data: str) -> Row:
+    """Score bags of words, and describe the sentences that the page shows."""
+    found, splits = _read_paraphrases(data)
+    bag = BagOfWords([example.source for example in splits.train])(found.sentences)
+    scores = found.score(bag)
+    return {
+        "data": splits.note,
+        "retrieval": slim(scores),
+        "signature": scores["all"]["accuracy"]["signature"],
+        "counts": {name: scores[name]["accuracy"]["detail"] for name in scores},
+        "nearest": found.nearest(bag),
+        "plotted": found.describe(found.plotted),
+        "queries": found.describe(found.queries),
+    }
 
 
 def count_flops(model: Callable[..., object], inputs: Sequence[object] = ()) -> int:
@@ -352,12 +450,11 @@ def resident(name: str, pid: int | str = "self") -> int:
     return 1024 * int(found[1]) if found else 0
 
 
-Extractor = Callable[[Any, Any], Row]
-EVERY_SEED: tuple[Extractor, ...] = (bleu_by_length, is_averaged, forward_flops)
+EVERY_SEED = (bleu_by_length, is_averaged, forward_flops, paraphrase_retrieval)
 """Extractors of one run: (the run, argument of the plan) → keys of its row."""
-FIRST_SEED: tuple[Extractor, ...] = (samples, attention_maps, generated_texts, sentence_latents)
+FIRST_SEED = (samples, attention_maps, generated_texts, sentence_latents)
 """Extractors that run for the first seed of each name only."""
-JOINED: tuple[Extractor, ...] = (
-    ensembles, comparison, lead_baseline, reply_searches, image_differences,
+JOINED = (
+    ensembles, comparison, lead_baseline, reply_searches, image_differences, paraphrase_baseline,
 )  # fmt: skip
 """Extractors of all finished runs together; they return keys of the result file."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from gather import Extractor, Finished, Together, first_by_tag, resident
+from gather import Finished, Together, first_by_tag, resident, with_other_images
 from PIL import Image
 from results import Row, rounded
 
@@ -22,6 +22,7 @@ from regard.data.datasets.synthetic.moving import DIRECTIONS
 from regard.data.datasets.synthetic.scenes.questions import question_only_accuracy
 from regard.data.example import Example
 from regard.interpret.visualize import attention_tiles, num_columns, spectrogram_of
+from regard.metrics.classification import label_accuracy
 from regard.metrics.text.error_rates import align
 from regard.models.bottlenecks import VariationalBottleneck
 from regard.models.encoders.bottleneck import BottleneckEncoder
@@ -37,6 +38,8 @@ from regard.studies.latents import LatentDecoder
 from regard.studies.reduction import reduce
 from regard.tasks.prediction import to_image
 
+View = Callable[[torch.Tensor], torch.Tensor]
+"""A change of videos (B, F, C, Y, X)."""
 NUM_SHOWN = 6
 """Test images of a sheet."""
 NUM_SAMPLED = 40
@@ -163,8 +166,7 @@ def jpeg_baseline(context: Together, _argument: object) -> Row:
         shape = "x".join(map(str, pixels.shape[1:]))
         if shape in rows:
             continue
-        with torch.inference_mode():
-            rates = jpeg.jpeg_rates(pixels.numpy())
+        rates = jpeg.jpeg_rates(pixels.numpy())
         values = [[r.bits_per_pixel, r.psnr, r.num_bytes, r.setting] for r in rates]
         rows[shape] = {"data": run.run.data[0], "shape": shape, "rates": rounded(values, 4)}
     return {"jpeg": list(rows.values())}
@@ -174,13 +176,10 @@ def visual_questions(run: Finished, argument: Mapping[str, Any]) -> Row:
     """Return accuracy without the right image, and save attention over images."""
     if run.run.name in argument.get("without", ()):
         return {}
-    half = len(run.test) // 2
-    images = [example.source[1] for example in run.test]
-    others = zip(run.test, images[half:] + images[:half], strict=True)
-    sources = [(example.source[0], image) for example, image in others]
-    outputs = [found[0].text for found in run.task.predict(sources)]
+    outputs = [found[0].text for found in run.task.predict(with_other_images(run.test))]
+    targets = [example.target for example in run.test]
     found: Row = {
-        "other_image": _accuracy(outputs, [example.target for example in run.test]),
+        "other_image": label_accuracy(outputs, targets).value,
         "question_only": question_only_accuracy(find_data(run.run.data[0]).train, run.test),
     }
     if run.run.data[0].startswith("scenes"):  # rendered by the package
@@ -193,10 +192,6 @@ def visual_questions(run: Finished, argument: Mapping[str, Any]) -> Row:
         save_sheet(run.image(run.run.recipe), tiles, columns=4, colours=192)
         found["attribution"] = maps[0].kind
     return found
-
-
-def _accuracy(outputs: Sequence[str], targets: Sequence[str]) -> float:
-    return 100 * sum(map(str.__eq__, outputs, targets)) / len(targets)
 
 
 def video(run: Finished, _argument: object) -> Row:
@@ -219,19 +214,20 @@ def _directions(run: Finished) -> Row:
     asked = [example for example in run.test if example.tags[0] in REVERSIBLE]
     targets = [example.target for example in asked]
     opposite = [OPPOSITE[direction] for direction in targets]
-    views: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], list[str]]] = {
+    views: dict[str, tuple[View, list[str]]] = {
         "as it is": (lambda frames: frames, targets),
         "backwards, target is the opposite": (lambda frames: frames.flip(1), opposite),
         "first frame only": (lambda frames: frames[:, :1].expand_as(frames), targets),
     }
-    found = {name: _accuracy(_classify(run.task, asked, v), t) for name, (v, t) in views.items()}
+    found = {
+        name: label_accuracy(_classify(run.task, asked, view), labels).value
+        for name, (view, labels) in views.items()
+    }
     return {"views": {**found, "chance": 100 / len(DIRECTIONS)}, "num_views": len(asked)}
 
 
-def _classify(
-    task: Any, examples: Sequence[Example], view: Callable[[torch.Tensor], torch.Tensor]
-) -> list[str]:
-    """Label videos (B, F, C, Y, X) that are changed by `view` first."""
+def _classify(task: Any, examples: Sequence[Example], view: View) -> list[str]:
+    """Label videos that are changed by `view` first."""
     outputs = [""] * len(examples)
     for batch in task.batches(examples):
         with torch.inference_mode():
@@ -249,8 +245,7 @@ def speech_errors(run: Finished, argument: Mapping[str, Any]) -> Row:
     wrong = [[one.tags[0], one.target, output] for one, output in pairs if output != one.target]
     shown = [Example(example.source, output) for example, output in pairs[: argument["plots"]]]
     for number, (example, one) in enumerate(zip(shown, run.task.attend(shown), strict=True), 1):
-        aligned = spectrogram_of(one)
-        if aligned is not None:
+        if aligned := spectrogram_of(one):
             path = run.image(f"{run.run.recipe}-{number}")
             spectrogram.save(path, aligned, title=f"{run.run.recipe}: {example.target}")
             shrink(path, colours=64)
@@ -274,15 +269,7 @@ def long_recordings(context: Together, argument: Mapping[str, Any]) -> Row:
         run = context.find(argument["memory_run"])
         for minutes in argument["minutes"] if run else ():
             write_recording(path, test, pause=argument["pauses"][0], seconds=60 * minutes)
-            words = [
-                "predict",
-                str(run.folder),
-                str(path),
-                "--device",
-                "cpu",
-                "--chunk",
-                str(first),
-            ]
+            words = ["predict", str(run.folder), str(path), "--device=cpu", f"--chunk={first}"]
             started = time.perf_counter()
             peak = peak_memory([sys.executable, "-m", "regard", *words])
             seconds = round(time.perf_counter() - started, 1)
@@ -329,6 +316,6 @@ def write_recording(
         file.writeframes((samples.clip(-1, 1) * (2**15 - 1)).astype("<i2").tobytes())
 
 
-EVERY_SEED: tuple[Extractor, ...] = (image_autoencoder, anomalies, compression)
-FIRST_SEED: tuple[Extractor, ...] = (visual_questions, video, speech_errors)
-JOINED: tuple[Extractor, ...] = (reconstructions, jpeg_baseline, long_recordings)
+EVERY_SEED = (image_autoencoder, anomalies, compression)
+FIRST_SEED = (visual_questions, video, speech_errors)
+JOINED = (reconstructions, jpeg_baseline, long_recordings)

@@ -69,13 +69,10 @@ def show_attend_tell(out: Path, options: Options) -> None:
     """Reproduce "Show, attend and tell" on rendered scenes and copy numbers and plots."""
     folder, seed = Path(options.get("folder", "runs/show-attend-tell")), options.get("seed", "1")
     findings = reproduce("show-attend-tell", folder, seed=int(seed))
-    training = {
-        name: read_json(folder / f"{name}-{seed}" / runs.METRICS)["training"]
-        for name in findings.numbers
-    }
-    write_results(
-        out / "scenes.json", rounded({**read_json(folder / RESULTS), "training": training})
-    )
+    metrics = {name: folder / f"{name}-{seed}" / runs.METRICS for name in findings.numbers}
+    training = {name: read_json(path)["training"] for name, path in metrics.items()}
+    value = {**read_json(folder / RESULTS), "training": training}
+    write_results(out / "scenes.json", rounded(value))
     for name in findings.plots:
         shrink(Path(copy(folder / f"{name}.png", out / f"scenes-{name}.png")))
 
@@ -112,13 +109,10 @@ def layer_cost(out: Path, options: Options) -> None:
         steps[name, length]()  # allocates the gradients and warms up
     peak = _peak_of_gpu if device.type == "cuda" else _peak_of_cpu
     best = _best(steps, rounds * PASSES, lambda step: {"seconds": _seconds(step, device)})
-    layers = {
-        name: [
-            {"length": length, **best[name, length], "peak_bytes": peak(steps[name, length])}
-            for length in LAYER_LENGTHS
-        ]
-        for name in LAYERS
-    }
+    layers: dict[str, list[Row]] = {name: [] for name in LAYERS}
+    for (name, length), step in steps.items():
+        point = {"length": length, **best[name, length], "peak_bytes": peak(step)}
+        layers[name].append(point)
     command = f"python benchmarks/run.py cost --set device={device.type} rounds={rounds}"
     about = {**runs.describe_provenance(device), "command": command}
     sizes = {"dim": DIM, "heads": HEADS, "kernel": KERNEL, "lengths": list(LAYER_LENGTHS)}
@@ -202,16 +196,10 @@ def long_sources(out: Path, options: Options) -> None:
     best = _best(steps, rounds, _measure)
     for name in MODELS:
         best[name, COUNTED, "train"]["flops"] = count_flops(steps[name, COUNTED, "train"])
-    models = {
-        name: {
-            "recipe": recipe,
-            "points": [
-                {"length": length, **{kind: best[name, length, kind] for kind in kinds}}
-                for length in SOURCE_LENGTHS
-            ],
-        }
-        for name, recipe in MODELS.items()
-    }
+    models: Row = {name: {"recipe": recipe, "points": []} for name, recipe in MODELS.items()}
+    for name, length in product(MODELS, SOURCE_LENGTHS):
+        point = {kind: best[name, length, kind] for kind in kinds}
+        models[name]["points"].append({"length": length, **point})
     matrix = torch.randn(1024, 1024)
     seconds = min(_seconds(lambda: matrix @ matrix) for _ in range(20))
     about = runs.describe_provenance(find_device("cpu"))
@@ -246,16 +234,12 @@ def _search(model: Any, length: int) -> None:
     model.eval()
     with torch.inference_mode():
         memory = model.encode(source, torch.ones_like(source, dtype=torch.bool))
-        search(
-            ModelScorer(model, memory, banned=(PAD, START)),
-            start=START,
-            end=END,
-            max_lengths=torch.full((SOURCES,), TARGET),
-            # No target ends early, so that all models take as many steps.
-            config=SearchConfig(beams=BEAMS, min_length=TARGET - 1),
-            num_best=1,
-            prefixes=[[]] * SOURCES,
-        )
+        scorer = ModelScorer(model, memory, banned=(PAD, START))
+        # No target ends early, so that all models take as many steps.
+        config = SearchConfig(beams=BEAMS, min_length=TARGET - 1)
+        limits = torch.full((SOURCES,), TARGET)
+        options = {"start": START, "end": END, "num_best": 1, "prefixes": [[]] * SOURCES}
+        search(scorer, max_lengths=limits, config=config, **options)
 
 
 def _measure(step: Callable[[], object]) -> Row:
@@ -273,12 +257,9 @@ def _measure(step: Callable[[], object]) -> Row:
     child.join()
     if child.exitcode:
         raise SystemExit("A measurement was killed: there may be too little memory.")
-    found: Row = results.get()
-    return found
+    return dict(results.get())
 
 
-_ALL: tuple[Callable[[Path, Options], None], ...] = (
-    training_speed, show_attend_tell, layer_cost, long_sources,
-)  # fmt: skip
+_ALL = (training_speed, show_attend_tell, layer_cost, long_sources)
 BENCHMARKS = {one.__name__: one for one in _ALL}
 """Functions by the name in a plan: (folder of result files, options of `--set`)."""

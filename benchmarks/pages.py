@@ -8,6 +8,7 @@ Plots are SVG files beside the pages. PNG files are written when results are gat
 import argparse
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -56,9 +57,8 @@ def write_page(plan: Plan, folder: Path, out: Path) -> None:
         if value.get("runs") and "provenance(" not in text:
             text += "{{ provenance() }}\n"
         page = Page(replace(plan, page=text), value, folder, out)
-        write_text(
-            out / f"{plan.name}.md", render(page, (*components.COMPONENTS, *special.COMPONENTS))
-        )
+        functions = (*components.COMPONENTS, *special.COMPONENTS)
+        write_text(out / f"{plan.name}.md", render(page, functions))
 
 
 def recipes_page(folder: Path) -> str:
@@ -67,7 +67,7 @@ def recipes_page(folder: Path) -> str:
     tasks: dict[str, list[tuple[str, ...]]] = {}
     for path in sorted(RECIPES.glob("*.toml")):
         text = path.read_text(encoding="utf-8")
-        cells = _score_cells(path.stem, measured, changed)
+        cells = _score_cells(measured.get(path.stem, ()), changed.get(path.stem, ""))
         task = tomllib.loads(text).get("task", "generation")
         tasks.setdefault(task, []).append((f"`{path.stem}`", _description(text), *cells))
     parts = [RECIPES_HEAD]
@@ -105,12 +105,9 @@ def _results_by_recipe(folder: Path) -> tuple[dict[str, list[Row]], dict[str, st
     return {name: max(found.values(), key=len) for name, found in groups.items()}, changed
 
 
-def _score_cells(
-    recipe: str, measured: dict[str, list[Row]], changed: dict[str, str]
-) -> tuple[str, ...]:
-    runs = measured.get(recipe)
+def _score_cells(runs: Sequence[Row], page: str) -> tuple[str, ...]:
+    """Return the cells of a recipe: of unchanged runs, or a link to a page with changed ones."""
     if not runs:
-        page = changed.get(recipe)
         link = f"only with changed settings: [{page}](results/{page}.md)" if page else ""
         return ("", "not measured", link, "", "")
     found = runs[0]["test"]["scores"]

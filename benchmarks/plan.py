@@ -15,7 +15,6 @@ RESULTS = Path(__file__).parent.parent / "docs" / "results"
 Table = dict[str, Any]
 
 _RUN = re.compile(r"\{run:([^}]+)\}")
-_RECIPE = "{recipe}"
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
@@ -92,11 +91,9 @@ def _expand(experiment: str, table: Table, common: Sequence[str]) -> Iterator[Ru
         words += [word for choice in chosen for word in choice.get("overrides", [])]
         words = [_fill(word, variables) for word in words]
         needs = [_needed(experiment, name) for word in words for name in _RUN.findall(word)]
-        words = [
-            _RUN.sub(lambda m: f"{{runs}}/{_needed(experiment, m[1])}", word) for word in words
-        ]
-        recipe = _fill(table.get("recipe", _RECIPE), variables)
-        name = _fill(table.get("name", _RECIPE), {"recipe": recipe, **variables})
+        words = [_RUN.sub(lambda m: f"{{runs}}/{_needed(experiment, m[1])}", w) for w in words]
+        recipe = _fill(table.get("recipe", "{recipe}"), variables)
+        name = _fill(table.get("name", recipe), {"recipe": recipe, **variables})
         data = [_fill(word, variables) for word in variables.get("data", table.get("data"))]
         for seed in variables.get("seeds", table.get("seeds", [1])):
             yield Run(name, recipe, tuple(data), tuple(words), seed, tuple(needs))
@@ -138,11 +135,8 @@ BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 
 
 def _mean_score(runs: Sequence[Mapping[str, Any]], name: str, metric: str) -> float:
-    values = [
-        run["test"]["scores"][metric]["value"]
-        for run in runs
-        if run["name"] == name and metric in run["test"]["scores"]
-    ]
+    named = [run["test"]["scores"] for run in runs if run["name"] == name]
+    values = [scores[metric]["value"] for scores in named if metric in scores]
     if not values:
         raise LookupError(f"No run is named '{name}' and has the metric '{metric}'.")
     return float(sum(values) / len(values))

@@ -120,10 +120,6 @@ def pretraining_corpus(_folder: Path, argument: Mapping[str, Sequence[str]]) -> 
             lines.writelines(f"{text}\n" for text in texts if text)
 
 
-STEPS: dict[str, Callable[[Path, Any], None]] = {
-    "joined_sentences": joined_sentences,
-    "length_generalisation": length_generalisation,
-    "paraphrases": paraphrases,
-    "pretraining_corpus": pretraining_corpus,
-}
+_ALL = (joined_sentences, length_generalisation, paraphrases, pretraining_corpus)
+STEPS: dict[str, Callable[[Path, Any], None]] = {one.__name__: one for one in _ALL}
 """Steps by name: (folder of the experiment's runs, argument of the plan)."""

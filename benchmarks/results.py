@@ -74,19 +74,14 @@ def _setting(settings: Any, name: str) -> Any:
 
 def data_of(command: str) -> str:
     """Return the data of a `regard train` command, without its options."""
-    words = command.removeprefix("regard train ")
-    return _OPTIONS.split(words)[0].strip()
+    return _OPTIONS.split(command.removeprefix("regard train "))[0].strip()
 
 
 def overrides_of(command: str) -> list[str]:
     """Return the overrides of a command except the seed; of what is set twice, the last."""
     words = command.removeprefix("regard train ")[len(data_of(command)) :]
-    found = {
-        word.partition("=")[0]: word
-        for word in _WORD.findall(words)
-        if "=" in word and not word.startswith("seed=")
-    }
-    return list(found.values())
+    found = {word.partition("=")[0]: word for word in _WORD.findall(words) if "=" in word}
+    return [word for name, word in found.items() if name != "seed"]
 
 
 def without_paths(text: str, runs: Path) -> str:

@@ -24,7 +24,6 @@ from typing import Any
 import gather
 import gather_media as media
 import measure
-import paraphrases
 import prepare
 from plan import PLANS, RESULTS, Plan, Run, check, read_plan
 from results import Row, rounded, summarise, without_paths, write_results
@@ -33,14 +32,10 @@ from regard.core.files import read_json, read_json_lines
 from regard.core.tables import did_you_mean
 from regard.runs import folder as runs
 
-Extractors = dict[str, gather.Extractor]
+EVERY_SEED = {one.__name__: one for one in (*gather.EVERY_SEED, *media.EVERY_SEED)}
+FIRST_SEED = {one.__name__: one for one in (*gather.FIRST_SEED, *media.FIRST_SEED)}
+JOINED = {one.__name__: one for one in (*gather.JOINED, *media.JOINED)}
 """Extractors by the name in a plan."""
-FOR_EVERY_SEED = (*gather.EVERY_SEED, *media.EVERY_SEED, *paraphrases.EVERY_SEED)
-EVERY_SEED: Extractors = {one.__name__: one for one in FOR_EVERY_SEED}
-FIRST_SEED: Extractors = {one.__name__: one for one in (*gather.FIRST_SEED, *media.FIRST_SEED)}
-JOINED: Extractors = {
-    one.__name__: one for one in (*gather.JOINED, *media.JOINED, *paraphrases.JOINED)
-}
 Planned = list[tuple[Run, Path]]
 """Runs with their run folders."""
 
@@ -57,26 +52,21 @@ def main() -> None:
             measure.BENCHMARKS[plan.benchmark](options.out, arguments)
     if options.prepare:
         return
-    planned: dict[str, Planned] = {
-        plan.name: [
-            (run, options.runs / plan.name / run.folder)
-            for run in plan.runs
-            if run.seed <= (options.seeds or run.seed)
-        ]
-        for plan in plans
-    }
+    planned: dict[str, Planned] = {}
+    for plan in plans:
+        chosen = [run for run in plan.runs if run.seed <= (options.seeds or run.seed)]
+        planned[plan.name] = [(run, options.runs / plan.name / run.folder) for run in chosen]
     if not options.gather:
-        chosen = _choose([one for several in planned.values() for one in several], options.only)
-        train_all(chosen, jobs=options.jobs, threads=options.threads, overrides=options.set)
+        wanted = _choose([one for several in planned.values() for one in several], options.only)
+        train_all(wanted, jobs=options.jobs, threads=options.threads, overrides=options.set)
     faults = [fault for plan in plans for fault in _write(plan, planned[plan.name], options)]
     if faults:
         raise SystemExit("\n".join(["Failed:", *faults]))
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    formatter = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=formatter)
     parser.add_argument("names", nargs="+", metavar="PLAN", help="names of plans, or TOML files")
     parser.add_argument("--jobs", type=int, default=1, help="number of runs side by side")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads of each run")
@@ -106,12 +96,9 @@ def _choose(planned: Planned, only: str) -> Planned:
     if unknown := [name for name in chosen if name not in names]:
         hint = did_you_mean(unknown[0], names)
         raise SystemExit(f"`--only` must name runs, but '{unknown[0]}' is none.{hint}")
-    needed = {need for run, _ in planned if run.name in chosen for need in run.needs}
-    return [
-        (run, folder)
-        for run, folder in planned
-        if run.name in chosen or f"{folder.parent.name}/{folder.name}" in needed
-    ]
+    named = [(run, folder) for run, folder in planned if run.name in chosen]
+    needed = {folder.parent.parent / need for run, folder in named for need in run.needs}
+    return [one for one in planned if one in named or one[1] in needed]
 
 
 def train_all(planned: Planned, *, jobs: int, threads: int, overrides: list[str]) -> None:

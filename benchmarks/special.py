@@ -4,18 +4,7 @@ from collections import Counter
 from statistics import mean
 
 import numpy as np
-from components import (
-    Page,
-    Runs,
-    edit_of,
-    first_runs,
-    lines,
-    other_file,
-    plain,
-    spread,
-    table,
-    values_of,
-)
+from components import Page, edit_of, first_runs, lines, other_file, plain, spread, table, values_of
 from results import Row, read_results
 
 from regard.plots.scatter import grouped, projections
@@ -75,10 +64,8 @@ def compression_plot(page: Page, shape: str) -> str:
     points = [(run["bits_per_pixel"], run["psnr"]["value"]) for run in runs]
     link = page.save(shape, plot_rates(rates, {"learned codes": points}), "PSNR by bits per pixel")
     least = rates[0]
-    return (
-        f"{link}\n\nThe smallest JPEG sheet has {least.num_bytes:,} bytes "
-        f"({least.bits_per_pixel:.3f} bits per pixel, {least.psnr:.2f} dB; {least.setting})."
-    )
+    about = f"{least.bits_per_pixel:.3f} bits per pixel, {least.psnr:.2f} dB; {least.setting}"
+    return f"{link}\n\nThe smallest JPEG sheet has {least.num_bytes:,} bytes ({about})."
 
 
 def unseen_speakers(page: Page, file: str) -> str:
@@ -113,9 +100,8 @@ def long_recordings(page: Page) -> str:
         column = f"pauses {row['pause']:g} s, chunks ≤ {row['chunk']} s"
         cells.setdefault(row["run"], {})[column] = text
     errors = [(name, *found.values()) for name, found in cells.items()]
-    memory = [
-        (row["minutes"], f"{row['mib']:,}", f"{row['seconds']:.0f}") for row in page.value["memory"]
-    ]
+    rows = page.value["memory"]
+    memory = [(row["minutes"], f"{row['mib']:,}", f"{row['seconds']:.0f}") for row in rows]
     parts = [
         table(("model", *next(iter(cells.values()))), errors),
         "Peak memory of the whole command on a CPU, torch included, by length of the recording:",
@@ -147,9 +133,8 @@ def interpolations(page: Page) -> str:
 
 def generated_texts(page: Page, where: str) -> str:
     """Return generated texts as they are."""
-    return "\n\n".join(
-        f"*{run['name']}*\n\n```text\n{run['text']}\n```" for run in page.select(where)
-    )
+    runs = page.select(where)
+    return "\n\n".join(f"*{run['name']}*\n\n```text\n{run['text']}\n```" for run in runs)
 
 
 def paraphrase_plot(page: Page, *names: str) -> str:
@@ -180,7 +165,7 @@ def nearest_sentences(page: Page) -> str:
 
 def generalisation(page: Page, kind: str) -> str:
     """Plot accuracy by length for models or kinds of positions; list it inside and outside."""
-    parts: list[str] = []
+    parts = []
     means: dict[str, list[tuple[float, float]]] = {}
     for problem, about in page.plan.prepare["length_generalisation"].items():
         low, high = about["trained"]
@@ -192,19 +177,17 @@ def generalisation(page: Page, kind: str) -> str:
             inside = mean(y for x, y in points if low <= x <= high)
             longer = mean(y for x, y in points if x > high)
             means.setdefault(model, []).append((inside, longer))
-            shown = f"{shorter[0]:.0f}" if shorter else "–"
+            first = f"{shorter[0]:.0f}" if shorter else "–"
             last = _last_correct(points, low) or "–"
-            rows.append((model, shown, f"{inside:.1f}", f"{longer:.1f}", last))
+            rows.append((model, first, f"{inside:.1f}", f"{longer:.1f}", last))
         if rows:
             head = (problem, "shorter", f"trained ({low}–{high})", "longer", "correct up to")
             parts += [table(head, rows)]
             x_label, y_label = f"{problem}: {about['unit']}", "correct outputs, %"
             name, shaded = f"{kind}-{problem}", ("trained", low, high)
             parts += [lines(page, name, series, x_label=x_label, y_label=y_label, shaded=shaded)]
-    overall = [
-        (model, *(f"{mean(values):.1f}" for values in zip(*pairs, strict=True)))
-        for model, pairs in means.items()
-    ]
+    found = {model: map(mean, zip(*pairs, strict=True)) for model, pairs in means.items()}
+    overall = [(model, *(f"{value:.1f}" for value in values)) for model, values in found.items()]
     return "\n\n".join([table(("mean of all problems", "trained", "longer"), overall), *parts])
 
 
@@ -224,16 +207,14 @@ COSTS = {"seconds": ("milliseconds", 1e3), "peak_bytes": ("MiB of memory", 2**-2
 """Units of measured costs, with the factor to get them."""
 
 
-def _costs(page: Page, name: str, points: dict[str, Runs], *, digits: int) -> str:
+def _costs(page: Page, name: str, points: dict[str, list[Row]], *, digits: int) -> str:
     """Plot and list time and memory by length."""
     parts = []
     for key, (unit, factor) in COSTS.items():
         series = {n: [(p["length"], factor * p[key]) for p in ps] for n, ps in points.items()}
-        title, file = f"{name}: {unit}", f"{name.partition(' ')[0]}-{key.partition('_')[0]}"
-        text = lines(
-            page, file, series, x_label="positions", y_label=title, log="xy", digits=digits
-        )
-        parts.append(text)
+        file = f"{name.partition(' ')[0]}-{key.partition('_')[0]}"
+        labels = {"x_label": "positions", "y_label": f"{name}: {unit}"}
+        parts.append(lines(page, file, series, **labels, log="xy", digits=digits))
     return "\n\n".join(parts)
 
 

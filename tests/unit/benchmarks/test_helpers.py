@@ -5,9 +5,8 @@ import sys
 import pytest
 import torch
 from first_sentence import first_sentence
-from gather import count_flops
+from gather import Paraphrases, count_flops
 from gather_media import peak_memory
-from paraphrases import find_paraphrases
 from prepare import join_neighbours
 from torch import nn
 
@@ -61,7 +60,7 @@ def test_fused_kernels_are_counted():
 
 def test_paraphrases_are_grouped_by_translation():
     pairs = [("eins a b", "one"), ("uno c d", "one"), ("zwei", "two"), ("eins a b", "three")]
-    found = find_paraphrases([Example(*pair) for pair in pairs])
+    found = Paraphrases([Example(*pair) for pair in pairs])
     assert found.members == {"one": [0, 1], "two": [2]}
     assert found.queries == [0]
     assert found.other_words == [0, 1]
