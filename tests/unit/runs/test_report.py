@@ -135,7 +135,7 @@ class TestImages:
         samples = page.partition(">Samples<")[2].partition(">Attention<")[0]
         assert "with a prediction, not selected" in samples
         assert "&lt;b&gt;two" in samples
-        assert f"right: {tiny_run.evaluation.references[1]}" in samples
+        assert f"reference: {tiny_run.evaluation.references[1]}" in samples
         assert "<table" not in samples
 
     def test_every_output_token_has_an_image(self, page, tiny_run):
