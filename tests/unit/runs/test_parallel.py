@@ -30,7 +30,7 @@ def requests_of(reverse_files, tmp_path):
 
 
 def press_ctrl_c_when_trained(folder):
-    """Interrupt this process sequential once a run has started training."""
+    """Interrupt this process once a run has started training."""
 
     def work():
         deadline = time.monotonic() + 60
