@@ -86,8 +86,11 @@ class Request:
         config = self._data_config()
         read = partial(read_any_pairs, columns=config.columns)
         splits = read_pairs(self.data, self.valid, self.test, config=config, read=read)
-        choice = choose_recipe(splits.train, find_device(self.device), metric=self.metric)
+        device = find_device(self.device)
+        choice = choose_recipe(splits.train, device, metric=self.metric, overrides=self.settings)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
+        if choice.outlook:
+            logger.info("%s", choice.outlook)
         recipe = load_recipe(choice.recipe, self.settings, defaults=choice.settings)
         recipe = self._with_metric(recipe)
         if detect_modality(splits.train).name == "text":

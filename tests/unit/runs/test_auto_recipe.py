@@ -21,6 +21,10 @@ def choose_for(texts, device=CPU):
     return choose_recipe([Example(text, FEW_WORDS) for text in texts], device)
 
 
+def choose_words(num, device=CPU):
+    return choose_recipe([Example("hello", "hallo")] * num, device)
+
+
 def test_single_words_get_character_tokens():
     choice = choose_for(["hello", "world", "good morning"])
     assert choice.settings["data.source.kind"] == "char"
@@ -58,25 +62,69 @@ def test_source_and_target_tokens_are_chosen_separately():
 
 @pytest.mark.parametrize(
     ("device", "recipe", "reason"),
-    [(CPU, "bahdanau2015-laptop", "there is no GPU"), (CUDA, "bahdanau2015", "there is a GPU")],
+    [(CPU, "modern-laptop", "there is no GPU"), (CUDA, "modern-small", "there is a GPU")],
 )
-def test_device_decides_the_recipe_size(device, recipe, reason):
-    choice = choose_for(["a dog", "a cat"], device)
+def test_sentences_get_a_transformer_of_the_size_that_the_device_trains(device, recipe, reason):
+    choice = choose_for(["a dog"] * SMALL_DATA, device)
     assert choice.recipe == recipe
     assert choice.reasons[0] == reason
 
 
-def test_small_data_is_trained_for_a_fixed_number_of_steps():
-    choice = choose_for(["a dog"] * (SMALL_DATA - 1))
+def test_few_sentences_get_the_small_transformer_on_every_device():
+    choices = [choose_for(["a dog"] * (SMALL_DATA - 1), device) for device in (CPU, CUDA)]
+    assert [choice.recipe for choice in choices] == ["modern-laptop"] * 2
+
+
+@pytest.mark.parametrize(
+    ("device", "recipe"), [(CPU, "bahdanau2015-laptop"), (CUDA, "bahdanau2015")]
+)
+def test_words_get_a_recurrent_recipe_of_the_size_that_the_device_trains(device, recipe):
+    assert choose_words(2, device).recipe == recipe
+
+
+def test_few_words_are_trained_for_a_fixed_number_of_steps():
+    choice = choose_words(SMALL_DATA - 1)
     recipe = load_recipe(choice.recipe, defaults=choice.settings)
     assert (recipe.train.max_steps, recipe.train.max_epochs) == (2_000, 0)
     assert "2,000 steps of 32 pairs (only 9,999 pairs)" in choice.reasons
 
 
 def test_larger_data_is_trained_as_the_recipe_states():
-    choice = choose_for(["a dog"] * SMALL_DATA)
-    recipe = load_recipe(choice.recipe, defaults=choice.settings)
-    assert recipe.train == load_recipe(choice.recipe).train
+    for choice in (choose_words(SMALL_DATA), choose_for(["a dog"] * 25_000)):
+        recipe = load_recipe(choice.recipe, defaults=choice.settings)
+        assert recipe.train == load_recipe(choice.recipe).train
+
+
+@pytest.mark.parametrize(("num_pairs", "rate"), [(9_999, 0.2), (24_999, 0.1), (25_000, 0.0)])
+def test_fewer_sentences_get_more_dropout(num_pairs, rate):
+    choice = choose_for(["a dog"] * num_pairs)
+    model = load_recipe(choice.recipe, defaults=choice.settings).model
+    assert (model.encoder.dropout, model.decoder.dropout) == (rate, rate)
+
+
+def test_outlook_names_the_recipe_for_a_gpu_and_the_setting_for_more_time():
+    outlook = choose_for(["a dog"] * SMALL_DATA).outlook
+    assert "modern-small" in outlook
+    assert "train.max_steps" in outlook
+
+
+def test_every_choice_ends_after_a_fixed_number_of_steps():
+    for choice in (choose_for(["a dog"]), choose_words(2), choose_for(["a dog"], CUDA)):
+        train = load_recipe(choice.recipe, defaults=choice.settings).train
+        assert train.max_steps > 0
+
+
+@pytest.mark.parametrize(
+    ("overrides", "is_joint"), [((), True), (("data.target.vocab_size=500",), False)]
+)
+def test_subwords_of_both_sides_share_a_vocabulary_unless_the_target_has_its_own(
+    overrides, is_joint
+):
+    texts = many_words(WORD_LIMIT + 2)
+    examples = [Example(text, text) for text in texts]
+    settings = choose_recipe(examples, CPU, overrides=overrides).settings
+    assert settings["data.is_joint"] is is_joint
+    assert settings["model.ties"] == ("all" if is_joint else "output")
 
 
 @pytest.mark.parametrize("device", [CPU, CUDA])
@@ -126,3 +174,9 @@ def test_images_are_detected_despite_a_header_but_not_within_sentences():
     ]
     assert choose_recipe(captioned, CPU).recipe == "xu2015-laptop"
     assert choose_for(["open 1.png", "see photo.jpg here", "a", "b"]).recipe != "xu2015-laptop"
+
+
+@pytest.mark.parametrize(("device", "recipe"), [(CPU, "moving-laptop"), (CUDA, "moving")])
+def test_videos_get_a_video_recipe(device, recipe):
+    clips = [Example(f"clips/{number}.gif", "a ball moves to the left") for number in range(9)]
+    assert choose_recipe(clips, device).recipe in (recipe, recipe.replace("moving", "xu2015"))
