@@ -5,7 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from regard.core.errors import ConfigError
+from regard.core.tables import pick
 from regard.data.example import Example
+from regard.data.text.readers import ON_ERROR
 from regard.tasks.base import Generates, Scores, Task, search_with
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.generation.recipe import DataConfig
@@ -18,6 +20,7 @@ def evaluate_data(
     paths: tuple[str, ...],
     *,
     columns: tuple[str, ...] | None = None,
+    on_error: str | None = None,
     beams: int | None = None,
     num_bootstrap: int = 1000,
 ) -> Evaluation:
@@ -26,8 +29,9 @@ def evaluate_data(
     Args:
         task: The run.
         paths: A data set's name, a file of pairs, or two line-aligned files.
-        columns: Roles of the columns of a file, the recipe's if not given: a model trained on two
-            columns may be evaluated on several references.
+        columns: Roles or titles of the columns of a file, the recipe's if not given: a model
+            trained on two columns may be evaluated on several references.
+        on_error: 'stop' at lines that hold no pair, or 'skip' them; the recipe's if not given.
         beams: Number of beams, the recipe's if not given.
         num_bootstrap: Number of bootstrap samples per confidence interval.
     """
@@ -39,6 +43,8 @@ def evaluate_data(
                 f"'{task.recipe.task}'. Leave it out."
             )
         config = replace(config, columns=columns)
+    if on_error is not None:
+        config = replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
     examples = task.read_split(paths, "test", config=config)
     search = search_with(task, beams=beams)
     if isinstance(task, Generates) and search is not None:

@@ -16,7 +16,7 @@ from regard.runs.folder import CONFIG, read_config
 from regard.runs.recipes import load_recipe
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
-from regard.tasks.reading import read_pairs
+from regard.tasks.reading import read_pairs, skip_errors
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class, to_recipe
 from regard.training.checkpoint import find_training
@@ -80,7 +80,7 @@ class Request:
             recipe = self._with_metric(named)
             return recipe, self._read(recipe)
         config = self._data_config()
-        read = partial(read_any_pairs, columns=config.columns)
+        read = skip_errors(partial(read_any_pairs, columns=config.columns), config)
         splits = read_pairs(self.data, self.valid, self.test, config=config, read=read)
         choice = choose_recipe(splits.train, find_device(self.device), metric=self.metric)
         logger.info("Recipe: %s, because %s.", choice.recipe, "; ".join(choice.reasons))
@@ -126,7 +126,7 @@ class Request:
 
     def _data_config(self) -> DataConfig:
         """Return the settings for reading data before a recipe is chosen."""
-        keys = ("data.seed=", "data.columns=")
+        keys = ("data.seed=", "data.columns=", "data.on_error=")
         given = override({}, [setting for setting in self.settings if setting.startswith(keys)])
         return from_dict(DataConfig, given.get("data", {}), "data")
 

@@ -1,7 +1,7 @@
 """`regard evaluate` and `regard score`: metrics of a test set, log-probabilities of targets."""
 
 from regard.cli.arguments import split_columns
-from regard.cli.options import Beam, Columns, Data, Device, Json, Run, SecondData
+from regard.cli.options import Beam, Columns, Data, Device, Json, OnError, Run, SecondData
 from regard.cli.output import print_evaluation, print_json
 
 
@@ -10,6 +10,7 @@ def evaluate(
     data: Data,
     data2: SecondData = None,
     columns: Columns = None,
+    on_error: OnError = None,
     beam: Beam = None,
     as_json: Json = False,
     device: Device = "auto",
@@ -24,7 +25,7 @@ def evaluate(
     task = load(run, device)
     paths = (data,) if data2 is None else (data, data2)
     roles = None if columns is None else split_columns(columns)
-    evaluation = evaluate_data(task, paths, columns=roles, beams=beam)
+    evaluation = evaluate_data(task, paths, columns=roles, on_error=on_error, beams=beam)
     if as_json:
         print_json({**describe_provenance(task.device), **evaluation.to_dict()})
     else:
