@@ -183,7 +183,10 @@ def find_titled(table: Table, names: Sequence[str]) -> list[int]:
             f"'{missing[0]}'.{did_you_mean(missing[0], [*titles, *COLUMNS])} The first line is "
             f"'{', '.join(titles)[:200]}'."
         )
-    return [titles.index(name) for name in names]
+    folded = [title.casefold() for title in titles]
+    return [
+        titles.index(name) if name in titles else folded.index(name.casefold()) for name in names
+    ]
 
 
 def _check_titles(table: Table, columns: Sequence[str]) -> None:

@@ -147,7 +147,7 @@ def _read_json_sources(
             continue
         location = f"{name}, line {number:,},"
         record = parse_record(line, location)
-        if not keys or find_missing(keys, [*record.texts]):
+        if not keys or any(key not in record.texts for key in keys):
             keys = _find_source_keys(record, names, location)
             if not SOURCE_TITLES & {*keys}:
                 logger.info("%s: '%s' is the source", name, "' and '".join(keys))
@@ -158,7 +158,7 @@ def _read_json_sources(
 
 def _find_source_keys(record: Record, names: Sequence[str], location: str) -> list[str]:
     keys = [*record.texts]
-    missing = find_missing(names, keys)
+    missing = [name for name in names if name not in keys]
     if names and not missing:
         return list(names)
     titled = [key for key in keys if key in SOURCE_TITLES]

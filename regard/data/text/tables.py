@@ -178,8 +178,9 @@ def _inspect(rows: Iterator[Row], num: int) -> tuple[list[Row], Iterator[Row]]:
 
 
 def find_missing(names: Sequence[str], titles: Sequence[str]) -> list[str]:
-    """Return the names that are not among the titles of a header."""
-    return [name for name in names if name not in titles]
+    """Return the names that are not among the titles of a header, in upper or lower case."""
+    folded = {title.casefold() for title in titles}
+    return [name for name in names if name.casefold() not in folded]
 
 
 def has_header(name: str, rows: Sequence[Sequence[str]]) -> bool:
@@ -225,7 +226,7 @@ def has_header(name: str, rows: Sequence[Sequence[str]]) -> bool:
 def is_known(title: str) -> bool:
     """Return whether a title in lower case is known: `german`, `text`, `sentence_1`."""
     name, *parts = _TITLE_PARTS.split(title)
-    known = _CLEAR_TITLES | _WORD_TITLES | ID_TITLES
+    known = (_CLEAR_TITLES | _WORD_TITLES | ID_TITLES) - {""}
     return name in known and all(part in known or part in "abcd0123456789" for part in parts)
 
 

@@ -63,7 +63,9 @@ def test_pair_with_empty_text_is_skipped(write, caplog):
 
 
 def test_different_number_of_columns_raises(write):
-    with pytest.raises(DataError, match="line 2, must have 2 columns like those before, but has 3"):
+    with pytest.raises(
+        DataError, match="line 2, must have 2 columns like the first line, but has 3"
+    ):
         read_labelled(write("a.tsv", "good\tyes\na man\ta person\tno\n"))
 
 
@@ -78,7 +80,9 @@ def test_csv_with_one_column_raises(write):
 
 
 def test_csv_with_short_row_raises(write):
-    with pytest.raises(DataError, match="line 2, must have 2 columns, but has 1"):
+    with pytest.raises(
+        DataError, match="line 2, must have 2 columns like the first line, but has 1"
+    ):
         read_labelled(write("a.csv", "text,label\ngood\n"))
 
 
