@@ -18,7 +18,7 @@ class BaseDataConfig(Config):
     """Seed of splits and generated data; independent of the model's, so that runs with several
     seeds share their data."""
     on_error: OnError = "stop"
-    """What to do about lines of a file that hold no pair, such as one without a tab: 'stop' with
+    """Treatment of lines of a file that hold no pair, such as one without a tab: 'stop' with
     their number and the first one, or 'skip' them."""
     batch: BatchConfig = field(default_factory=BatchConfig)
     """Batching."""

@@ -32,7 +32,7 @@ Format = Callable[[str, list[str]], Numbered]
 """Function from a file's name and lines to examples with line numbers."""
 
 OnError = Literal["stop", "skip"]
-"""What to do about lines that hold no pair: raise an error with their number, or skip them."""
+"""Treatment of lines that hold no pair: raise an error with their number, or skip them."""
 
 ON_ERROR: dict[str, OnError] = {"stop": "stop", "skip": "skip"}
 """Values of `on_error` by name."""
@@ -194,7 +194,7 @@ def read_json_lines(
         converted: Example | DataError
         try:
             record = parse_record(line, location)
-            # All lines have the keys of the first one, in whatever order.
+            # All lines have the keys of the first one, in any order.
             if not keys or any(key not in record.texts for key in keys):
                 keys = _find_keys(name, record, location, names=names)
             converted = _to_example(record, keys, location, join=join)

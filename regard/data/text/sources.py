@@ -38,7 +38,7 @@ def read_sources(
 ) -> Iterator[str]:
     """Read a source from each line, or row, of a file; several texts are separated by tabs.
 
-    CSV, JSON lines and TSV are files of pairs, whose source columns are taken; a log line says
+    CSV, JSON lines and TSV are files of pairs, whose source columns are taken; a log line reports
     which. The lines of other files are returned as they are. Standard input is read line by line:
     its first line determines what it is.
 
@@ -117,7 +117,7 @@ def _find_source_columns(
         return sources if table.width > len(sources) else None
     if labels:
         return _find_labelled_texts(table, labels)
-    # A number may be the source of a line of two columns, unless a header says otherwise.
+    # A number may be the source of a line of two columns, unless there is a header.
     return (titled or (texts if table.titles or table.width > 2 else [*every]))[:1]
 
 

@@ -188,7 +188,7 @@ def has_header(name: str, rows: Sequence[Sequence[str]]) -> bool:
 
     A header consists of distinct short titles, and has a title of ids above ids, or known titles.
     Titles that are also ordinary words need rows of several words below them, and so does a header
-    with unknown titles; without them, a log line says that the first row is not taken as a header.
+    with unknown titles; without them, a log line reports that the first row is not a header.
     A first row that resembles the rows below it is not a header.
 
     Args:
