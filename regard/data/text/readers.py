@@ -26,7 +26,7 @@ from regard.data.text.columns import (
     read_two_columns,
 )
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.tables import ID_TITLES
+from regard.data.text.tables import ID_TITLES, may_be_id
 
 Format = Callable[[str, list[str]], Numbered]
 """Function from a file's name and lines to examples with line numbers."""
@@ -212,6 +212,13 @@ class Record:
     fields: Mapping[str, Any]
     """All fields of the object."""
 
+    def text_keys(self) -> list[str]:
+        """Return the keys of texts without those of ids."""
+        items = self.texts.items()
+        return [
+            key for key, text in items if key.casefold() not in ID_TITLES or not may_be_id(text)
+        ]
+
 
 def parse_record(line: str, location: str) -> Record:
     """Parse an object; texts by language are in `translation`, as in data sets of Hugging Face."""
@@ -264,8 +271,7 @@ def _find_keys(name: str, record: Record, location: str, *, names: Sequence[str]
             raise DataError(f"{location} has no key `{missing[0]}`.")
         if not missing:
             return list(pair)
-    keys = [key for key in record.texts if key.casefold() not in ID_TITLES]
-    keys = keys if len(keys) > 1 else list(record.texts)
+    keys = record.text_keys()
     if len(keys) != 2:
         raise DataError(
             f"{location} has no keys `source` and `target`. Its keys are: {_list_keys(record)}. "

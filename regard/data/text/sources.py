@@ -20,7 +20,6 @@ from regard.data.text.columns import (
 from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
 from regard.data.text.readers import Record, find_suffix, parse_record, read_texts
 from regard.data.text.tables import (
-    ID_TITLES,
     LABEL_TITLES,
     NUM_INSPECTED,
     SOURCE_TITLES,
@@ -162,7 +161,7 @@ def _find_source_keys(record: Record, names: Sequence[str], location: str) -> li
     if names and not missing:
         return list(names)
     titled = [key for key in keys if key in SOURCE_TITLES]
-    found = titled or [key for key in keys if key.casefold() not in ID_TITLES]
+    found = titled or record.text_keys()
     if not found or (names and len(found) > 1 and not titled):
         raise DataError(
             f"{location} has no key `{missing[0] if names else SOURCE}`. "

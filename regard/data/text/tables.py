@@ -2,6 +2,7 @@
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -49,6 +50,7 @@ _WORD_TITLES = LABEL_TITLES | frozenset(
 )
 """Titles that may also be the first source or target of a file of single words."""
 
+_KNOWN = (_CLEAR_TITLES | _WORD_TITLES | ID_TITLES) - {""}
 _ID = re.compile(r"([A-Za-z_:#-]{0,12})\d+")
 _MAX_TITLE_LENGTH = 30
 _TITLE_PARTS = re.compile(r"[ _-]+|(?=\d)")
@@ -71,8 +73,9 @@ class Table:
 
     @property
     def width(self) -> int:
-        """Number of columns."""
-        return max([len(self.titles), *map(len, self.inspected)])
+        """Number of titles, or of cells in most rows."""
+        widths = Counter(map(len, self.inspected))
+        return len(self.titles) or max(widths, key=lambda width: widths[width], default=0)
 
     def cells(self, index: int) -> list[str]:
         """Return the inspected cells of a column."""
@@ -88,11 +91,11 @@ class Table:
 
     def find_ids(self) -> list[int]:
         """Return the columns whose title is that of ids, or whose cells are numbered ids."""
-        columns = range(self.width)
         return [
             index
-            for index in columns
-            if self.is_titled(index, ID_TITLES) or is_id_column(self.cells(index))
+            for index in range(self.width)
+            if is_id_column(cells := self.cells(index))
+            or (self.is_titled(index, ID_TITLES) and all(map(may_be_id, cells)))
         ]
 
 
@@ -226,8 +229,7 @@ def has_header(name: str, rows: Sequence[Sequence[str]]) -> bool:
 def is_known(title: str) -> bool:
     """Return whether a title in lower case is known: `german`, `text`, `sentence_1`."""
     name, *parts = _TITLE_PARTS.split(title)
-    known = (_CLEAR_TITLES | _WORD_TITLES | ID_TITLES) - {""}
-    return name in known and all(part in known or part in "abcd0123456789" for part in parts)
+    return name in _KNOWN and all(part in _KNOWN or part in "abcd0123456789" for part in parts)
 
 
 def is_id_column(cells: Sequence[str]) -> bool:
@@ -235,6 +237,13 @@ def is_id_column(cells: Sequence[str]) -> bool:
     matches = [_ID.fullmatch(cell) for cell in cells if cell]
     prefixes = {match and match[1] for match in matches}
     return len(prefixes) == 1 and None not in prefixes and 2 * len({*cells}) >= len(cells)
+
+
+def may_be_id(cell: object) -> bool:
+    """Return whether a cell below a title of ids is one: `no` and `id` are also languages."""
+    if not isinstance(cell, str):
+        return True
+    return not cell or (any(map(str.isdigit, cell)) and not any(map(str.isspace, cell)))
 
 
 def _is_short(title: str) -> bool:

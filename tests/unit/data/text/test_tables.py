@@ -90,6 +90,23 @@ def test_ids_of_both_sides_are_ignored(read):
     assert "columns 1 and 3 are ignored" in log
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", "id,en,note\napa,what,x\nsiapa,who,x\n"),
+        ("a.tsv", "id\ten\tcontext\napa itu\twhat is it\tx\nsiapa\twho is it\tx\n"),
+        ("a.jsonl", '{"id": "apa", "en": "what"}\n'),
+    ],
+)
+def test_titles_of_ids_above_words_are_those_of_texts(read, name, content):
+    assert read(name, content)[0][0] in [("apa", "what"), ("apa itu", "what is it")]
+
+
+def test_a_stray_third_cell_does_not_make_sources_ids(read):
+    pairs, _ = read("a.tsv", "17\tseventeen\n18\teighteen\tx\n19\tnineteen\n")
+    assert pairs == [("17", "seventeen"), ("18", "eighteen"), ("19", "nineteen")]
+
+
 def test_ids_of_csv_files_are_ignored(read):
     assert read("a.csv", "id,en,de\n5,Hi,Hallo\n6,Go,Geh\n")[0] == [("Hi", "Hallo"), ("Go", "Geh")]
 
