@@ -43,8 +43,7 @@ def evaluate_data(
                 f"'{task.recipe.task}'. Leave it out."
             )
         config = replace(config, columns=columns)
-    if on_error is not None:
-        config = replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
+    config = _with_on_error(config, on_error)
     examples = task.read_split(paths, "test", config=config)
     search = search_with(task, beams=beams)
     if isinstance(task, Generates) and search is not None:
@@ -52,17 +51,27 @@ def evaluate_data(
     return task.evaluate(examples, num_bootstrap=num_bootstrap)
 
 
-def score_data(task: Task[Any], paths: tuple[str, ...]) -> Iterator[tuple[Example, Prediction]]:
+def _with_on_error(config: BaseDataConfig, on_error: str | None) -> BaseDataConfig:
+    if on_error is None:
+        return config
+    return replace(config, on_error=pick(ON_ERROR, on_error, "on_error"))
+
+
+def score_data(
+    task: Task[Any], paths: tuple[str, ...], *, on_error: str | None = None
+) -> Iterator[tuple[Example, Prediction]]:
     """Yield each example of files or a built-in data set with the log-probability of its target.
 
     Args:
         task: The run.
         paths: As for `evaluate_data`.
+        on_error: As for `evaluate_data`.
     """
     if not isinstance(task, Scores):
         raise ConfigError(
             "This needs a run that computes log-probabilities of targets, but the task of this run "
             f"is '{task.recipe.task}'."
         )
-    examples = task.read_split(paths, "test", config=task.recipe.data)
+    config = _with_on_error(task.recipe.data, on_error)
+    examples = task.read_split(paths, "test", config=config)
     yield from zip(examples, task.score(examples), strict=True)

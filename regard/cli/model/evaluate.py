@@ -33,14 +33,19 @@ def evaluate(
 
 
 def score(
-    run: Run, data: Data, data2: SecondData = None, as_json: Json = False, device: Device = "auto"
+    run: Run,
+    data: Data,
+    data2: SecondData = None,
+    on_error: OnError = None,
+    as_json: Json = False,
+    device: Device = "auto",
 ) -> None:
     """Print the log-probability of each target, one line per pair."""
     from regard.runs.evaluate import score_data
     from regard.runs.folder import load
 
     paths = (data,) if data2 is None else (data, data2)
-    for example, scored in score_data(load(run, device), paths):
+    for example, scored in score_data(load(run, device), paths, on_error=on_error):
         if as_json:
             print_json({"source": example.source, **scored.to_dict()}, indent=None)
         else:
