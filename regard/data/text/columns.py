@@ -122,8 +122,9 @@ def _read_pairs(table: Table, columns: Sequence[str]) -> Numbered:
         return convert_rows(table, partial(_to_titled, sources=sources, target=target))
     if columns:
         _check_titles(table, columns)
-        roles = expand_roles(columns, table.width)
-        log_roles(table, find_columns(roles, SOURCE), find_columns(roles, TARGET))
+        if table.width >= len(columns):
+            roles = expand_roles(columns, table.width)
+            log_roles(table, find_columns(roles, SOURCE), find_columns(roles, TARGET))
         return convert_rows(table, partial(_to_example, columns=columns))
     source, target = _find_pair(table)
     roles = [SKIPPED] * (max(source, target) + 1)
@@ -177,10 +178,11 @@ def find_titled(table: Table, names: Sequence[str]) -> list[int]:
     """Return the columns with these titles, or raise an error that lists the titles."""
     titles = table.titles or (table.inspected[0] if table.inspected else [])
     if missing := find_missing(names, titles):
+        unknown = next((name for name in missing if name not in COLUMNS), missing[0])
         roles = f", or each be {one_of(COLUMNS)}" if not table.titles else ""
         raise ConfigError(
             f"`columns` must be titles in the first line of {table.name}{roles}, but one is "
-            f"'{missing[0]}'.{did_you_mean(missing[0], [*titles, *COLUMNS])} The first line is "
+            f"'{unknown}'.{did_you_mean(unknown, [*titles, *COLUMNS])} The first line is "
             f"'{', '.join(titles)[:200]}'."
         )
     folded = [title.casefold() for title in titles]

@@ -259,8 +259,10 @@ def _find_keys(name: str, record: Record, location: str, *, names: Sequence[str]
     missing = [key for key in names if key not in record.texts]
     if names and not missing:
         return list(names)
-    # `write_examples` writes the keys `source` and `target`.
-    if missing and not {"source", "target"} <= {*record.texts}:
+    # `write_examples` writes the keys `source` and `target`, such as those of a run's test set.
+    if missing and missing == list(names) and {"source", "target"} <= {*record.texts}:
+        logger.info("%s: 'source' is the source, 'target' the target", name)
+    elif missing:
         raise DataError(
             f"{location} has no key `{missing[0]}`.{did_you_mean(missing[0], record.texts)} "
             f"Its keys are: {_list_keys(record)}."
