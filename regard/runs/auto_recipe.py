@@ -1,6 +1,6 @@
 """Automatic choice of a recipe from the training data and the device, with reasons."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,18 +10,10 @@ from regard.data.example import Example
 from regard.data.modality import detect_modality
 from regard.data.text.field import texts_of
 from regard.metrics.table import ERROR_RATES
-
-WORD_LIMIT = 2_000
-"""Largest number of distinct words for which tokens are words."""
+from regard.runs.auto_tokens import WORD_LIMIT, choose_tokens
 
 SMALL_DATA = 10_000
 """Number of pairs below which batches are smaller and the number of steps is fixed."""
-
-SYMBOL_LENGTH = 2
-"""Largest mean length of symbols separated by spaces, such as phonemes or digits."""
-
-WORD_LENGTH = 20
-"""Mean length of lines without spaces above which they are text, not single words."""
 
 LABEL_WORDS = 3
 """Largest mean number of words of a label; longer targets are captions or transcripts."""
@@ -64,7 +56,7 @@ def choose_recipe(
         ("source", [text for example in examples for text in texts_of(example.source)]),
         ("target", [example.target for example in examples]),
     ):
-        tokens = _choose_tokens(texts)
+        tokens = choose_tokens(texts)
         settings[f"data.{side}.kind"] = tokens.kind
         settings[f"data.{side}.vocab_size"] = tokens.vocab_size
         reasons.append(f"{side} tokens: {tokens.kind} ({tokens.reason})")
@@ -99,7 +91,7 @@ def _choose_for_audio(examples: Sequence[Example], device: torch.device) -> Choi
         reason = f"sources are recordings and targets labels ({num_labels:,} distinct ones)"
         return _with_steps(examples, "sound-labels", {}, is_gpu=is_gpu, reason=reason)
     recipe = "chan2016" if is_gpu else "chan2016-laptop"
-    tokens = _choose_tokens([example.target for example in examples])
+    tokens = choose_tokens([example.target for example in examples])
     # Transcripts are compared by words or characters, also if tokens are subwords.
     metric = "cer" if tokens.kind == "char" else "wer"
     settings = {
@@ -134,37 +126,3 @@ def _with_steps(
         settings = settings | FEW_STEPS
         reasons.append(f"2,000 steps (only {len(examples):,} examples)")
     return Choice(recipe, settings, tuple(reasons))
-
-
-@dataclass(frozen=True)
-class TokenChoice:
-    """Kind of tokens of the source or the target, and metrics of targets made of them."""
-
-    kind: str
-    vocab_size: int
-    metrics: tuple[str, ...]
-    reason: str
-
-
-def _choose_tokens(texts: Sequence[str]) -> TokenChoice:
-    words = [text.split() for text in texts]
-    distinct = {word for line in words for word in line}
-    mean_words = sum(map(len, words)) / len(words)
-    if mean_words < 1.5 and _mean_length(texts) > WORD_LENGTH:
-        reason = f"text without spaces, {_mean_length(texts):.0f} characters per line"
-        return TokenChoice("char", 8_000, ("chrf", "bleu_char", "cer", "accuracy"), reason)
-    if mean_words < 1.5:
-        return TokenChoice("char", 1_000, ("cer", "accuracy"), "most lines are a single word")
-    if len(distinct) <= WORD_LIMIT and _mean_length(distinct) <= SYMBOL_LENGTH:
-        reason = f"{len(distinct):,} distinct symbols separated by spaces"
-        return TokenChoice("whitespace", 4 * WORD_LIMIT, ("per", "word_errors"), reason)
-    metrics = ("bleu", "chrf", "accuracy", "lecture_bleu")
-    if len(distinct) <= WORD_LIMIT:
-        reason = f"only {len(distinct):,} distinct words"
-        return TokenChoice("word", 4 * WORD_LIMIT, metrics, reason)
-    size = 4_000 if len(texts) < 10_000 else 8_000
-    return TokenChoice("bpe", size, metrics, f"{len(distinct):,} distinct words")
-
-
-def _mean_length(texts: Collection[str]) -> float:
-    return sum(map(len, texts)) / len(texts)

@@ -4,7 +4,8 @@ import torch
 from regard.core.specs import TextSpec
 from regard.data.example import Example
 from regard.models.build import build_model
-from regard.runs.auto_recipe import SMALL_DATA, WORD_LIMIT, choose_recipe
+from regard.runs.auto_recipe import SMALL_DATA, choose_recipe
+from regard.runs.auto_tokens import WORD_LIMIT
 from regard.runs.recipes import load_recipe
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
