@@ -51,7 +51,8 @@ def training_speed(out: Path, options: Options) -> None:
             few, run = f"{folder}/few.jsonl", Path(folder) / "run"
             write_examples(Path(few), find_data("multi30k").test[:20])
             words = ["multi30k", "--valid", few, "--test", few, "--recipe", recipe]
-            words += ["--out", str(run), f"train.max_steps={steps}", "train.schedule.kind=constant"]
+            words += ["--out", str(run), f"train.max_steps={steps}"]
+            words += ["train.schedule.kind=constant", "train.schedule.warmup_steps=0"]
             words += [f"train.log_every={max(1, steps // 6)}", "train.average_last=0"]
             command = [sys.executable, "-m", "regard", "train", *words, "search.beams=1"]
             subprocess.run(command, check=True, capture_output=True)

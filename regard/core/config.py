@@ -1,4 +1,4 @@
-"""Settings as typed dataclasses, read from TOML and changed by overrides `section.key=value`.
+"""Settings as typed dataclasses, read from TOML.
 
 A settings class is `@dataclass(frozen=True, kw_only=True)` with a docstring under each field,
 derived from `Config`, which checks the limits in its annotations. Alternatives are a union of such
@@ -6,15 +6,15 @@ classes, distinguished by a field `kind`.
 """
 
 import ast
-import copy
 import dataclasses
+import difflib
 import functools
 import inspect
 import json
 import textwrap
 import tomllib
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +22,9 @@ from regard.core.errors import ConfigError
 from regard.core.tables import did_you_mean, one_of
 
 Settings = TypeVar("Settings")
+
+MAX_SUGGESTIONS = 3
+"""Largest number of settings of the same name that a message suggests."""
 
 
 # Limits are not compared by value, since `Annotated` would treat 0.0 and 0 as equal.
@@ -48,6 +51,11 @@ class Within:
         within(name, value, low=self.low, high=self.high)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class PerKind:
+    """Marks a setting that another kind does not take over, since it has another scale there."""
+
+
 Positive = Annotated[int, AtLeast(1)]
 NonNegative = Annotated[int, AtLeast(0)]
 NonNegativeFloat = Annotated[float, AtLeast(0.0)]
@@ -72,12 +80,15 @@ class Config:
 @functools.cache
 def limits(cls: type) -> dict[str, AtLeast | Within]:
     """Return the limits in the annotations of a settings class, by field name."""
-    return {
-        name: limit
-        for owner in reversed(cls.__mro__)
-        for name, hint in get_type_hints(owner, include_extras=True).items()
-        for limit in getattr(hint, "__metadata__", ())
-    }
+    return {name: mark for name, mark in marks(cls) if isinstance(mark, AtLeast | Within)}
+
+
+def marks(cls: type) -> Iterator[tuple[str, Any]]:
+    """Yield field names and the marks in their annotations, base classes first."""
+    for owner in reversed(cls.__mro__):
+        for name, hint in get_type_hints(owner, include_extras=True).items():
+            for mark in getattr(hint, "__metadata__", ()):
+                yield name, mark
 
 
 def from_dict(cls: type[Settings], values: Mapping[str, Any], path: str = "") -> Settings:
@@ -94,11 +105,11 @@ def from_dict(cls: type[Settings], values: Mapping[str, Any], path: str = "") ->
         if key not in fields:
             known = ", ".join(f"'{name}'" for name in fields)
             raise ConfigError(
-                f"`{_dotted(path, key)}` is not a setting.{did_you_mean(key, fields)} "
+                f"`{dotted(path, key)}` is not a setting.{_suggest(key, cls, values, path=path)} "
                 f"Known here: {known}."
             )
     arguments = {
-        key: _convert(hints[key], value, _dotted(path, key)) for key, value in values.items()
+        key: convert(hints[key], value, dotted(path, key)) for key, value in values.items()
     }
     for name, field in fields.items():
         has_default = (
@@ -106,7 +117,7 @@ def from_dict(cls: type[Settings], values: Mapping[str, Any], path: str = "") ->
             or field.default_factory is not dataclasses.MISSING
         )
         if name not in arguments and not has_default:
-            raise ConfigError(f"`{_dotted(path, name)}` must be given; it has no default.")
+            raise ConfigError(f"`{dotted(path, name)}` must be given; it has no default.")
     try:
         return cls(**arguments)
     except ConfigError as error:
@@ -135,28 +146,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {error}.") from None
 
 
-def override(values: Mapping[str, Any], overrides: Iterable[str]) -> dict[str, Any]:
-    """Return a copy of `values` with overrides such as `train.max_steps=200`.
-
-    An override of a `kind` also drops the settings of the previous kind, because they belong to
-    another class.
-    """
-    changed: dict[str, Any] = copy.deepcopy(dict(values))
-    pairs = [_parse_override(text) for text in overrides]
-    # Kinds first, so that the order of the overrides does not matter.
-    for key, value in sorted(pairs, key=lambda pair: not pair[0].endswith("kind")):
-        *sections, name = key.split(".")
-        table = changed
-        for section in sections:
-            table = table.setdefault(section, {})
-            if not isinstance(table, dict):
-                raise ConfigError(f"`{key}` is not a setting: `{section}` holds a single value.")
-        if name == "kind" and table.get("kind", value) != value:
-            table.clear()
-        table[name] = value
-    return changed
-
-
 def explain(settings: Any, path: str = "") -> str:
     """Format a settings object as TOML, with the documentation and choices of each setting."""
     hints = get_type_hints(type(settings))
@@ -166,7 +155,7 @@ def explain(settings: Any, path: str = "") -> str:
     # The kind comes first, since the other settings depend on it.
     for field in sorted(dataclasses.fields(settings), key=lambda field: field.name != "kind"):
         value = getattr(settings, field.name)
-        inner = _dotted(path, field.name)
+        inner = dotted(path, field.name)
         if dataclasses.is_dataclass(value):
             comment = _comment(docs.get(field.name, ""), hints[field.name])
             sections.append(f"\n{comment}[{inner}]\n{explain(value, inner)}")
@@ -208,22 +197,19 @@ def within(name: str, value: float, *, low: float, high: float) -> None:
         raise ConfigError(f"`{name}` must be between {low} and {high}, but is {value}.")
 
 
-def _dotted(path: str, name: str) -> str:
+def dotted(path: str, name: str) -> str:
+    """Return the dotted path of a setting in a section."""
     return f"{path}.{name}" if path else name
 
 
-def _parse_override(override: str) -> tuple[str, Any]:
-    key, equals, text = override.partition("=")
-    key = key.strip()
-    if not equals or not key:
-        raise ConfigError(f"'{override}' must have the form section.key=value.")
-    try:
-        return key, tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, text
+def convert(hint: Any, value: Any, path: str) -> Any:
+    """Convert a plain value to the type of a setting, or raise `ConfigError`.
 
-
-def _convert(hint: Any, value: Any, path: str) -> Any:
+    Args:
+        hint: Type of the setting.
+        value: The plain value.
+        path: Dotted path of the setting, for messages.
+    """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return _convert_union([a for a in arguments if a is not type(None)], value, path)
@@ -259,32 +245,76 @@ def _convert_tuple(kinds: tuple[Any, ...], value: Any, path: str) -> tuple[Any, 
     if len(kinds) != len(value):
         raise ConfigError(f"`{path}` must have {len(kinds)} values, but has {len(value)}.")
     return tuple(
-        _convert(kind, item, f"{path}[{number}]")
+        convert(kind, item, f"{path}[{number}]")
         for number, (kind, item) in enumerate(zip(kinds, value, strict=True))
     )
 
 
 def _convert_union(choices: list[Any], value: Any, path: str) -> Any:
     if len(choices) == 1:
-        return _convert(choices[0], value, path)
+        return convert(choices[0], value, path)
     if not isinstance(value, Mapping):
         raise _wrong_type(path, "a table with a `kind`", value)
-    kinds = {kind: choice for choice in choices for kind in _kinds(choice)}
-    # Without a kind, use the class that has several kinds, since it has a default.
-    several = [choice for choice in choices if len(_kinds(choice)) > 1]
-    if "kind" not in value and len(several) == 1:
-        return from_dict(several[0], value, path)
     kind = value.get("kind")
-    if kind not in kinds:
+    member = class_of_kind(choices, kind)
+    if member is None:
+        kinds = [kind for choice in choices for kind in _kinds(choice)]
         given = "is missing" if kind is None else f"is '{kind}'"
         raise ConfigError(
             f"`{path}.kind` must be {one_of(kinds)}, but {given}.{did_you_mean(str(kind), kinds)}"
         )
-    return from_dict(kinds[kind], value, path)
+    return from_dict(member, value, path)
 
 
 def _kinds(cls: Any) -> list[str]:
-    return [str(kind) for kind in get_args(get_type_hints(cls)["kind"])]
+    return [str(kind) for kind in get_args(get_type_hints(cls).get("kind"))]
+
+
+def settings_classes(hint: Any) -> list[Any]:
+    """Return the settings classes of a type: one, several alternatives, or none."""
+    choices = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+    return [choice for choice in choices if dataclasses.is_dataclass(choice)]
+
+
+def class_of_kind(members: Sequence[Any], kind: Any) -> Any:
+    """Return the settings class of a kind, or None."""
+    # Without a kind, use the class that has several kinds, since it has a default.
+    several = [member for member in members if len(_kinds(member)) > 1]
+    if kind is None and len(several) == 1:
+        return several[0]
+    return next((member for member in members if kind in _kinds(member)), None)
+
+
+def _suggest(key: str, cls: Any, values: Mapping[str, Any], *, path: str) -> str:
+    """Return ` Did you mean …?` with a name of this section or full names of sections below."""
+    paths: dict[str, list[str]] = {}
+    for name, inner in _inner_settings(cls, values, path):
+        paths.setdefault(name, []).append(inner)
+    nearest = did_you_mean(key, [field.name for field in dataclasses.fields(cls)])
+    if key not in paths and nearest:
+        return nearest
+    close = difflib.get_close_matches(key, list(paths), n=1)
+    if not close:
+        return ""
+    found = sorted(paths[close[0]], key=lambda inner: inner.count("."))[:MAX_SUGGESTIONS]
+    return f" Did you mean {' or '.join(f'`{inner}`' for inner in found)}?"
+
+
+def _inner_settings(cls: Any, values: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    """Yield names and dotted paths of the settings in all sections below a settings class."""
+    hints = get_type_hints(cls)
+    for field in dataclasses.fields(cls):
+        table = values.get(field.name)
+        table = table if isinstance(table, Mapping) else {}
+        members = settings_classes(hints[field.name])
+        member = members[0] if len(members) == 1 else class_of_kind(members, table.get("kind"))
+        if member is None and members and callable(field.default_factory):
+            member = type(field.default_factory())
+        if member is not None:
+            section = dotted(path, field.name)
+            for inner in dataclasses.fields(member):
+                yield inner.name, f"{section}.{inner.name}"
+            yield from _inner_settings(member, table, section)
 
 
 def _wrong_type(path: str, wanted: str, value: Any) -> ConfigError:
@@ -309,10 +339,8 @@ def _comment(doc: str, hint: Any) -> str:
 def _choices(hint: Any) -> list[str]:
     if get_origin(hint) is Literal:
         return [str(argument) for argument in get_args(hint)]
-    if get_origin(hint) in (Union, types.UnionType):
-        members = [a for a in get_args(hint) if dataclasses.is_dataclass(a)]
-        return [kind for member in members for kind in _kinds(member)] if len(members) > 1 else []
-    return []
+    members = settings_classes(hint)
+    return [kind for member in members for kind in _kinds(member)] if len(members) > 1 else []
 
 
 def _toml(value: Any) -> str:

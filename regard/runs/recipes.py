@@ -5,10 +5,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from regard.core.config import override, read_toml
+from regard.core.config import read_toml
 from regard.core.errors import ConfigError
+from regard.core.overrides import override
 from regard.core.tables import did_you_mean
-from regard.tasks.table import to_recipe
+from regard.tasks.table import override_recipe, to_recipe
 
 
 def recipe_names() -> list[str]:
@@ -46,8 +47,15 @@ def load_recipe(
         defaults: Settings chosen from the data, as dotted keys and values, applied first.
     """
     values = read_toml(recipe_path(name))
-    chosen = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
-    return to_recipe(override(override(values, chosen), overrides))
+    # A kind set by the user also replaces the settings chosen for another kind.
+    keys = (item.partition("=")[0] for item in overrides)
+    given = tuple(key.removesuffix("kind") for key in keys if key.endswith(".kind"))
+    chosen = [
+        f"{key}={_literal(value)}"
+        for key, value in (defaults or {}).items()
+        if not key.startswith(given)
+    ]
+    return to_recipe(override_recipe(override(values, chosen), overrides))
 
 
 def _literal(value: Any) -> str:

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from regard.core.config import from_dict, override
+from regard.core.config import from_dict
 from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.logging import logger
+from regard.core.overrides import override
 from regard.data.modality import detect_modality, read_any_pairs
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
@@ -18,7 +19,7 @@ from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs, skip_errors
 from regard.tasks.recipe import BaseRecipe
-from regard.tasks.table import task_class, to_recipe
+from regard.tasks.table import override_recipe, task_class, to_recipe
 from regard.training.checkpoint import find_training
 
 
@@ -107,7 +108,7 @@ class Request:
             return self.recipe
         if self.is_resumed:
             saved = read_config(self.out)["recipe"]
-            return to_recipe(override(saved, self.settings))
+            return to_recipe(override_recipe(saved, self.settings))
         return None if self.recipe is None else load_recipe(self.recipe, self.settings)
 
     def _with_metric(self, recipe: BaseRecipe) -> BaseRecipe:

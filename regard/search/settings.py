@@ -14,11 +14,11 @@ from regard.core.config import (
     UnitInterval,
     Within,
     from_dict,
-    override,
     to_dict,
 )
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
+from regard.core.overrides import override
 
 SAMPLING_ONLY = ("top_k", "top_p", "min_p", "seed")
 """Settings that need a temperature above 0."""

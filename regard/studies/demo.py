@@ -22,6 +22,7 @@ MODELS = {
         "vaswani2017-tiny",
         (
             "data.source.kind=word",  # the grammar has few words, so no subwords
+            "data.source.vocab_size=8000",
             # Small batches, half the blocks and no dropout (a quarter of the time) allow enough
             # steps in a few minutes on one core.
             "data.batch.max_tokens=600",

@@ -1,8 +1,10 @@
 """Table of tasks, imported on first use; recipes from plain values."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from regard.core.config import from_dict
+from regard.core.overrides import override
 from regard.core.tables import pick, resolve
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
@@ -45,6 +47,15 @@ def task_class(recipe: BaseRecipe) -> type[Task[Any]]:
     return task
 
 
+def override_recipe(values: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the plain values of a recipe with overrides; a new kind takes over what it can."""
+    return override(values, overrides, _class_of(values))
+
+
 def to_recipe(values: dict[str, Any]) -> BaseRecipe:
     """Build a recipe from plain values; `task` determines its class."""
-    return from_dict(recipe_class(str(values.get("task", "generation"))), values)
+    return from_dict(_class_of(values), values)
+
+
+def _class_of(values: dict[str, Any]) -> type[BaseRecipe]:
+    return recipe_class(str(values.get("task", "generation")))

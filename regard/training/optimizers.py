@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.optim import Optimizer
 
-from regard.core.config import AtLeast, Config, Within
+from regard.core.config import AtLeast, Config, PerKind, Within
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
 from regard.core.tables import did_you_mean
@@ -23,9 +23,9 @@ class _Common(Config):
 
     kind: str
     """Name of the optimiser."""
-    learning_rate: Annotated[float, AtLeast(0)] = 0.001
+    learning_rate: Annotated[float, AtLeast(0), PerKind()] = 0.001
     """Base learning rate, multiplied by the schedule."""
-    weight_decay: Annotated[float, AtLeast(0)] = 0.0
+    weight_decay: Annotated[float, AtLeast(0), PerKind()] = 0.0
     """L2 penalty, added to the gradient."""
 
 

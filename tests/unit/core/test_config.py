@@ -1,4 +1,3 @@
-import datetime
 import math
 import tomllib
 from dataclasses import dataclass, field
@@ -17,7 +16,6 @@ from regard.core.config import (
     explain,
     field_docs,
     from_dict,
-    override,
     read_toml,
     to_dict,
     within,
@@ -272,69 +270,6 @@ def test_invalid_toml_file_is_named(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=r"page\.toml is not valid TOML: .+\.$"):
         read_toml(path)
-
-
-@pytest.mark.parametrize(
-    ("word", "value"),
-    [
-        ("copies=3", 3),
-        ("copies = 3", 3),
-        ("copies=1e-4", 1e-4),
-        ("copies=true", True),
-        ("copies=[1, 2]", [1, 2]),
-        ('copies="3"', "3"),
-        ("copies=plain words", "plain words"),
-        ("copies=a=b", "a=b"),
-        ("copies=", ""),
-    ],
-)
-def test_override_is_parsed_as_toml_or_as_text(word, value):
-    assert override({}, [word]) == {"copies": value}
-
-
-def test_override_creates_missing_sections():
-    assert override({"a": {"b": 1}}, ["a.c.d=2"]) == {"a": {"b": 1, "c": {"d": 2}}}
-
-
-def test_override_does_not_modify_the_original():
-    values = {"shape": {"kind": "round"}}
-    override(values, ["shape.radius=2"])
-    assert values == {"shape": {"kind": "round"}}
-
-
-def test_override_keeps_unknown_values():
-    day = datetime.date(2024, 2, 29)
-    assert override({"title": day}, ["copies=2"]) == {"title": day, "copies": 2}
-
-
-@pytest.mark.parametrize("word", ["copies", "=3", " =3"])
-def test_override_without_key_or_value_is_an_error(word):
-    with pytest.raises(ConfigError, match=rf"^'{word}' must have the form section\.key=value\.$"):
-        override({}, [word])
-
-
-def test_override_inside_a_single_value_is_an_error():
-    with pytest.raises(
-        ConfigError, match=r"^`title\.size` is not a setting: `title` holds a single value\.$"
-    ):
-        override({"title": "A page"}, ["title.size=3"])
-
-
-def test_new_kind_drops_the_settings_of_the_old_kind():
-    values = {"shape": {"kind": "round", "radius": 2.0}, "copies": 4}
-    assert override(values, ["shape.kind=square"]) == {"shape": {"kind": "square"}, "copies": 4}
-
-
-def test_same_kind_keeps_its_settings():
-    values = {"shape": {"kind": "round", "radius": 2.0}}
-    assert override(values, ["shape.kind=round"]) == values
-
-
-def test_order_of_the_overrides_does_not_matter():
-    values = {"shape": {"kind": "round", "radius": 2.0}}
-    words = ["shape.side=5", "shape.kind=square"]
-    changed = {"shape": {"kind": "square", "side": 5}}
-    assert override(values, words) == override(values, words[::-1]) == changed
 
 
 def test_field_docs_include_base_classes():
