@@ -284,7 +284,8 @@ def run_recipe(name, media, folder, previous=()):
     folder.mkdir()
     words = shrink(dataclasses.asdict(regard.load_recipe(name)))
     words += [*SPECIAL_SETTINGS.get(name, ()), *previous]
-    recipe = dataclasses.asdict(regard.load_recipe(name, words))
+    loaded = regard.load_recipe(name, words)
+    recipe = dataclasses.asdict(loaded)
     rows, files, first = {}, {}, 0
     for side, num in NUM_EXAMPLES.items():
         numbers, first = range(first, first + num), first + num
@@ -293,8 +294,9 @@ def run_recipe(name, media, folder, previous=()):
         files[side].write_text("".join("\t".join(row) + "\n" for row in rows[side]))
     data, valid, test = ((str(path),) for path in files.values())
     out = folder / "run"
+    # An object: the tokens of a name would be changed to fit the data.
     request = regard.Request(
-        data=data, valid=valid, test=test, recipe=name, settings=(*words,), out=out, device="cpu"
+        data=data, valid=valid, test=test, recipe=loaded, out=out, device="cpu"
     )
     regard.train(request)
     log = map(json.loads, (out / "journal.jsonl").read_text().splitlines())

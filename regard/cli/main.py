@@ -25,6 +25,7 @@ PANELS: dict[str, dict[str, str]] = {
         "show": "regard.cli.model.show:show",
         "sample": "regard.cli.model.latents:sample",
         "interpolate": "regard.cli.model.latents:interpolate",
+        "recipes": "regard.cli.model.recipes:recipes",
         "explain": "regard.cli.model.explain:explain",
         "import": "regard.cli.model.convert:import_app",
         "export": "regard.cli.model.convert:export_app",

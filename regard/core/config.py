@@ -7,7 +7,6 @@ classes, distinguished by a field `kind`.
 
 import ast
 import dataclasses
-import difflib
 import functools
 import inspect
 import json
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from regard.core.errors import ConfigError
-from regard.core.tables import did_you_mean, one_of
+from regard.core.tables import did_you_mean, nearest, one_of
 
 Settings = TypeVar("Settings")
 
@@ -290,10 +289,10 @@ def _suggest(key: str, cls: Any, values: Mapping[str, Any], *, path: str) -> str
     paths: dict[str, list[str]] = {}
     for name, inner in _inner_settings(cls, values, path):
         paths.setdefault(name, []).append(inner)
-    nearest = did_you_mean(key, [field.name for field in dataclasses.fields(cls)])
-    if key not in paths and nearest:
-        return nearest
-    close = difflib.get_close_matches(key, list(paths), n=1)
+    here = did_you_mean(key, [field.name for field in dataclasses.fields(cls)])
+    if key not in paths and here:
+        return here
+    close = nearest(key, paths)
     if not close:
         return ""
     found = sorted(paths[close[0]], key=lambda inner: inner.count("."))[:MAX_SUGGESTIONS]

@@ -56,8 +56,13 @@ def one_of(names: Iterable[str]) -> str:
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return ` Did you mean 'x'?` with the most similar name, or an empty string."""
-    matches = difflib.get_close_matches(name, list(names), n=1)
+    matches = nearest(name, names)
     return f" Did you mean '{matches[0]}'?" if matches else ""
+
+
+def nearest(name: str, names: Iterable[str], *, num: int = 1) -> list[str]:
+    """Return the most similar names, the best first; none if no name is similar."""
+    return difflib.get_close_matches(name, list(names), n=num)
 
 
 def with_article(noun: str) -> str:

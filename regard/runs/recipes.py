@@ -8,8 +8,11 @@ from typing import Any
 from regard.core.config import read_toml
 from regard.core.errors import ConfigError
 from regard.core.overrides import override
-from regard.core.tables import did_you_mean
+from regard.core.tables import nearest
 from regard.tasks.table import override_recipe, to_recipe
+
+MAX_SUGGESTIONS = 3
+"""Number of similar names in the message about an unknown recipe."""
 
 
 def recipe_names() -> list[str]:
@@ -22,18 +25,29 @@ def recipe_names() -> list[str]:
     )
 
 
+def is_file(name: str) -> bool:
+    """Return whether a recipe is given as a path to a TOML file, not as a name."""
+    return name.endswith(".toml") or "/" in name
+
+
 def recipe_path(name: str) -> Path:
     """Return the path of a recipe, given as a name or as a path to a TOML file."""
-    if name.endswith(".toml") or "/" in name:
+    if is_file(name):
         return Path(name)
     names = recipe_names()
     if name not in names:
-        quoted = ", ".join(f"'{known}'" for known in names)
         raise ConfigError(
-            f"`recipe` must be a TOML file or one of {quoted}, but is '{name}'."
-            f"{did_you_mean(name, names)}"
+            f"`recipe` must be a TOML file or the name of a recipe, but is '{name}'. "
+            f"{nearest_recipes(name)}"
         )
     return Path(str(resources.files("regard") / "recipes" / f"{name}.toml"))
+
+
+def nearest_recipes(name: str) -> str:
+    """Return the most similar recipe names and the command that lists all, for messages."""
+    matches = nearest(name, recipe_names(), num=MAX_SUGGESTIONS)
+    quoted = ", ".join(f"'{match}'" for match in matches)
+    return f"{f'Nearest: {quoted}. ' if matches else ''}`regard recipes` lists all."
 
 
 def load_recipe(

@@ -9,12 +9,14 @@ from regard.core.device import find_device
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.logging import logger
 from regard.core.overrides import override
+from regard.data.datasets.catalog import is_builtin
 from regard.data.modality import detect_modality, read_any_pairs
 from regard.data.splits import Splits
 from regard.data.text.lines import STANDARD_INPUT
 from regard.runs.auto_recipe import choose_recipe
+from regard.runs.auto_tokens import fit_tokens
 from regard.runs.folder import CONFIG, read_config
-from regard.runs.recipes import load_recipe
+from regard.runs.recipes import is_file, load_recipe
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
 from regard.tasks.reading import read_pairs, skip_errors
@@ -79,7 +81,8 @@ class Request:
         named = self._find_recipe()
         if named is not None:
             recipe = self._with_metric(named)
-            return recipe, self._read(recipe)
+            splits = self._read(recipe)
+            return self._fit_tokens(recipe, splits), splits
         config = self._data_config()
         read = skip_errors(partial(read_any_pairs, columns=config.columns), config)
         splits = read_pairs(self.data, self.valid, self.test, config=config, read=read)
@@ -95,7 +98,22 @@ class Request:
                 f"images or recordings. Name the recipe: `--recipe {choice.recipe}`."
             )
         # Images and recordings are read again, with the data settings of the recipe.
-        return recipe, self._read(recipe)
+        splits = self._read(recipe)
+        return self._fit_tokens(recipe, splits), splits
+
+    @property
+    def fits_tokens(self) -> bool:
+        """Whether tokens are changed to fit the data: files, with a recipe of the package."""
+        is_own = isinstance(self.recipe, BaseRecipe) or (self.recipe and is_file(self.recipe))
+        is_file_data = len(self.data) > 1 or not is_builtin(self.data[0])
+        return is_file_data and not is_own and not self.is_resumed
+
+    def _fit_tokens(self, recipe: BaseRecipe, splits: Splits) -> BaseRecipe:
+        # With `init_from`, the vocabularies are those of the other run.
+        is_fitted = self.fits_tokens and not recipe.init_from
+        if not is_fitted or not isinstance(recipe, Recipe) or recipe.task != "generation":
+            return recipe
+        return fit_tokens(recipe, splits, self.settings)
 
     def _find_recipe(self) -> BaseRecipe | None:
         """Return the given or resumed recipe with overrides, or None if it must be chosen."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from regard.core.config import to_dict
 from regard.core.device import find_device
@@ -67,9 +68,17 @@ def _is_finished(request: Request) -> bool:
     if not (request.out / CONFIG).exists():
         return False
     saved = read_config(request.out)
+    if request.fits_tokens:
+        recipe, saved["recipe"] = (_without_tokens(one) for one in (recipe, saved["recipe"]))
     if saved["recipe"] != recipe or saved["about"]["data"] != list(request.data):
         raise ConfigError(
             f"{request.out} was trained with other settings or on other data than requested, so it "
             "cannot be compared with the others. Remove it, or name another folder (--out)."
         )
     return (request.out / METRICS).exists()
+
+
+def _without_tokens(recipe: dict[str, Any]) -> dict[str, Any]:
+    """Return a recipe without the settings that are changed to fit the data."""
+    data = {key: value for key, value in recipe["data"].items() if key not in ("source", "target")}
+    return {**recipe, "data": data}

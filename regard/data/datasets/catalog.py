@@ -57,19 +57,23 @@ def find_data(
     Returns:
         Splits for a data set; an unsplit list of examples for files.
     """
-    if second is not None or data == STANDARD_INPUT or Path(data).is_file():
-        return read(data, second)
     name, _, argument = data.partition(":")
-    if name in DATASETS:
+    if second is None and is_builtin(data):
         argument, label_filter = split_label_filter(argument)
         splits = DATASETS[name].load(argument, seed)
         return filter_labels(splits, label_filter, name=name) if label_filter else splits
-    if Path(data).exists():
-        return read(data, None)
+    if second is not None or data == STANDARD_INPUT or Path(data).exists():
+        return read(data, second)
     raise DataError(
         f"'{data}' is neither a file nor a data set.{did_you_mean(name, DATASETS)} "
         f"Data sets: {', '.join(DATASETS)}."
     )
+
+
+def is_builtin(data: str) -> bool:
+    """Return whether data is a built-in data set; a file of the same name takes precedence."""
+    is_read = data == STANDARD_INPUT or Path(data).is_file()
+    return not is_read and data.partition(":")[0] in DATASETS
 
 
 def split_label_filter(argument: str) -> tuple[str, str]:

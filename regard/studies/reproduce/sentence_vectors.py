@@ -19,6 +19,8 @@ MODELS = {"sutskever2014": "sutskever2014-laptop", "bahdanau2015": "bahdanau2015
 """Recipes by model: a fixed context, and attention."""
 
 SETTINGS = (
+    "data.source.kind=word",
+    "data.target.kind=word",
     "data.batch.max_length=30",
     "data.batch.max_tokens=400",
     "train.max_epochs=10",

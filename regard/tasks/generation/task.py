@@ -38,6 +38,7 @@ from regard.tasks.generation import attention, ctc, forced_decoding
 from regard.tasks.generation.evaluation import evaluate
 from regard.tasks.generation.recipe import Recipe, check_ctc, check_positions, limit_targets
 from regard.tasks.generation.rewards import RewardLoss
+from regard.tasks.generation.unknown import warn_of_unknown_tokens
 from regard.tasks.metrics import LOSS, PERPLEXITY, measure, to_objective
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask, warn_if_long
@@ -213,6 +214,7 @@ class Predictor(Generates[Recipe], EncoderTask[Recipe]):
         """Return a function that measures the loss and, by greedy search, the metric."""
         config = self.recipe.validation
         batches = self.batches(examples)
+        warn_of_unknown_tokens(batches, self.recipe, source=self.source, target=self.target)
         # Evenly spaced, since the set may be sorted by length.
         subset = examples[:: -(-len(examples) // config.max_examples)]
         sources = [example.source for example in subset]

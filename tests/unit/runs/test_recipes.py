@@ -23,11 +23,10 @@ def test_recipe_can_be_a_file(tmp_path):
     assert load_recipe(str(path)) == Recipe(seed=7)
 
 
-def test_error_for_an_unknown_recipe_suggests_a_name():
+def test_error_for_an_unknown_recipe_suggests_three_names():
     with pytest.raises(
         ConfigError,
-        match=r"`recipe` must be a TOML file or one of .*'bahdanau2015', .*, but is "
-        r"'bahdanau2014'\. Did you mean 'bahdanau2015'\?",
+        match=r"is 'bahdanau2014'\. Nearest: 'bahdanau2015', '\S+', '\S+'\. `regard recipes`",
     ):
         load_recipe("bahdanau2014")
 
@@ -42,3 +41,8 @@ def test_error_for_an_unknown_setting_suggests_a_name():
         ConfigError, match=r"`train\.max_stpes` is not a setting\. Did you mean 'max_steps'\?"
     ):
         load_recipe("cho2014", ["train.max_stpes=3"])
+
+
+def test_error_for_a_recipe_without_similar_names_does_not_list_all():
+    with pytest.raises(ConfigError, match=r"'xyzzy'\. `regard recipes` lists all\.$"):
+        load_recipe("xyzzy")
