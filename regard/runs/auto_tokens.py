@@ -62,7 +62,7 @@ def choose_tokens(texts: Sequence[str]) -> TokenChoice:
         reason = f"only {len(distinct):,} distinct words"
         return TokenChoice("word", 4 * WORD_LIMIT, metrics, reason)
     reason = f"{len(distinct):,} distinct words"
-    return TokenChoice("bpe", _subword_size(len(texts)), metrics, reason)
+    return TokenChoice("bpe", subword_size(len(texts)), metrics, reason)
 
 
 def fit_tokens(recipe: Recipe, splits: Splits, overrides: Sequence[str]) -> Recipe:
@@ -100,18 +100,18 @@ def _fit(
     train = {side: _texts(splits.train, side) for side in sides}
     texts = [text for side in sides for text in train[side]]
     held_out = [text for side in sides for text in _texts(splits.valid, side)[:MAX_HELD_OUT]]
-    num_subwords = _subword_size(len(splits.train))
+    num_subwords = subword_size(len(splits.train))
     choices = [choose_tokens(train[side]) for side in sides]
+    chosen, why = choices[0], choices[0].reason.removeprefix("only ")
     if config.kind in SUBWORDS:
         if any(choice.kind in ("bpe", "word") for choice in choices):
             reason = f"{len(splits.train):,} pairs; the recipe has {config.vocab_size:,}"
             return replace(config, vocab_size=min(config.vocab_size, num_subwords)), reason
-        reason = f"{choices[0].reason}; the recipe has {_name(config)}"
+        reason = f"{why}; the recipe has {_name(config)}"
     elif (lost := unknown_share(config, texts, held_out)) > MAX_UNKNOWN_TARGETS:
-        reason = f"{choices[0].reason}; {_name(config)} of the recipe would lose {100 * lost:.1f} %"
+        reason = f"{why}; {_name(config)} of the recipe would lose {100 * lost:.1f} %"
     else:
         return config, ""
-    chosen = choices[0]
     fitted = replace(config, kind=chosen.kind, vocab_size=chosen.vocab_size, min_frequency=1)
     if chosen.kind == "word" and unknown_share(fitted, texts, held_out) > MAX_UNKNOWN_TARGETS:
         fitted = replace(fitted, kind="bpe", vocab_size=num_subwords)
@@ -137,7 +137,8 @@ def _name(config: TokenizerConfig) -> str:
     return f"{config.kind}, {config.vocab_size:,}"
 
 
-def _subword_size(num_texts: int) -> int:
+def subword_size(num_texts: int) -> int:
+    """Return the vocabulary size of subwords for a number of texts."""
     return next((size for limit, size in SUBWORD_SIZES.items() if num_texts < limit), MAX_SUBWORDS)
 
 
