@@ -21,7 +21,7 @@ from plan import RESULTS, Plan, read_plans
 from results import Row, read_results
 
 from regard.core.files import read_json, write_json, write_text
-from regard.runs.recipe_list import PARAMETERS
+from regard.runs.recipe_list import PARAMETERS, list_recipes
 
 RECIPES = Path(__file__).parent.parent / "regard" / "recipes"
 DEFAULT_PAGE = "{{ scores('parameters', 'minutes') }}\n{{ expectations() }}\n{{ provenance() }}"
@@ -87,12 +87,16 @@ def recipes_page(folder: Path) -> str:
 
 def measured_parameters(folder: Path) -> dict[str, int]:
     """Return the number of parameters of recipes in runs that do not change the model."""
+    data = {one.name: one.data for one in list_recipes()}
     found: dict[str, int] = {}
     for plan in read_plans().values():
         path = folder / f"{plan.name}.json"
         for run in read_results(path).get("runs", ()) if path.exists() else ():
             is_changed = any(word.startswith(OTHER_SIZES) for word in run.get("overrides", ()))
             if "recipe" in run and "parameters" in run and not is_changed:
+                # The size of a vocabulary depends on the data: that of the header comes first.
+                if run["data"] == data.get(run["recipe"]):
+                    found[run["recipe"]] = run["parameters"]
                 found.setdefault(run["recipe"], run["parameters"])
     return found
 
