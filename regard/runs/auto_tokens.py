@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from regard.core.logging import logger
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.field import texts_of
-from regard.data.text.tokenizers import TokenizerConfig
+from regard.data.text.tokenizers import TokenizerConfig, TokenKind
 from regard.data.text.vocabulary import train_tokenizer
 from regard.tasks.generation.recipe import Recipe
 from regard.tasks.generation.unknown import MAX_UNKNOWN_TARGETS
@@ -38,7 +39,7 @@ MAX_HELD_OUT = 2_000
 class TokenChoice:
     """Kind of tokens of the source or the target, and metrics of targets made of them."""
 
-    kind: str
+    kind: TokenKind
     vocab_size: int
     metrics: tuple[str, ...]
     reason: str
@@ -87,7 +88,8 @@ def fit_tokens(recipe: Recipe, splits: Splits, overrides: Sequence[str]) -> Reci
         if f"data.{side}.vocab_size" in given:
             fitted = replace(fitted, vocab_size=config.vocab_size)
         if fitted != config:
-            data = replace(data, **{side: fitted})
+            change: dict[str, Any] = {side: fitted}
+            data = replace(data, **change)
             title = " and ".join(sides).capitalize()
             logger.info("%s tokens: %s (%s).", title, _name(fitted), reason)
     return replace(recipe, data=data)

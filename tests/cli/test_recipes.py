@@ -14,7 +14,7 @@ def test_recipes_as_json(regard):
     assert {"name", "task", "model", "data", "parameters", "score", "time"} == {*listed[0]}
 
 
-def test_explain_without_a_recipe_says_what_to_give(refused):
+def test_explain_without_a_recipe_is_an_error_that_names_the_list(refused):
     for arguments in ((), ("model.encoder.kind=rnn",)):
         assert "`regard recipes`" in refused("explain", *arguments)
 

@@ -39,11 +39,15 @@ UNKNOWN_SIGN = "⁇"
 """Text of the unknown token in decoded text."""
 
 
+TokenKind = Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"]
+"""Kinds of tokens."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TokenizerConfig(Config):
     """Settings of a tokenizer."""
 
-    kind: Literal["word", "whitespace", "char", "byte", "bpe", "unigram", "wordpiece"] = "bpe"
+    kind: TokenKind = "bpe"
     """Words and punctuation marks, words between whitespace, characters, bytes, or subwords learned
     by one of three algorithms."""
     vocab_size: int = 8000
