@@ -47,7 +47,7 @@ def test_damaged_archive_is_refused(refused, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--recipe", "bahdanu2015"), "but is 'bahdanu2015'. Did you mean 'bahdanau2015'?"),
+        (("--recipe", "bahdanu2015"), "but is 'bahdanu2015'. Nearest: 'bahdanau2015', "),
         (("--recipe", "absent.toml"), "absent.toml does not exist."),
         (("train.max_stpes=3",), "`train.max_stpes` is not a setting. Did you mean 'max_steps'?"),
         (("train.max_steps=many",), "`train.max_steps` must be int, but is 'many' (str)."),
