@@ -69,7 +69,9 @@ def _is_finished(request: Request) -> bool:
         return False
     saved = read_config(request.out)
     if request.fits_tokens:
-        recipe, saved["recipe"] = (_without_tokens(one) for one in (recipe, saved["recipe"]))
+        recipe, saved["recipe"] = (
+            _without_fitted(one, request.settings) for one in (recipe, saved["recipe"])
+        )
     if saved["recipe"] != recipe or saved["about"]["data"] != list(request.data):
         raise ConfigError(
             f"{request.out} was trained with other settings or on other data than requested, so it "
@@ -78,7 +80,12 @@ def _is_finished(request: Request) -> bool:
     return (request.out / METRICS).exists()
 
 
-def _without_tokens(recipe: dict[str, Any]) -> dict[str, Any]:
-    """Return a recipe without the settings that are changed to fit the data."""
-    data = {key: value for key, value in recipe["data"].items() if key not in ("source", "target")}
+def _without_fitted(recipe: dict[str, Any], overrides: Sequence[str]) -> dict[str, Any]:
+    """Return a recipe without the tokens that are changed to fit the data."""
+    fitted = {
+        side
+        for side in ("source", "target")
+        if not any(item.startswith(f"data.{side}.kind=") for item in overrides)
+    }
+    data = {key: value for key, value in recipe["data"].items() if key not in fitted}
     return {**recipe, "data": data}

@@ -73,8 +73,26 @@ def test_finished_models_are_not_trained_again(trained, monkeypatch):
     assert train_ladder(request, only=NAMES) == folders
 
 
+def test_finished_models_with_tokens_that_fit_the_data_are_not_trained_again(trained, monkeypatch):
+    def read_fitted(folder):
+        config = read_config(folder)
+        config["recipe"]["data"]["source"]["kind"] = "bpe"
+        return config
+
+    monkeypatch.setattr(ladder, "train", never)
+    monkeypatch.setattr(ladder, "read_config", read_fitted)
+    request, folders = trained
+    assert train_ladder(request, only=NAMES) == folders
+
+
 @pytest.mark.parametrize(
-    "change", [{"settings": (*SETTINGS, "seed=9")}, {"data": ("phrasebook",)}], ids=["seed", "data"]
+    "change",
+    [
+        {"settings": (*SETTINGS, "seed=9")},
+        {"settings": (*SETTINGS, "data.source.kind=char")},
+        {"data": ("phrasebook",)},
+    ],
+    ids=["seed", "tokens", "data"],
 )
 def test_finished_model_with_other_settings_is_refused(trained, change):
     request, _ = trained
