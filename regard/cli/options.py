@@ -28,7 +28,12 @@ Sources = Annotated[
 ]
 Valid = Annotated[list[str] | None, Option(help="Validation data; twice for line-aligned files.")]
 Test = Annotated[list[str] | None, Option(help="Test data; twice for line-aligned files.")]
-Columns = Annotated[str | None, Option(help="Columns of a file, such as source,source,target,-.")]
+Columns = Annotated[
+    str | None, Option(help="Columns of a file: source,source,target,- or titles, the target last.")
+]
+OnError = Annotated[
+    str | None, Option(metavar="stop|skip", help="For lines without a pair; stop if not given.")
+]
 SearchOverrides = Annotated[
     list[str] | None, Argument(metavar="[search.key=value ...]", help="Search settings.")
 ]

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from regard.core.errors import DataError
+
 Alignment = tuple[tuple[int, int], ...]
 """Links between words, `(source position, target position)`, both counted from 0."""
 
@@ -25,5 +27,5 @@ class Example:
     """Names of the phenomena in this example, for error analysis."""
 
 
-Numbered = Iterator[tuple[int, Example]]
-"""Examples with line numbers."""
+Numbered = Iterator[tuple[int, Example | DataError]]
+"""Line numbers with examples, or with the errors of lines that hold none."""

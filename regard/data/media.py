@@ -14,8 +14,9 @@ from regard.core.tables import with_article
 from regard.data.archives import exists, find_archive, members
 from regard.data.example import Example
 from regard.data.splits import expand_references
-from regard.data.text.lines import STANDARD_INPUT, file_name, read_lines
-from regard.data.text.readers import read_examples
+from regard.data.text.lines import STANDARD_INPUT, file_name
+from regard.data.text.readers import OnError, read_examples
+from regard.data.text.sources import read_sources
 
 Array = NDArray[Any]
 
@@ -109,7 +110,12 @@ class Medium:
         ]
 
     def read_table(
-        self, path: str | Path, second: str | None = None, *, columns: Sequence[str] = ()
+        self,
+        path: str | Path,
+        second: str | None = None,
+        *,
+        columns: Sequence[str] = (),
+        on_error: OnError = "stop",
     ) -> list[Example]:
         """Read a table of items and texts, one example for each text.
 
@@ -122,6 +128,7 @@ class Medium:
             path: The file, or `-` for standard input.
             second: Not supported; both columns are in one file.
             columns: Content of each column, as for `read_examples`; one source is the item.
+            on_error: As for `read_examples`.
         """
         self.check_is_table(path)
         if second is not None:
@@ -129,7 +136,7 @@ class Medium:
                 f"{self.name.capitalize()}s and their {self.text}s belong in one file, but there "
                 f"is a second one, {second}. Leave it out."
             )
-        examples = expand_references(read_examples(path, columns=columns))
+        examples = expand_references(read_examples(path, columns=columns, on_error=on_error))
         if several := [one.source for one in examples if not isinstance(one.source, str)]:
             raise DataError(
                 f"{file_name(path)} must name one {self.name} for each {self.text}, but a source "
@@ -153,11 +160,13 @@ class Medium:
             replace(one, source=paths[one.source]) for one in examples if one.source not in missing
         ]
 
-    def read_labelled(self, path: str, second: str | None = None) -> list[Example]:
+    def read_labelled(
+        self, path: str, second: str | None = None, *, on_error: OnError = "stop"
+    ) -> list[Example]:
         """Read a folder with one subfolder for each label, or a table of items and labels."""
-        return (
-            self.read_label_folders(path) if Path(path).is_dir() else self.read_table(path, second)
-        )
+        if Path(path).is_dir():
+            return self.read_label_folders(path)
+        return self.read_table(path, second, on_error=on_error)
 
     def list_references(self, path: str) -> list[str]:
         """Return the references of an item, of a folder or archive of items, or of a list of paths.
@@ -165,7 +174,7 @@ class Medium:
         Args:
             path: An item, a part of one, a numbered item, a folder (searched recursively, in
                 alphabetical order), a `.zip` file, or a text file with a path on each line (`-`
-                for standard input). These paths are relative to the folder of the list.
+                for standard input), or in the first column. These paths are relative to its folder.
         """
         root = Path(path)
         if self.split_numbered(path) or find_archive(path) or self.split_span(path):
@@ -180,7 +189,7 @@ class Medium:
             names = (name for name in members(path) if Path(name).suffix.lower() in self.suffixes)
             references = [f"{path}/{name}" for name in sorted(names)]
         else:
-            lines = map(str.strip, read_lines(path))
+            lines = map(str.strip, read_sources(path))
             references = [resolve(line, path, self.numbered) for line in lines if line]
         if not references:
             raise DataError(f"{file_name(path)} holds no {self.name}.")

@@ -24,7 +24,7 @@ from regard.data.media import Medium
 from regard.data.standardize import StandardizedField
 from regard.data.text.field import TOKENIZER, TextField
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import read_examples
+from regard.data.text.readers import OnError, read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 from regard.data.text_image import TextImageConfig, TextImageField, split_text_image
 from regard.data.video.field import VideoConfig, VideoField
@@ -84,9 +84,10 @@ class Modality:
     files: tuple[str, ...]
     """Names of the files in a run folder that the field writes."""
     read_pairs: Callable[..., list[Example]]
-    """Reader of a file of sources and targets: `(path, second, *, columns)`."""
-    read_labelled: Callable[[str, str | None], list[Example]]
-    """Reader of a file, or a folder, of sources with labels."""
+    """Reader of a file of sources and targets: `(path, second, *, columns)`; the keyword `on_error`
+    is only given if it is 'skip'."""
+    read_labelled: Callable[..., list[Example]]
+    """Reader of a file, or a folder, of sources with labels: `(path, second)`, and `on_error`."""
     read_sources: Callable[[str], Iterable[Any]]
     """Reader of a file, a folder or a list of sources without targets."""
     parse: Callable[[Any], Any] = lambda source: source
@@ -176,7 +177,11 @@ def detect_modality(examples: Sequence[Example]) -> Modality:
 
 
 def read_any_pairs(
-    path: str, second: str | None = None, *, columns: Sequence[str] = ()
+    path: str,
+    second: str | None = None,
+    *,
+    columns: Sequence[str] = (),
+    on_error: OnError = "stop",
 ) -> list[Example]:
     """Read a folder with one subfolder for each label, or a file of pairs, of any modality."""
     media = [modality.medium for modality in MODALITIES.values() if modality.medium]
@@ -184,7 +189,7 @@ def read_any_pairs(
         candidates = (medium for medium in media if medium.contains_items(Path(path)))
         return next(candidates, IMAGE_FILES).read_label_folders(path)
     next((medium for medium in media if medium.is_name(path)), IMAGE_FILES).check_is_table(path)
-    return read_examples(path, second, columns=columns)
+    return read_examples(path, second, columns=columns, on_error=on_error)
 
 
 def fit_source(

@@ -19,7 +19,7 @@ from regard.data.media import resolve
 from regard.data.text.columns import SOURCE, TARGET
 from regard.data.text.field import TextField
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import read_examples
+from regard.data.text.readers import OnError, read_examples
 from regard.data.text.tokenizers import TokenizerConfig
 
 
@@ -126,7 +126,11 @@ def _shown(raw: Any) -> str:
 
 
 def read_with_images(
-    path: str, second: str | None = None, *, read: Callable[[str, str | None], list[Example]]
+    path: str,
+    second: str | None = None,
+    *,
+    read: Callable[..., list[Example]],
+    on_error: OnError = "stop",
 ) -> list[Example]:
     """Read examples with a text and an image; image paths are relative to the file's folder.
 
@@ -134,21 +138,26 @@ def read_with_images(
         path: The file.
         second: Second argument of `read`.
         read: Reader of the file.
+        on_error: As for `read_examples`.
     """
     return [
         replace(one, source=(*one.source[:-1], resolve(one.source[-1], path, NUMBERED_IMAGES)))
         if isinstance(one.source, tuple)
         else one
-        for one in read(path, second)
+        for one in read(path, second, on_error=on_error)
     ]
 
 
 def read_pairs(
-    path: str, second: str | None = None, *, columns: Sequence[str] = ()
+    path: str,
+    second: str | None = None,
+    *,
+    columns: Sequence[str] = (),
+    on_error: OnError = "stop",
 ) -> list[Example]:
     """Read a file of texts, images and targets."""
     read = partial(read_examples, columns=columns or TEXT_IMAGE_COLUMNS)
-    return read_with_images(path, second, read=read)
+    return read_with_images(path, second, read=read, on_error=on_error)
 
 
 def read_lines_with_images(path: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from regard.runs.folder import CONFIG, read_config
 from regard.runs.recipes import is_file, load_recipe
 from regard.tasks.generation.recipe import DataConfig, Recipe
 from regard.tasks.metrics import check_metric
-from regard.tasks.reading import read_pairs
+from regard.tasks.reading import read_pairs, skip_errors
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import override_recipe, task_class, to_recipe
 from regard.training.checkpoint import find_training
@@ -84,7 +84,7 @@ class Request:
             splits = self._read(recipe)
             return self._fit_tokens(recipe, splits), splits
         config = self._data_config()
-        read = partial(read_any_pairs, columns=config.columns)
+        read = skip_errors(partial(read_any_pairs, columns=config.columns), config)
         splits = read_pairs(self.data, self.valid, self.test, config=config, read=read)
         device = find_device(self.device)
         choice = choose_recipe(splits.train, device, metric=self.metric, overrides=self.settings)
@@ -148,7 +148,7 @@ class Request:
 
     def _data_config(self) -> DataConfig:
         """Return the settings for reading data before a recipe is chosen."""
-        keys = ("data.seed=", "data.columns=")
+        keys = ("data.seed=", "data.columns=", "data.on_error=")
         given = override({}, [setting for setting in self.settings if setting.startswith(keys)])
         return from_dict(DataConfig, given.get("data", {}), "data")
 

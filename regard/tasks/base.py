@@ -3,7 +3,7 @@
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
@@ -192,6 +192,11 @@ class Task(ABC, Generic[AnyRecipe]):
     def translate(self, sources: Sequence[Any]) -> list[str]:
         """Return the text of the best prediction of each source."""
         return [best[0].text for best in self.predict(sources)]
+
+    @property
+    def label_names(self) -> Collection[str]:
+        """Labels that the task predicts; none for other tasks."""
+        return ()
 
     @property
     def num_parameters(self) -> int:

@@ -1,6 +1,6 @@
 """Read files and built-in data sets as training, validation and test splits without overlap."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +11,7 @@ from regard.data.datasets.texts import read_text, split_text
 from regard.data.example import Example
 from regard.data.modality import MODALITIES, Modality, modality_of
 from regard.data.splits import Splits, drop_overlap, merge_references, split_by_source
+from regard.data.text.sources import read_sources
 from regard.tasks.recipe import BaseDataConfig, BaseRecipe
 
 Paths: TypeAlias = tuple[str, ...]
@@ -89,7 +90,18 @@ def find_modality(config: BaseDataConfig) -> Modality:
 
 
 def _pair_reader(config: BaseDataConfig) -> Reader:
-    return partial(find_modality(config).read_pairs, columns=getattr(config, "columns", ()))
+    columns = getattr(config, "columns", ())
+    return skip_errors(partial(find_modality(config).read_pairs, columns=columns), config)
+
+
+def _labelled_reader(config: BaseDataConfig) -> Reader:
+    return skip_errors(find_modality(config).read_labelled, config)
+
+
+def skip_errors(read: Callable[..., list[Example]], config: BaseDataConfig) -> Reader:
+    """Return a reader of files that skips lines without a pair if the data settings say so."""
+    # Readers of modalities from outside the package need not have this option.
+    return read if config.on_error == "stop" else partial(read, on_error=config.on_error)
 
 
 def _hold_out(examples: list[Example], config: BaseDataConfig) -> list[Example]:
@@ -103,19 +115,24 @@ def drop_unreadable(examples: list[Example], config: BaseDataConfig) -> list[Exa
     return find_modality(config).drop_unreadable(examples, getattr(config, "source", None))
 
 
-def read_inputs(path: str, recipe: BaseRecipe) -> Iterator[str]:
+def read_inputs(path: str, recipe: BaseRecipe, *, labels: Collection[str] = ()) -> Iterator[str]:
     """Read sources to predict for: lines of a text file, or paths of images and recordings.
 
     Args:
-        path: A text file or `-`; an image or a recording, a folder or a list of them; a file with a
-            text and an image per line.
-        recipe: Its data settings name the modality.
+        path: A text file or `-`, also a file of pairs, whose sources are read; an image or a
+            recording, a folder or a list of them; a file with a text and an image per line.
+        recipe: Its data settings name the modality and the columns of files of pairs.
+        labels: Labels that the task predicts, which may follow the texts in a file.
     """
-    return iter(find_modality(recipe.data).read_sources(path))
+    modality, columns = find_modality(recipe.data), getattr(recipe.data, "columns", None)
+    if modality.name == "text" and (columns is not None or labels):
+        return read_sources(path, columns=columns or (), labels=labels)
+    # The texts of language models are not pairs, and may contain tabs.
+    return iter(modality.read_sources(path))
 
 
 def read_inputs_or_test_split(
-    data: str, recipe: BaseRecipe, *, read_split: SplitReader
+    data: str, recipe: BaseRecipe, *, read_split: SplitReader, labels: Collection[str] = ()
 ) -> list[Any]:
     """Read sources from a file as `read_inputs` does, or from the test split of a data set.
 
@@ -123,10 +140,11 @@ def read_inputs_or_test_split(
         data: A file, `-`, a folder, or the name of a built-in data set; a file has precedence.
         recipe: Its data settings name the modality.
         read_split: Reads a split of a built-in data set, as `Task.read_split` does.
+        labels: As for `read_inputs`.
     """
     if data.partition(":")[0] in DATASETS and not Path(data).exists():
         return [example.source for example in read_split((data,), "test", config=recipe.data)]
-    return list(read_inputs(data, recipe))
+    return list(read_inputs(data, recipe, labels=labels))
 
 
 def read_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
@@ -174,7 +192,7 @@ def read_labelled_texts(
     data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig
 ) -> Splits:
     """Read sources with labels, otherwise as `read_pairs`."""
-    splits = read_pairs(data, valid, test, config=config, read=find_modality(config).read_labelled)
+    splits = read_pairs(data, valid, test, config=config, read=_labelled_reader(config))
     known = {example.target for example in splits.train}
     for split, examples in (("validation", splits.valid), ("test", splits.test)):
         unknown = sorted({example.target for example in examples} - known)
@@ -188,4 +206,4 @@ def read_labelled_texts(
 
 def read_labelled_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
     """Read one split of labelled data, otherwise as `read_split`."""
-    return read_split(paths, split, config=config, read=find_modality(config).read_labelled)
+    return read_split(paths, split, config=config, read=_labelled_reader(config))

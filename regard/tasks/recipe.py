@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from regard.core.config import Config
 from regard.data.batching import BatchConfig
 from regard.data.modality import SourceConfig, modality_of
+from regard.data.text.readers import OnError
 from regard.models.encoders import EncoderConfig, check_source
 from regard.training.settings import TrainConfig
 
@@ -16,6 +17,9 @@ class BaseDataConfig(Config):
     seed: int = 0
     """Seed of splits and generated data; independent of the model's, so that runs with several
     seeds share their data."""
+    on_error: OnError = "stop"
+    """Treatment of lines of a file that hold no pair, such as one without a tab: 'stop' with
+    their number and the first one, or 'skip' them."""
     batch: BatchConfig = field(default_factory=BatchConfig)
     """Batching."""
 

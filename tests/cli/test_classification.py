@@ -53,6 +53,16 @@ def _train(regard, folder, name, recipe):
     return out
 
 
+def test_labels_of_a_file_are_not_part_of_its_texts(regard, run, pair_run, folder):
+    for name, folder_of_run in (("single", run), ("pairs", pair_run)):
+        rows = [line.split("\t") for line in (folder / f"{name}.tsv").read_text().splitlines()[:20]]
+        labelled = folder / f"labelled-{name}.tsv"
+        labelled.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+        texts = "".join("\t".join(row[:-1]) + "\n" for row in rows)
+        expected = regard("predict", folder_of_run, "--json", stdin=texts).out
+        assert regard("predict", folder_of_run, labelled, "--json").out == expected
+
+
 def test_predict_prints_one_label_per_line(regard, run):
     result = regard("predict", run, stdin="the film is dull\n\nthe plot is fresh\n")
     assert len(result.lines) == 3

@@ -21,6 +21,23 @@ def test_one_prediction_per_line(regard, tiny_run, sources):
     assert result.lines[1] == ""
 
 
+@pytest.mark.parametrize(
+    ("name", "line", "header"),
+    [
+        ("pairs.tsv", "{0}\tx y", ""),
+        ("pairs.csv", '"{0}";x', "english;german\n"),
+        ("pairs.jsonl", '{{"translation": {{"en": "{0}", "de": "x"}}}}', ""),
+    ],
+)
+def test_the_sources_of_pairs_are_predicted(regard, tiny_run, tmp_path, name, line, header):
+    sources = ["a b c", "e d", "b a c d"]
+    lines = "".join(line.format(source) + "\n" for source in sources)
+    (tmp_path / name).write_text(header + lines, encoding="utf-8")
+    result = regard("predict", tiny_run.folder, tmp_path / name)
+    assert result.lines == tiny_run.predictor.translate(sources)
+    assert "is the source" in result.err
+
+
 def test_standard_input_is_read_when_no_file_is_given(regard, tiny_run, sources):
     from_file = regard("predict", tiny_run.folder, sources)
     text = sources.read_text(encoding="utf-8")

@@ -178,6 +178,41 @@ def test_further_columns_are_sources_and_references(regard, wide, tmp_path, fast
     assert sum("<eos>" in line for line in shown) == 3
 
 
+def test_titles_choose_columns_in_later_files_as_well(regard, tmp_path, fast):
+    rows = [(f"a{n} b", f"x{n} y", f"d{n} e") for n in range(60)]
+    train, later = tmp_path / "train.tsv", tmp_path / "later.csv"
+    train.write_text("id\tgerman\tfrench\tenglish\n", encoding="utf-8")
+    with train.open("a", encoding="utf-8") as file:
+        file.writelines("\t".join((str(n), *row)) + "\n" for n, row in enumerate(rows))
+    later.write_text("english,german\nd1 e,a1 b\nd2 e,a2 b\n", encoding="utf-8")
+    out = tmp_path / "run"
+    result = regard("train", train, "--columns", "english,german", "--out", out, *fast)
+    roles = "column 4 'english' is the source, column 2 'german' the target"
+    assert roles in " ".join(result.err.split())
+    first = json.loads((out / "test.jsonl").read_text().splitlines()[0])
+    assert (first["source"][0], first["target"][0]) == ("d", "a")
+    predicted = [json.loads(line) for line in regard("predict", out, later, "--json").lines]
+    assert [row["source"] for row in predicted] == ["d1 e", "d2 e"]
+    for data in (later, out / "test.jsonl"):
+        assert regard("evaluate", out, data).code == 0
+
+
+def test_bad_lines_are_refused_or_skipped(regard, refused, pairs, tmp_path, fast):
+    pairs.write_text("no tab\n" + pairs.read_text() + "none\n", encoding="utf-8")
+    message = refused("train", pairs, "--out", tmp_path / "run", *fast)
+    assert "line 1, has no tab" in message
+    assert "2 of 62 lines cannot be read" in message
+    arguments = ("--on-error", "skip", "--out", tmp_path / "run", *fast)
+    result = regard("train", pairs, *arguments)
+    assert result.code == 0
+    assert "skipped 2 lines of 62" in " ".join(result.err.split())
+    assert "--on-error" not in regard("evaluate", tmp_path / "run", pairs).err
+    message = refused("evaluate", tmp_path / "run", pairs, "--on-error", "stop")
+    assert "2 of 62 lines cannot be read" in message
+    message = refused("evaluate", tmp_path / "run", pairs, "--on-error", "skp")
+    assert "Did you mean 'skip'?" in message
+
+
 def test_line_with_too_few_sources_is_refused(regard, refused, wide, tmp_path, fast):
     regard("train", wide, "--columns", COLUMNS, "--out", tmp_path / "run", *fast)
     message = refused("predict", tmp_path / "run", stdin="a1 b\n")

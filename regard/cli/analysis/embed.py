@@ -27,7 +27,9 @@ def embed(
 
     embedding.check_vector_file(out)
     task = load_one(run, device)
-    sources = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
+    sources = read_inputs_or_test_split(
+        data, task.recipe, read_split=task.read_split, labels=task.label_names
+    )
     vectors = embedding.embed(task, sources, layer=layer, pooling=pooling)
     options = {"layer": "last" if layer is None else layer, "pooling": pooling or "default"}
     provenance = {**describe_provenance(task.device), "run": run, "data": data, **options}

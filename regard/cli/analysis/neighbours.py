@@ -31,7 +31,9 @@ def neighbours(
 
     at_least("-k", num, 1)
     task = load_one(run, device)
-    lines = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
+    lines = read_inputs_or_test_split(
+        data, task.recipe, read_split=task.read_split, labels=task.label_names
+    )
     queries = None
     if query is not None:
         queries = list(read_lines(query)) if query == "-" else [query]

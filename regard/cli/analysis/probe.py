@@ -35,7 +35,9 @@ def probe(
     if data is None:
         texts = read_test_sources(run, task)
     else:
-        texts = read_inputs_or_test_split(data, task.recipe, read_split=task.read_split)
+        texts = read_inputs_or_test_split(
+            data, task.recipe, read_split=task.read_split, labels=task.label_names
+        )
     result = probes.probe(task, texts)
     if out is not None:
         write_page(out, task, texts, results=result, title=f"Text representations of {run}")

@@ -1,10 +1,12 @@
 """`regard data`: list, show and download data sets."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from regard.cli.options import Data, SecondData
+from regard.cli.arguments import split_columns
+from regard.cli.options import Columns, Data, OnError, SecondData
 
 app = typer.Typer(help="List, show and download data sets.", no_args_is_help=True)
 
@@ -23,6 +25,8 @@ def list_() -> None:
 def show(
     data: Data,
     data2: SecondData = None,
+    columns: Columns = None,
+    on_error: OnError = None,
     num: Annotated[int, typer.Option(help="Number of pairs.")] = 10,
 ) -> None:
     """Print some pairs.
@@ -30,11 +34,18 @@ def show(
     Lines that begin with # hold further references, word alignment (source-target) and tags, if
     there are any.
     """
+    from regard.core.tables import pick
     from regard.data.datasets.catalog import find_data
     from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits
+    from regard.data.text.readers import ON_ERROR
 
-    loaded = find_data(data, data2, read=read_any_pairs)
+    read = partial(
+        read_any_pairs,
+        columns=split_columns(columns) if columns else (),
+        on_error=pick(ON_ERROR, on_error or "stop", "on_error"),
+    )
+    loaded = find_data(data, data2, read=read)
     examples = loaded.train if isinstance(loaded, Splits) else loaded
     if isinstance(loaded, Splits):
         print(f"# {loaded.note}")

@@ -55,7 +55,8 @@ def predict(
         rerank_weight=rerank_weight,
     )
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
-    for number, result in enumerate(pipeline(read_inputs(file, task.recipe)), start=1):
+    sources = read_inputs(file, task.recipe, labels=task.label_names)
+    for number, result in enumerate(pipeline(sources), start=1):
         if as_json:
             print_json(result.to_dict(), indent=None)
         elif nbest > 1:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Option
 
 from regard.cli.arguments import split_arguments, split_columns
-from regard.cli.options import Columns, DataAndOverrides, Device, Force, RunFolder, Test, Valid
+from regard.cli.options import (
+    Columns,
+    DataAndOverrides,
+    Device,
+    Force,
+    OnError,
+    RunFolder,
+    Test,
+    Valid,
+)
 from regard.cli.output import print_results, stop
 
 if TYPE_CHECKING:
@@ -24,6 +33,7 @@ def train(
     ] = None,
     metric: Annotated[str | None, Option(help="Validation metric, such as bleu.")] = None,
     columns: Columns = None,
+    on_error: OnError = None,
     out: RunFolder = None,
     device: Device = "auto",
     resume: Annotated[bool, Option("--resume", help="Resume the run in --out.")] = False,
@@ -36,6 +46,8 @@ def train(
     paths, settings = split_arguments(data, max_paths=2)
     if columns is not None:
         settings = [*settings, f"data.columns={json.dumps(split_columns(columns))}"]
+    if on_error is not None:
+        settings = [*settings, f"data.on_error={on_error}"]
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),

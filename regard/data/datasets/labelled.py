@@ -4,7 +4,7 @@ import csv
 import io
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,11 @@ from regard.data.datasets.loading import (
 from regard.data.example import Example, Numbered
 from regard.data.splits import Splits, split_by_source
 from regard.data.text.columns import as_source as as_source
-from regard.data.text.columns import read_rows
+from regard.data.text.columns import log_roles, without_ids
 from regard.data.text.field import Text
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import Format, read_examples, read_json_lines
+from regard.data.text.readers import Format, OnError, read_examples, read_json_lines
+from regard.data.text.tables import LABEL_TITLES, Table, convert_rows, read_csv, read_tsv
 
 SENTIMENT = {"0": "negative", "1": "positive"}
 """Labels of SST-2 and IMDb by their number."""
@@ -32,18 +33,21 @@ NUM_HELD_OUT = 500
 """Number of validation examples, and of test examples, of generated opinions."""
 
 
-def read_labelled(path: str | Path, second: str | Path | None = None) -> list[Example]:
+def read_labelled(
+    path: str | Path, second: str | Path | None = None, *, on_error: OnError = "stop"
+) -> list[Example]:
     """Read texts with their labels.
 
     TSV has two columns, text and label, or three: two texts and the label of the pair. CSV has
-    the same columns below a header. In JSON lines, `source` is a text or a list of texts and
-    `target` is the label.
+    the same columns below a header, which TSV may have, too. Columns of ids are ignored. In JSON
+    lines, `source` is a text or a list of texts and `target` is the label.
 
     Args:
         path: File, plain or `.gz`, or `-` for standard input.
         second: File with one label per line if `path` contains texts only.
+        on_error: As for `read_examples`.
     """
-    return read_examples(path, second, formats=FORMATS)
+    return read_examples(path, second, formats=FORMATS, on_error=on_error)
 
 
 def split_source(source: Text) -> tuple[str, ...]:
@@ -52,38 +56,35 @@ def split_source(source: Text) -> tuple[str, ...]:
 
 
 def _read_tsv(name: str, lines: list[str]) -> Numbered:
-    num_columns = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        columns = [column.strip() for column in line.split("\t")]
-        num_columns = num_columns or len(columns)
-        if len(columns) not in (2, 3) or len(columns) != num_columns:
-            is_first = number == 1 or num_columns not in (2, 3)
-            expected = "2 or 3 columns" if is_first else f"{num_columns} columns like those before"
-            raise DataError(
-                f"{name}, line {number:,}, must have {expected}, but has {len(columns)}. "
-                "A line has a text, a tab and its label, or two texts and the label of the pair."
-            )
-        yield number, Example(as_source(columns[:-1]), columns[-1])
+    return _read_labels(read_tsv(name, lines), clean=str.strip)
 
 
 def _read_csv(name: str, lines: list[str]) -> Numbered:
-    rows = read_rows(name, lines)
-    _, header = next(rows)
-    if len(header) not in (2, 3):
+    return _read_labels(read_csv(name, lines), clean=lambda cell: " ".join(cell.split()))
+
+
+def _read_labels(table: Table, *, clean: Callable[[str], str]) -> Numbered:
+    """Read rows of one or two texts and a label, the last column or the one with its title."""
+    width = len(table.titles or next(iter(table.inspected), []))
+    titled = [index for index in range(width) if table.is_titled(index, LABEL_TITLES)]
+    label = titled[-1] if titled else width - 1
+    texts = [index for index in range(width) if index != label]
+    texts = without_ids(table, texts, minimum=1)
+    if len(texts) not in (1, 2):
         raise DataError(
-            f"{name} must have 2 or 3 columns, but has {len(header)} in its first line: "
-            "a text and its label, or two texts and the label of the pair."
+            f"{table.name}, line 1, must have 2 or 3 columns, but has {width}. "
+            "A line has a text, a tab and its label, or two texts and the label of the pair."
         )
-    for number, row in rows:
-        if row and len(row) != len(header):
+    log_roles(table, texts, [label])
+
+    def to_example(cells: list[str], location: str) -> Example:
+        if len(cells) != width:
             raise DataError(
-                f"{name}, line {number:,}, must have {len(header)} columns, but has {len(row)}."
+                f"{location} must have {width} columns like the first line, but has {len(cells)}."
             )
-        if row:
-            *texts, label = (" ".join(column.split()) for column in row)
-            yield number, Example(as_source(texts), label)
+        return Example(as_source([clean(cells[index]) for index in texts]), clean(cells[label]))
+
+    return convert_rows(table, to_example)
 
 
 FORMATS: Mapping[str, Format] = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from regard.data.datasets.loading import build_splits, check_argument, find_folder, missing_package
 from regard.data.example import Example
 from regard.data.splits import Splits, expand_references, merge_references, split_by_source
-from regard.data.text.readers import read_examples
+from regard.data.text.readers import TWO_COLUMNS, read_examples
 
 HELD_OUT = 0.1
 """Share of the words of a dictionary held out for validation, and for the test."""
@@ -21,7 +21,7 @@ def load_g2p(argument: str, seed: int) -> Splits:
     if argument == "deu":
         name = "deu_latn_broad_filtered.tsv.gz"
         path = find_folder("g2p", name) / name
-        words = read_examples(path)
+        words = read_examples(path, formats=TWO_COLUMNS)
         return split_dictionary(words, seed=seed, origin=str(path), limits=(4_500, 4_500))
     folder = find_folder("g2p", "eng_us_train.tsv.gz")
     return _official(folder, [f"eng_us_{split}" for split in ("train", "dev", "test")])
@@ -76,5 +76,5 @@ def split_dictionary(
 
 
 def _official(folder: Path, names: list[str]) -> Splits:
-    parts = (read_examples(folder / f"{name}.tsv.gz") for name in names)
+    parts = (read_examples(folder / f"{name}.tsv.gz", formats=TWO_COLUMNS) for name in names)
     return build_splits(parts, f"official split of {folder}")

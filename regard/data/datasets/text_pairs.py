@@ -14,7 +14,7 @@ from regard.data.datasets.loading import Parts, build_splits, check_argument, fi
 from regard.data.example import Example
 from regard.data.splits import Splits, drop_overlap, split_by_source
 from regard.data.text.lines import read_lines
-from regard.data.text.readers import read_examples
+from regard.data.text.readers import TWO_COLUMNS, read_examples
 
 MULTI30K_URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
 TATOEBA_URL = "https://www.manythings.org/anki/"
@@ -45,7 +45,7 @@ def load_tatoeba(argument: str, seed: int) -> Splits:
         )
     local = sorted(local_folder("tatoeba").glob(f"{code}-eng*.tsv.gz"))
     if local:
-        origin, examples = str(local[-1]), read_examples(local[-1])
+        origin, examples = str(local[-1]), read_examples(local[-1], formats=TWO_COLUMNS)
     else:
         base = os.environ.get("REGARD_TATOEBA_URL", TATOEBA_URL).rstrip("/")
         origin = f"{base}/{code}-eng.zip"
@@ -64,7 +64,7 @@ def _read_zipped(archive: Path, member: str) -> list[Example]:
             raise DataError(
                 f"{archive} cannot be unpacked ({error}). Delete it to download it again."
             ) from None
-        return read_examples(extracted)
+        return read_examples(extracted, formats=TWO_COLUMNS)
 
 
 def load_multi30k(argument: str, seed: int) -> Splits:
@@ -156,7 +156,9 @@ def load_summaries(name: str, argument: str, seed: int) -> Splits:
     """Load texts with summaries: `synopsis` or `scitldr` (Cachola et al. 2020)."""
     check_argument(argument, name)
     folder = find_folder(name, SUMMARIES[name][0])
-    train, valid, test = (read_examples(folder / file) for file in SUMMARIES[name])
+    train, valid, test = (
+        read_examples(folder / file, formats=TWO_COLUMNS) for file in SUMMARIES[name]
+    )
     _, num_shared = drop_overlap(train, [*valid, *test])
     shared = f"{num_shared:,} training pairs have" if num_shared else "no training pair has"
     note = f"; {shared} a source that is also held out"

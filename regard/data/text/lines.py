@@ -24,8 +24,14 @@ def file_name(path: str | Path) -> str:
     return "Standard input" if str(path) == STANDARD_INPUT else str(path)
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """Read the lines of a text file, plain or `.gz`, or of standard input (`-`), as UTF-8."""
+def read_lines(path: str | Path, *, errors: dict[int, DataError] | None = None) -> Iterator[str]:
+    """Read the lines of a text file, plain or `.gz`, or of standard input (`-`), as UTF-8.
+
+    Args:
+        path: The file.
+        errors: Takes the errors of lines that are not UTF-8, by line number; these lines are empty
+            then. If not given, the first error is raised.
+    """
     with _open(path) as file:
         number = 0
         while raw := file.readline(MAX_LINE_BYTES + 1):
@@ -38,7 +44,14 @@ def read_lines(path: str | Path) -> Iterator[str]:
                     "Put one sentence on each line."
                 )
             raw = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
-            yield decode(raw.removesuffix(b"\n").removesuffix(b"\r"), location)
+            try:
+                line = decode(raw.removesuffix(b"\n").removesuffix(b"\r"), location)
+            except DataError as error:
+                # A NUL byte is a sign of another encoding, in which lines end elsewhere.
+                if errors is None or b"\0" in raw:
+                    raise
+                errors[number], line = error, ""
+            yield line
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -8,8 +8,8 @@ from regard.data.datasets.texts import read_text
 from regard.data.example import Example
 from regard.data.modality import detect_modality
 from regard.data.splits import Splits
-from regard.data.text.readers import read_examples
-from regard.tasks.reading import Paths, read_pairs, read_split
+from regard.data.text.readers import OnError, read_examples
+from regard.tasks.reading import Paths, read_pairs, read_split, skip_errors
 from regard.tasks.recipe import BaseDataConfig
 
 TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
@@ -18,16 +18,20 @@ TABLES = frozenset((".tsv", ".csv", ".jsonl", ".ndjson"))
 
 def read_plain_texts(data: Paths, valid: Paths, test: Paths, *, config: BaseDataConfig) -> Splits:
     """Read texts, one per line, or the sources of pairs; otherwise as `read_pairs`."""
-    splits = read_pairs(data, valid, test, config=config, read=_read_file)
+    splits = read_pairs(data, valid, test, config=config, read=skip_errors(_read_file, config))
     return splits.map(_as_targets)
 
 
 def read_plain_text_split(paths: Paths, split: str, *, config: BaseDataConfig) -> list[Example]:
     """Read one split of the texts, otherwise as `read_split`."""
-    return _as_targets(read_split(paths, split, config=config, read=_read_file))
+    return _as_targets(
+        read_split(paths, split, config=config, read=skip_errors(_read_file, config))
+    )
 
 
-def _read_file(path: str, second: str | None = None) -> list[Example]:
+def _read_file(
+    path: str, second: str | None = None, *, on_error: OnError = "stop"
+) -> list[Example]:
     """Read a text file, or a file of pairs."""
     if second is not None:
         raise DataError(
@@ -35,7 +39,7 @@ def _read_file(path: str, second: str | None = None) -> list[Example]:
             f"{second}. Leave it out."
         )
     if Path(path.removesuffix(".gz")).suffix.lower() in TABLES:
-        return read_examples(path)
+        return read_examples(path, on_error=on_error)
     return read_text(path)
 
 

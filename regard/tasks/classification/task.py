@@ -1,7 +1,7 @@
 """Classification: text, an image, a video or audio in; a label with its probability out."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,6 +151,11 @@ class ClassificationTask(LabelledTask[ClassificationRecipe], EncoderTask[Classif
             total=weight * first.total + (1 - weight) * second.total,
             nll=weight * first.nll + (1 - weight) * second.nll,
         )
+
+    @property
+    def label_names(self) -> Collection[str]:
+        """Labels that the classifier predicts."""
+        return self.labels.names
 
     def output_loss(self, output: Tensor, targets: Tensor) -> Loss:
         """Compute the cross entropy of labels (B,) from logits (B, V)."""

@@ -35,8 +35,8 @@ class DataConfig(BaseDataConfig):
     """Whether to train one tokeniser on both sides and share its vocabulary."""
     columns: tuple[str, ...] = ()
     """Roles of the columns of a file: 'source', 'target' or '-' (ignored); further sources are
-    context, further targets are references. 'sources' is any number of columns. Empty = source,
-    target."""
+    context, further targets are references. 'sources' is any number of columns. Or titles of
+    columns, the target last. Empty = source, target, by titles if there are any."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -62,8 +62,34 @@ def test_pair_with_empty_text_is_skipped(write, caplog):
     assert "skipped 1 pair" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tsv", "text\tlabel\na fine film\tgood\na dull film\tbad\n"),
+        ("a.tsv", "1\ta fine film\tgood\n2\ta dull film\tbad\n"),
+        ("a.tsv", "label\ttext\ngood\ta fine film\nbad\ta dull film\n"),
+        ("a.csv", "id;text;label\n1;a fine film;good\n2;a dull film;bad\n"),
+    ],
+)
+def test_headers_and_ids_are_no_texts(write, name, content):
+    expected = [Example("a fine film", "good"), Example("a dull film", "bad")]
+    assert read_labelled(write(name, content)) == expected
+
+
+def test_numbers_may_be_labels_of_pairs(write):
+    path = write("a.tsv", "a man\ta person\t1\na man\ta dog\t0\n")
+    assert read_labelled(path)[0] == Example(("a man", "a person"), "1")
+
+
+def test_lines_without_a_label_are_skipped_on_request(write):
+    path = write("a.tsv", "good film\tyes\nbad\ndull film\tno\n")
+    assert len(read_labelled(path, on_error="skip")) == 2
+
+
 def test_different_number_of_columns_raises(write):
-    with pytest.raises(DataError, match="line 2, must have 2 columns like those before, but has 3"):
+    with pytest.raises(
+        DataError, match="line 2, must have 2 columns like the first line, but has 3"
+    ):
         read_labelled(write("a.tsv", "good\tyes\na man\ta person\tno\n"))
 
 
@@ -78,7 +104,9 @@ def test_csv_with_one_column_raises(write):
 
 
 def test_csv_with_short_row_raises(write):
-    with pytest.raises(DataError, match="line 2, must have 2 columns, but has 1"):
+    with pytest.raises(
+        DataError, match="line 2, must have 2 columns like the first line, but has 1"
+    ):
         read_labelled(write("a.csv", "text,label\ngood\n"))
 
 

@@ -102,6 +102,11 @@ class TestFind:
     def test_reference_of_a_numbered_image_is_unchanged(self):
         assert IMAGE_FILES.list_references("fashion-mnist/test/3") == ["fashion-mnist/test/3"]
 
+    def test_the_images_of_a_table_with_captions_are_listed(self, images):
+        (images / "list.tsv").write_text("cat/a.jpg\tA cat.\nd.png\tA pet.\n")
+        expected = [f"{images}/cat/a.jpg", f"{images}/d.png"]
+        assert IMAGE_FILES.list_references(f"{images}/list.tsv") == expected
+
     def test_a_folder_gives_its_images_in_order(self, images):
         assert IMAGE_FILES.list_references(f"{images}/cat") == [
             f"{images}/cat/a.jpg",

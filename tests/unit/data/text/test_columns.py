@@ -60,7 +60,7 @@ def test_any_number_of_sources_is_written_and_read_again(tmp_path):
 def test_the_column_title_of_every_source_is_logged(write, caplog):
     caplog.set_level(logging.INFO, logger="regard")
     read_examples(write("a.csv", "no,de,en,fr\na,b,c,d\n"), columns=STORY)
-    assert "'no' as -, 'de' as source, 'en' as source, 'fr' as target" in caplog.text
+    assert "columns 2 'de' and 3 'en' are the sources, column 4 'fr' the target" in caplog.text
 
 
 def test_source_and_target_are_the_default_columns(write):
@@ -88,7 +88,8 @@ def test_empty_context_is_kept_but_a_pair_without_source_is_skipped(write, caplo
 def test_the_column_titles_of_a_csv_file_are_logged(write, caplog):
     caplog.set_level(logging.INFO, logger="regard")
     read_examples(write("a.csv", "de,no,en\na,b,c\n"), columns=("target", "-", "source"))
-    assert "taking 'de' as target, 'no' as -, 'en' as source" in caplog.text
+    roles = "column 3 'en' is the source, column 1 'de' the target; column 2 'no' is ignored"
+    assert roles in caplog.text
 
 
 def test_several_sources_are_written_and_read_again(tmp_path):
@@ -117,6 +118,12 @@ def test_overlap_needs_all_sources_to_be_equal():
             ("sorce", "target"),
             r"'source', 'target', '-', 'sources', but one is 'sorce'\. Did you mean 'sour",
         ),
+        (
+            ("word", "-", "target"),
+            r"'-', 'sources', or all be titles of columns, but one is 'word'",
+        ),
+        (("word",), r"at least two different titles, the last one that of the target, but are 'w"),
+        (("word", "word"), r"at least two different titles, the last one that of the target"),
         (("source", "-"), r"at least one 'source' and one 'target', but are 'source,-'\."),
         (("target",), r"at least one 'source' and one 'target', but are 'target'\."),
         (("sources", "-"), r"at least one 'source' and one 'target', but are 'sources,-'\."),
@@ -134,7 +141,7 @@ def test_columns_must_make_a_pair(write, columns, message):
     [
         ("a.tsv", "a\t1\tb\tc\td\na\n", r"a\.tsv, line 2, has 1 column, but `columns` name 5: 'so"),
         ("a.csv", "a,b,c,d,e\na,b\n", r"a\.csv, line 2, has 2 columns, but `columns` name 5: 'so"),
-        ("b.csv", "a;b;c;d;e\na;b\n", r"b\.csv, line 1, has 1 column, but `columns` name 5: 'sou"),
+        ("b.csv", "a|b|c|d|e\na|b\n", r"b\.csv, line 1, has 1 column, but `columns` name 5: 'sou"),
         (
             "c.csv",
             "target,-,source,source,e\na,b,c,d,e\n",
