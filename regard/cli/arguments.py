@@ -45,18 +45,44 @@ def split_training_arguments(
     return paths, overrides
 
 
-def split_overrides(
+def split_search_arguments(
     arguments: list[str] | None, *, max_paths: int, seed: int | None = None
 ) -> tuple[list[str], list[str]]:
-    """Split arguments into files or texts, if there are any, and overrides.
+    """Split arguments into files or texts, if there are any, and overrides of the search.
 
     Args:
         arguments: Arguments in any order; None if there are none.
         max_paths: Maximum number of files; where it is 1, the file may be a text.
         seed: Value of `--seed`, which is an override of `search.seed`.
     """
-    overrides = [argument for argument in arguments or [] if is_override(argument)]
-    paths = [argument for argument in arguments or [] if not is_override(argument)]
+    paths, overrides = split_overrides(arguments or [], max_paths=max_paths)
+    return paths, search_overrides(overrides, seed=seed)
+
+
+def search_overrides(
+    overrides: list[str] | None, *, beam: int | None = None, seed: int | None = None
+) -> list[str]:
+    """Return overrides of the search with the values of `--beam` and `--seed`, if given."""
+    for override in overrides or []:
+        if "." not in override.partition("=")[0]:
+            raise ConfigError(
+                f"'{override}' must have the form search.key=value. A text with an equals sign can "
+                "be given on standard input."
+            )
+    shorthands = {"search.beams": beam, "search.seed": seed}
+    given = [f"{name}={value}" for name, value in shorthands.items() if value is not None]
+    return [*(overrides or []), *given]
+
+
+def split_overrides(arguments: list[str], *, max_paths: int) -> tuple[list[str], list[str]]:
+    """Split arguments into files or texts, if there are any, and overrides.
+
+    Args:
+        arguments: Arguments in any order.
+        max_paths: Maximum number of files; where it is 1, the file may be a text.
+    """
+    overrides = [argument for argument in arguments if is_override(argument)]
+    paths = [argument for argument in arguments if not is_override(argument)]
     if len(paths) > max_paths:
         files = "1 file" if max_paths == 1 else f"{max_paths} files"
         quotes = "Put a sentence in quotes. " if max_paths == 1 else ""
@@ -64,16 +90,7 @@ def split_overrides(
             f"At most {files} can be given, but there are {len(paths)}: {', '.join(paths)}. "
             f"{quotes}Settings have the form section.key=value."
         )
-    return paths, overrides if seed is None else [*overrides, f"search.seed={seed}"]
-
-
-def search_overrides(
-    overrides: list[str] | None, *, beam: int | None, seed: int | None = None
-) -> list[str]:
-    """Return overrides of the search with the values of `--beam` and `--seed`, if given."""
-    shorthands = {"search.beams": beam, "search.seed": seed}
-    given = [f"{name}={value}" for name, value in shorthands.items() if value is not None]
-    return [*(overrides or []), *given]
+    return paths, overrides
 
 
 def overrides_last(arguments: list[str], *, options_with_value: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 def usage_message(error: Any) -> str:
     """Return a usage error as one line: what is wrong, and what to do."""
     option, param = getattr(error, "option_name", None), getattr(error, "param", None)
-    if option is not None and option not in (names := _option_names(error.ctx)):
+    if option and error.ctx and option not in (names := _option_names(error.ctx)):
         command = error.ctx.command_path
         hint = did_you_mean(option, names) or f" `{command} --help` lists the options."
         return f"`{option}` is not an option of `{command}`.{hint}"

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from regard.core.errors import ConfigError
-from regard.plots.figure import check_path, save
+from regard.plots.figure import SUFFIXES, check_path, save
 from regard.plots.grid import COLUMNS, Tile, sheet
 from regard.plots.inputs import check_image, resize_image
 from regard.tasks.base import Autoencodes, GeneratesImages, Task, override_task_search
@@ -81,6 +81,11 @@ class LatentDecoder:
                     f"A sheet holds at most {MAX_IMAGES:,} images, but {num:,} are requested. "
                     "Request fewer."
                 )
+        elif self.path is not None and self.path.suffix in SUFFIXES:
+            raise ConfigError(
+                "`--out` must be a text file, since the latents of this run are those of texts, "
+                f"but is '{self.path}'. Use .txt."
+            )
 
     def _decode(
         self, latents: Tensor, default: Path, *, title: str, columns: int = COLUMNS

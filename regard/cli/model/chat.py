@@ -57,9 +57,10 @@ def chat(
     from regard.runs.chat import Conversation
     from regard.runs.folder import load
 
+    overrides = search_overrides(settings, beam=beam, seed=seed)
     conversation = Conversation.start(
         load(run, device),
-        overrides=search_overrides(settings, beam=beam, seed=seed),
+        overrides=overrides,
         num_turns=turns,
         reranker=load(rerank, device) if rerank else None,
         rerank_weight=rerank_weight,

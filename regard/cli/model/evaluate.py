@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.arguments import split_columns, split_overrides
+from regard.cli.arguments import split_columns, split_search_arguments
 from regard.cli.options import (
     Beam,
     Columns,
@@ -41,7 +41,7 @@ def evaluate(
     from regard.runs.evaluate import evaluate_examples
     from regard.runs.folder import describe_provenance, load
 
-    paths, overrides = split_overrides(arguments, max_paths=2, seed=seed)
+    paths, overrides = split_search_arguments(arguments, max_paths=2, seed=seed)
     with output_to(out):
         task = load(run, device)
         examples = _read(task, run, paths, columns)
@@ -67,7 +67,7 @@ def score(
     from regard.runs.evaluate import score_examples
     from regard.runs.folder import load
 
-    paths, overrides = split_overrides(data, max_paths=2)
+    paths, overrides = split_search_arguments(data, max_paths=2)
     if overrides:
         raise ConfigError(
             f"`regard score` does not search, so '{overrides[0]}' has no effect. Leave it out."

@@ -31,7 +31,8 @@ def sample(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), search_overrides(overrides, beam=beam), out)
+    overrides = search_overrides(overrides, beam=beam)
+    decoder = LatentDecoder(load_one(run, device), overrides, out)
     with output_to(decoder.text_file):
         print(*decoder.sample(num, seed=seed, name=Path(run).name), sep="\n")
 
@@ -54,6 +55,7 @@ def interpolate(
     from regard.runs.folder import load_one
     from regard.studies.latents import LatentDecoder
 
-    decoder = LatentDecoder(load_one(run, device), search_overrides(overrides, beam=beam), out)
+    overrides = search_overrides(overrides, beam=beam)
+    decoder = LatentDecoder(load_one(run, device), overrides, out)
     with output_to(decoder.text_file):
         print(*decoder.interpolate(first, last, num=steps), sep="\n")

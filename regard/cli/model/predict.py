@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from regard.cli.arguments import split_overrides
+from regard.cli.arguments import split_search_arguments
 from regard.cli.completion import complete_search
 from regard.cli.options import (
     OUT,
@@ -68,7 +68,7 @@ def predict(
     from regard.tasks.base import GeneratesImages
     from regard.tasks.sources import read_sources
 
-    sources, overrides = split_overrides(arguments, max_paths=1, seed=seed)
+    sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     task = load(run, device)
     has_images = isinstance(task, GeneratesImages)
     options = PredictOptions(
@@ -81,11 +81,16 @@ def predict(
         rerank_weight=rerank_weight,
     )
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
-    if not sources and sys.stdin.isatty():
+    if not sources and is_terminal():
         logger.info("Reading standard input, one source per line; Ctrl-D ends.")
     results = pipeline(read_sources(*sources or ["-"], task.recipe))
     with output_to(None if has_images else out):
         _print(results, as_json=as_json, has_rows=nbest > 1)
+
+
+def is_terminal() -> bool:
+    """Return whether standard input is typed at a terminal."""
+    return sys.stdin.isatty()
 
 
 def _print(results: "Iterable[SourcePredictions]", *, as_json: bool, has_rows: bool) -> None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from regard.cli.arguments import split_overrides
+from regard.cli.arguments import split_search_arguments
 from regard.cli.completion import complete_search
 from regard.cli.options import Beam, Device, Plot, Run, SearchSeed
 from regard.core.errors import ConfigError
@@ -41,7 +41,7 @@ def show(
     from regard.tasks.base import override_task_search
     from regard.tasks.sources import check_text
 
-    sources, overrides = split_overrides(arguments, max_paths=1, seed=seed)
+    sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     if not sources:
         raise ConfigError("No source was given. Name a sentence or a file beside the settings.")
     if out is not None:
