@@ -19,33 +19,30 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments and options, overrides last; refuse arguments that are left over."""
-        options = [param for param in self.params if param.param_type_name == "option"]
-        valued = {name for param in options if not _is_flag(param) for name in param.opts}
+        params: list[Any] = self.params
+        valued = {name for param in params if _takes_value(param) for name in param.opts}
         rest: list[str] = super().parse_args(ctx, overrides_last(args, options_with_value=valued))
         if rest and not ctx.resilient_parsing:
             raise ConfigError(_surplus(ctx, rest))
         return rest
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the arguments as the help describes them."""
-        return [*map(argument_name, _arguments(self)), "[OPTIONS]"]
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments as the help describes them."""
+        formatter.write_usage(ctx.command_path, self.usage())
+
+    def usage(self) -> str:
+        """Return the arguments in their order."""
+        return " ".join([*map(argument_name, _arguments(self)), "[OPTIONS]"])
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the help of arguments and options, and an example."""
-        records = [(param, param.get_help_record(ctx)) for param in self.get_params(ctx)]
-        rows = [(param, record) for param, record in records if record is not None]
-        arguments = [
-            (argument_name(param), param.help or "")
-            for param, _ in rows
-            if param.param_type_name == "argument"
-        ]
-        if arguments:
+        if arguments := _arguments(self):
             with formatter.section("Arguments"):
-                formatter.write_dl(arguments)
+                formatter.write_dl([(argument_name(param), param.help) for param in arguments])
+        params: list[Any] = self.get_params(ctx)
+        options = [param.get_help_record(ctx) for param in params if _is_option(param)]
         with formatter.section("Options"):
-            formatter.write_dl(
-                [record for param, record in rows if param.param_type_name == "option"]
-            )
+            formatter.write_dl([record for record in options if record is not None])
         if example := find_example(ctx):
             with formatter.section("Example"):
                 formatter.write_text(example)
@@ -95,10 +92,9 @@ def _surplus(ctx: Any, arguments: list[str]) -> str:
     if is_override(first):
         return f"`{ctx.command_path}` takes no overrides, but got '{first}'. Leave it out."
     quoted = ", ".join(f"'{argument}'" for argument in arguments)
-    usage = " ".join(ctx.command.collect_usage_pieces(ctx))
     return (
         f"`{ctx.command_path}` got too many arguments: {quoted}. Put a sentence in quotes. "
-        f"Usage: {ctx.command_path} {usage}."
+        f"Usage: {ctx.command_path} {ctx.command.usage()}."
     )
 
 
@@ -137,12 +133,16 @@ def _common_options() -> list[Any]:
 _COMMON = _common_options()
 
 
-def _is_flag(param: Any) -> bool:
-    return bool(param.is_flag or param.count)
-
-
 def _arguments(command: Any) -> list[Any]:
-    return [param for param in command.params if param.param_type_name == "argument"]
+    return [param for param in command.params if not _is_option(param)]
+
+
+def _is_option(param: Any) -> bool:
+    return str(param.param_type_name) == "option"
+
+
+def _takes_value(param: Any) -> bool:
+    return _is_option(param) and not (param.is_flag or param.count)
 
 
 def argument_name(param: Any) -> str:

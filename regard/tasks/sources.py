@@ -56,7 +56,7 @@ def takes_text(recipe: BaseRecipe) -> bool:
 def is_text(argument: str) -> bool:
     """Return whether an argument is a text itself, not the name of a file.
 
-    An existing file or folder is one, whatever its name. Otherwise, an argument with a space is a
+    Names of existing files and folders are no texts. Of the others, an argument with a space is a
     text. One without is the name of a missing file if it has a slash, a backslash or the suffix of
     a file of data, and else a word.
     """

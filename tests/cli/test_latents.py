@@ -61,8 +61,17 @@ def test_texts_are_written_to_text_files(regard, refused, variational, arguments
     assert not (tmp_path / "texts.svg").exists()
     out = tmp_path / "texts.txt"
     assert regard(command, variational.folder, *ends, "--out", out).lines == [str(out)]
-    texts = regard(command, variational.folder, *ends, "--beam", 5).out
+    texts = regard(command, variational.folder, *ends).out
     assert out.read_text(encoding="utf-8") == texts
+
+
+def test_beams_are_search_settings(regard, variational):
+    arguments = ("interpolate", variational.folder, FIRST, LAST)
+    assert regard(*arguments, "--beam", 3).out == regard(*arguments, "search.beams=3").out
+    assert (
+        regard(*arguments, "--beam", 1).out
+        == regard("interpolate", "search.beams=1", *arguments[1:]).out
+    )
 
 
 def test_samples_depend_on_the_seed_alone(regard, variational):

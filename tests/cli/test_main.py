@@ -77,7 +77,7 @@ def test_command_imports_no_other_command():
         (("evaluate", "run", "--columns", "source"), ("run", "folder")),
     ],
 )
-def test_usage_error_is_one_line_that_says_what_to_do(refused, arguments, parts):
+def test_usage_error_is_one_line_with_what_to_do(refused, arguments, parts):
     message = refused(*arguments)
     assert [part for part in parts if part not in message] == []
 
@@ -156,7 +156,7 @@ SEARCHING = ["predict", "chat", "evaluate", "show", "sample", "interpolate"]
 
 @pytest.mark.parametrize("name", SEARCHING)
 def test_commands_that_search_take_overrides_and_beams(name):
-    assert "search.key=value" in " ".join(ALL[name].collect_usage_pieces(None))
+    assert "search.key=value" in ALL[name].usage()
     assert any("--beam" in param.opts for param in ALL[name].params)
 
 

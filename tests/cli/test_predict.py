@@ -261,7 +261,7 @@ def test_folder_as_output_of_texts_is_refused(refused, tiny_run, sources, tmp_pa
     assert message == f"`--out` must be a file, but {tmp_path} is a folder."
 
 
-def test_terminal_is_told_that_standard_input_is_read(regard, tiny_run, monkeypatch):
+def test_notice_at_a_terminal_that_standard_input_is_read(regard, tiny_run, monkeypatch):
     monkeypatch.setattr("regard.cli.model.predict.is_terminal", lambda: True)
     assert "Ctrl-D" in regard("predict", tiny_run.folder, stdin="").err
     assert regard("predict", tiny_run.folder, "a b").err == ""

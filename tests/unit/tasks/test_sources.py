@@ -9,12 +9,12 @@ NAMES = ["-", "a.txt", "folder/lines", "a.PNG", "talk.wav", "C:\\lines", "b.json
 
 
 @pytest.mark.parametrize("argument", TEXTS)
-def test_text_is_told_from_names(argument):
+def test_texts_are_recognised(argument):
     assert is_text(argument)
 
 
 @pytest.mark.parametrize("argument", NAMES)
-def test_name_is_told_from_texts(argument):
+def test_names_are_recognised(argument):
     assert not is_text(argument)
 
 
