@@ -17,8 +17,8 @@ TEXT_FILES = frozenset(
 """Suffixes of names that are taken for a file, even if there is no such file."""
 
 
-def read_sources(argument: str, recipe: BaseRecipe) -> Iterator[str]:
-    """Return the sources that an argument of a command gives, as `read_inputs` does for a file.
+def read_argument(argument: str, recipe: BaseRecipe) -> Iterator[str]:
+    """Read the sources that an argument of a command names, as `read_inputs` does for a file.
 
     For models of texts, an argument that `is_text` is the only source.
 

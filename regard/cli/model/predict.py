@@ -66,7 +66,7 @@ def predict(
     from regard.runs.folder import load
     from regard.runs.predict import PredictionPipeline, PredictOptions
     from regard.tasks.base import GeneratesImages
-    from regard.tasks.sources import read_sources
+    from regard.tasks.sources import read_argument
 
     sources, overrides = split_search_arguments(arguments, max_paths=1, seed=seed)
     task = load(run, device)
@@ -83,7 +83,7 @@ def predict(
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
     if not sources and is_terminal():
         logger.info("Reading standard input, one source per line; Ctrl-D ends.")
-    results = pipeline(read_sources(*sources or ["-"], task.recipe))
+    results = pipeline(read_argument(*sources or ["-"], task.recipe))
     with output_to(None if has_images else out):
         _print(results, as_json=as_json, has_rows=nbest > 1)
 
