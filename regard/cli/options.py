@@ -68,7 +68,14 @@ RecipeSeed = Annotated[
 Json = Annotated[bool, Option("--json", help="Print everything as JSON.")]
 JsonLines = Annotated[bool, Option("--json", help="Print one JSON object per line.")]
 Columns = Annotated[
-    str | None, Option("--columns", help="Columns of a file, such as source,source,target,-.")
+    str | None,
+    Option(
+        "--columns", help="Columns of a file: source,source,target,- or titles, the target last."
+    ),
+]
+OnError = Annotated[
+    str | None,
+    Option("--on-error", metavar="stop|skip", help="For lines without a pair; stop if not given."),
 ]
 Force = Annotated[bool, Option("--force", help="Replace the model in --out.")]
 

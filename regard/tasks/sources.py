@@ -1,6 +1,6 @@
 """Sources given on a command line: a text itself, or the name of a file."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from regard.core.errors import ConfigError, DataError
@@ -17,7 +17,9 @@ TEXT_FILES = frozenset(
 """Suffixes of names that are taken for a file, even if there is no such file."""
 
 
-def read_argument(argument: str, recipe: BaseRecipe) -> Iterator[str]:
+def read_argument(
+    argument: str, recipe: BaseRecipe, *, labels: Collection[str] = ()
+) -> Iterator[str]:
     """Read the sources that an argument of a command names, as `read_inputs` does for a file.
 
     For models of texts, an argument that `is_text` is the only source.
@@ -25,9 +27,10 @@ def read_argument(argument: str, recipe: BaseRecipe) -> Iterator[str]:
     Args:
         argument: A file, a folder, `-` for standard input, or a text.
         recipe: Its data settings name the modality.
+        labels: As for `read_inputs`.
     """
     if not takes_text(recipe) or not is_text(argument):
-        return read_inputs(argument, recipe)
+        return read_inputs(argument, recipe, labels=labels)
     if not argument.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
     if not any(map(str.isspace, argument)):

@@ -88,7 +88,8 @@ def test_run_without_a_test_set_is_refused(refused, tiny_run, tmp_path):
 
 
 def test_columns_without_a_file_are_refused(refused, tiny_run):
-    assert "Name one" in refused("evaluate", tiny_run.folder, "--columns", "source,target")
+    for option, value in (("--columns", "source,target"), ("--on-error", "skip")):
+        assert f"`{option}` is for a file" in refused("evaluate", tiny_run.folder, option, value)
 
 
 def test_overrides_change_the_search(regard, tiny_run, reverse_files):

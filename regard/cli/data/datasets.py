@@ -7,7 +7,7 @@ import typer
 from regard.cli.arguments import split_columns
 from regard.cli.commands import Command, Group
 from regard.cli.completion import complete_data
-from regard.cli.options import Columns, Data, JsonLines, SecondData, Seed
+from regard.cli.options import Columns, Data, JsonLines, OnError, SecondData, Seed
 from regard.cli.output import print_json
 
 app = typer.Typer(help="List, show and download data sets.", cls=Group)
@@ -32,6 +32,7 @@ def show(
     data: Data,
     data2: SecondData = None,
     columns: Columns = None,
+    on_error: OnError = None,
     num: Annotated[int, typer.Option("--num", "-n", help="Number of pairs.")] = 10,
     seed: Seed = 0,
 ) -> None:
@@ -42,12 +43,16 @@ def show(
     """
     from functools import partial
 
+    from regard.core.tables import pick
     from regard.data.datasets.catalog import find_data
     from regard.data.modality import read_any_pairs
     from regard.data.splits import Splits
+    from regard.data.text.readers import ON_ERROR
 
     roles = () if columns is None else split_columns(columns)
-    loaded = find_data(data, data2, seed=seed, read=partial(read_any_pairs, columns=roles))
+    behaviour = pick(ON_ERROR, on_error or "stop", "on_error")
+    read = partial(read_any_pairs, columns=roles, on_error=behaviour)
+    loaded = find_data(data, data2, seed=seed, read=read)
     examples = loaded.train if isinstance(loaded, Splits) else loaded
     if isinstance(loaded, Splits):
         print(f"# {loaded.note}")

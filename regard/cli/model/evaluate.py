@@ -9,6 +9,7 @@ from regard.cli.options import (
     Device,
     Json,
     JsonLines,
+    OnError,
     OutFile,
     Run,
     SearchSeed,
@@ -27,6 +28,7 @@ def evaluate(
     run: Run,
     arguments: TestDataAndOverrides = None,
     columns: Columns = None,
+    on_error: OnError = None,
     beam: Beam = None,
     as_json: Json = False,
     out: OutFile = None,
@@ -44,7 +46,7 @@ def evaluate(
     paths, overrides = split_search_arguments(arguments, max_paths=2, seed=seed)
     with output_to(out):
         task = load(run, device)
-        examples = _read(task, run, paths, columns)
+        examples = _read(task, run, paths, columns=columns, on_error=on_error)
         evaluation = evaluate_examples(task, examples, beams=beam, overrides=overrides)
         if as_json:
             print_json({**describe_provenance(task.device), **evaluation.to_dict()})
@@ -56,6 +58,7 @@ def score(
     run: Run,
     data: TestData = None,
     columns: Columns = None,
+    on_error: OnError = None,
     as_json: JsonLines = False,
     out: OutFile = None,
     device: Device = "auto",
@@ -74,21 +77,26 @@ def score(
         )
     with output_to(out):
         task = load(run, device)
-        for example, scored in score_examples(task, _read(task, run, paths, columns)):
+        for example, scored in score_examples(
+            task, _read(task, run, paths, columns=columns, on_error=on_error)
+        ):
             if as_json:
                 print_json({"source": example.source, **scored.to_dict()}, indent=None)
             else:
                 print(f"{scored.log_prob:.4f}")
 
 
-def _read(task: "Task[Any]", run: str, paths: list[str], columns: str | None) -> "list[Example]":
+def _read(
+    task: "Task[Any]", run: str, paths: list[str], *, columns: str | None, on_error: str | None
+) -> "list[Example]":
     """Read the named test data, or that of the run."""
     from regard.runs.evaluate import read_test_data
     from regard.runs.folder import read_test_set
 
     if paths:
         roles = None if columns is None else split_columns(columns)
-        return read_test_data(task, tuple(paths), columns=roles)
-    if columns is not None:
-        raise ConfigError("`--columns` are those of a file, but no file is given. Name one.")
+        return read_test_data(task, tuple(paths), columns=roles, on_error=on_error)
+    for name, value in (("--columns", columns), ("--on-error", on_error)):
+        if value is not None:
+            raise ConfigError(f"`{name}` is for a file of pairs, but none is given. Name one.")
     return read_test_set(run)

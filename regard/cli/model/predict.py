@@ -83,7 +83,8 @@ def predict(
     pipeline = PredictionPipeline(task, options, reranker=load(rerank, device) if rerank else None)
     if not sources and is_terminal():
         logger.info("Reading standard input, one source per line; Ctrl-D ends.")
-    results = pipeline(read_argument(*sources or ["-"], task.recipe))
+    (source,) = sources or ["-"]
+    results = pipeline(read_argument(source, task.recipe, labels=task.label_names))
     with output_to(None if has_images else out):
         _print(results, as_json=as_json, has_rows=nbest > 1)
 

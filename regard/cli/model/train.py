@@ -13,6 +13,7 @@ from regard.cli.options import (
     Device,
     Force,
     Json,
+    OnError,
     Recipe,
     RecipeSeed,
     RunFolder,
@@ -32,6 +33,7 @@ def train(
     recipe: Recipe = None,
     metric: Annotated[str | None, Option(help="Validation metric, such as bleu.")] = None,
     columns: Columns = None,
+    on_error: OnError = None,
     out: RunFolder = None,
     as_json: Json = False,
     seed: RecipeSeed = None,
@@ -44,6 +46,8 @@ def train(
     from regard.runs.request import Request
 
     paths, settings = split_training_arguments(data, columns=columns, seed=seed)
+    if on_error is not None:
+        settings.append(f"data.on_error={on_error}")
     request = Request(
         data=tuple(paths),
         valid=tuple(valid or ()),
