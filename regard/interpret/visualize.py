@@ -46,7 +46,7 @@ class Visualization:
             console.print(terminal.mosaic(self.tiles, render=render, width=console.width))
 
     def save(self, path: Path) -> list[Path]:
-        """Save the plots as .png, .svg or .html, and return the files.
+        """Save the plots as .png, .svg, .pdf or .html, and return the files.
 
         Attention over the words beside an image gets a file of its own.
         """

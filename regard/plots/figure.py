@@ -1,4 +1,4 @@
-"""Matplotlib figures with one style and one palette, saved as SVG, PNG or HTML."""
+"""Matplotlib figures with one style and one palette, saved as SVG, PNG, PDF or HTML."""
 
 import io
 import re
@@ -19,6 +19,9 @@ from regard.plots.inputs import Markup
 
 COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 """Colours of lines and bars: distinct on light and dark pages and for colour-blind readers."""
+
+SUFFIXES = (".png", ".svg", ".pdf", ".html")
+"""Suffixes of the files that `save` writes."""
 
 _TEXT_COLOR = "#1f2933"
 _FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic", "Noto Sans")
@@ -64,17 +67,19 @@ def to_svg(figure: Figure) -> Markup:
 
 
 def save(path: Path, figure: Figure, *, title: str = "") -> None:
-    """Save a figure in the format given by the suffix: `.png`, `.svg` or `.html`.
+    """Save a figure in the format given by the suffix, one of `SUFFIXES`.
 
     Args:
         path: File to write.
-        figure: Figure to save; a PNG has a white background.
+        figure: Figure to save; PNG and PDF have a white background.
         title: Title of the HTML page.
     """
     check_path(path)
-    if path.suffix == ".png":
+    if path.suffix in (".png", ".pdf"):
+        # Without a date, equal figures give equal files.
+        metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         with style(), replacing(path) as temporary:
-            figure.savefig(temporary, format="png", facecolor="white")
+            figure.savefig(temporary, format=path.suffix[1:], facecolor="white", metadata=metadata)
     else:
         svg = to_svg(figure)
         write_text(path, svg if path.suffix == ".svg" else page(svg, title or "Images"))
@@ -87,7 +92,7 @@ def check_path(path: Path, name: str = "path") -> None:
         path: File to write.
         name: Name of the setting or option in the message.
     """
-    check_suffix(path, name, ".png", ".svg", ".html")
+    check_suffix(path, name, *SUFFIXES)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Heat maps of attention weights between words as SVG, HTML and PNG, and of matrices."""
+"""Heat maps of attention weights between words as SVG, HTML, PNG and PDF, and of matrices."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -72,9 +72,9 @@ def save(
     columns: Sequence[str],
     title: str = "",
 ) -> None:
-    """Save a heat map in the format given by the suffix: `.png`, `.svg` or `.html`.
+    """Save a heat map in the format given by the suffix: `.png`, `.svg`, `.pdf` or `.html`.
 
-    SVG and HTML use the fonts of the reader; a PNG shows boxes for characters that no font
+    SVG and HTML use the fonts of the reader; PNG and PDF show boxes for characters that no font
     installed here has.
 
     Args:
@@ -85,7 +85,7 @@ def save(
         title: Title of the plot.
     """
     figure.check_path(path)
-    if path.suffix == ".png":
+    if path.suffix in (".png", ".pdf"):
         with figure.style():
             plot = _plot(check_weights(weights, rows, columns), rows, columns, title=title)
             figure.save(path, plot)

@@ -96,7 +96,7 @@ def plot(alignment: AudioAlignment, *, title: str = "") -> Figure:
 
 
 def save(path: Path, alignment: AudioAlignment, *, title: str = "") -> None:
-    """Save the plot in the format given by the suffix: `.png`, `.svg` or `.html`."""
+    """Save the plot in the format given by the suffix: `.png`, `.svg`, `.pdf` or `.html`."""
     figure.save(path, plot(alignment, title=title), title=title)
 
 

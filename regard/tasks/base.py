@@ -372,3 +372,19 @@ def search_with(
     search = replace(search, beams=max(search.beams, num_best) if beams is None else beams)
     search.warn_about_unused(has_beam_option=beams is not None)
     return search
+
+
+def override_task_search(
+    task: Task[Any], *, beams: int | None = None, overrides: Sequence[str] = ()
+) -> Task[Any]:
+    """Return a task with overrides of its search settings; the same task if it does not search.
+
+    Args:
+        task: Any task; one without search refuses overrides.
+        beams: Number of beams, if not that of the recipe.
+        overrides: Such as `search.temperature=0.8`.
+    """
+    search = search_with(task, beams=beams, overrides=overrides)
+    if isinstance(task, Generates) and search is not None:
+        return task.with_search(search)
+    return task

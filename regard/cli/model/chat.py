@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, Rerank, RerankWeight, Run, SearchOverrides
+from regard.cli.arguments import search_overrides
+from regard.cli.options import (
+    Beam,
+    Device,
+    Rerank,
+    RerankWeight,
+    Run,
+    SearchOverrides,
+    SearchSeed,
+)
 from regard.core.errors import DataError, RegardError
 from regard.data.text.dialogue import TURNS, clean_turn
 
@@ -25,6 +34,7 @@ HELP = """\
 def chat(
     run: Run,
     settings: SearchOverrides = None,
+    beam: Beam = None,
     turns: Annotated[
         int, Option(help="Turns in the context; 0 = the last, without speaker.")
     ] = TURNS,
@@ -33,6 +43,7 @@ def chat(
     log: Annotated[
         Path | None, Option(help="A file to which replies are appended as JSON lines.")
     ] = None,
+    seed: SearchSeed = None,
     device: Device = "auto",
 ) -> None:
     """Chat with a model; /help lists the commands.
@@ -46,9 +57,10 @@ def chat(
     from regard.runs.chat import Conversation
     from regard.runs.folder import load
 
+    overrides = search_overrides(settings, beam=beam, seed=seed)
     conversation = Conversation.start(
         load(run, device),
-        overrides=settings or [],
+        overrides=overrides,
         num_turns=turns,
         reranker=load(rerank, device) if rerank else None,
         rerank_weight=rerank_weight,
