@@ -259,7 +259,7 @@ def test_recordings_that_are_not_read_name_package_or_conversion(
     (tmp_path / "m.tsv").write_text("".join(rows))
     for data in ("m.tsv", "in"):
         assert claim in refused("train", tmp_path / data, "--out", tmp_path / "run")
-        assert claim in refused("predict", run, tmp_path / data)
+    assert claim in refused("predict", run, tmp_path / "in")
     for command in ("predict", "show"):
         assert claim in refused(command, run, tmp_path / f"in/a/0.{suffix}")
     assert claim in refused("evaluate", run, tmp_path / "m.tsv")
