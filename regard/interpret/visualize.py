@@ -7,6 +7,7 @@ from typing import Any
 from rich.console import Console
 
 from regard.core.errors import ConfigError
+from regard.data.modality import check_source
 from regard.plots import figure, grid, heatmap, spectrogram, terminal
 from regard.plots.figure import to_svg
 from regard.plots.grid import COLUMNS, Tile
@@ -16,6 +17,7 @@ from regard.plots.spectrogram import AudioAlignment
 from regard.tasks.base import Attends, GeneratesImages, Task
 from regard.tasks.generation.attention import CTC
 from regard.tasks.prediction import AttentionMap
+from regard.tasks.reading import find_modality
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ def visualize(task: Task[Any], source: str, target: str | None = None) -> Visual
     """
     if not source.strip():
         raise ConfigError("The sentence must have at least one word, but is empty.")
+    check_source(source, find_modality(task.recipe.data))
     if isinstance(task, GeneratesImages):
         images = task.image_grid(source, target)
         tiles = [

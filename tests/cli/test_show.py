@@ -146,3 +146,9 @@ class TestImages:
     def test_unknown_kind_of_file_is_refused(self, refused, tiny_run, tmp_path):
         message = refused("show", tiny_run.folder, SENTENCE, "--out", tmp_path / "map.bmp")
         assert "`--out` must end in .png, .svg, .pdf or .html, but is" in message
+
+
+def test_a_recording_given_to_a_model_of_text_is_refused(refused, tiny_run, tmp_path):
+    path = tmp_path / "o.mp3"
+    path.write_bytes(b"ID3\4\0\0")
+    assert "is a recording (MP3), but must be text." in refused("show", tiny_run.folder, path)

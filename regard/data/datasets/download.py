@@ -99,6 +99,6 @@ def _read_blocks(url: str) -> Iterator[bytes]:
 
 def _failed(url: str, reason: str) -> DataError:
     return DataError(
-        f"{url} could not be downloaded: {reason}. Check the network and try again; "
-        "nothing was kept."
+        f"{url} could not be downloaded: {reason}. Check the network and try again, or set "
+        "`REGARD_DATA` to a folder that contains the data set; nothing was kept."
     )
