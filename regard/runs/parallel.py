@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
-import torch
-
-from regard.core.device import find_device, num_cores
+from regard.core.device import find_device, set_threads
 from regard.core.errors import RegardError
 from regard.core.logging import log_to, logger
+from regard.core.threads import num_cores
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -74,7 +73,7 @@ def _train_in_process(request: Request, num_threads: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(processName)s: %(message)s"))
     log_to(handler)
-    torch.set_num_threads(num_threads)
+    set_threads(num_threads)
     try:
         is_finished = train_and_report(request, display=LineDisplay())
     except RegardError as error:
