@@ -1,5 +1,6 @@
 """`regard COMMAND …`: table of commands, imported on first use, with error handling."""
 
+import gc
 import logging
 import os
 import sys
@@ -123,4 +124,6 @@ def root(
 
 def main() -> None:
     """Run the command line."""
+    # Imports make hundreds of thousands of objects that stay: look for garbage less often.
+    gc.set_threshold(100_000)
     app()
