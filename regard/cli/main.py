@@ -124,6 +124,6 @@ def root(
 
 def main() -> None:
     """Run the command line."""
-    # Imports make hundreds of thousands of objects that stay: look for garbage less often.
+    # Imports create hundreds of thousands of permanent objects; collect garbage less often.
     gc.set_threshold(100_000)
     app()

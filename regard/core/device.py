@@ -87,7 +87,7 @@ def has_native_bf16(device: torch.device) -> bool:
     """Return whether the device multiplies bf16 matrices in hardware."""
     if device.type == "cpu":
         return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    # torch.mps and extensions do not tell: float32 is always right.
+    # torch.mps and most extensions have no such function; float32 works on all devices.
     is_supported = getattr(getattr(torch, device.type), "is_bf16_supported", None)
     return bool(is_supported and is_supported())
 

@@ -30,7 +30,7 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
     GPU or a single core, they run one after the other.
     """
     num_threads = num_cores() // max(1, len(requests))
-    if any(find_device(request.device).type == "cuda" for request in requests) or not num_threads:
+    if any(find_device(request.device).type != "cpu" for request in requests) or not num_threads:
         return all(train_and_report(request) for request in requests)
     context = multiprocessing.get_context("spawn")
     processes = [

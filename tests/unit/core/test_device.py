@@ -60,7 +60,7 @@ def test_error_lists_the_gpus_of_the_machine(monkeypatch):
         find_device("cuda:2")
 
 
-def test_error_says_that_torch_is_built_without_cuda(monkeypatch):
+def test_error_names_a_build_without_cuda(monkeypatch):
     pretend(monkeypatch, "cuda", 0)
     monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
     with pytest.raises(ConfigError, match="build without CUDA"):
