@@ -10,7 +10,11 @@ translator.translate(["I would like to learn German."])
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from regard.core.threads import set_environment
+
 __version__ = "0.2.0"
+
+set_environment()
 
 if TYPE_CHECKING:
     from regard.attention.recording import record as record

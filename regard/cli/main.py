@@ -1,5 +1,6 @@
 """`regard COMMAND …`: table of commands, imported on first use, with error handling."""
 
+import gc
 import logging
 import os
 import sys
@@ -136,4 +137,6 @@ def root(
 
 def main() -> None:
     """Run the command line."""
+    # Imports create hundreds of thousands of permanent objects; collect garbage less often.
+    gc.set_threshold(100_000)
     app(prog_name="regard")

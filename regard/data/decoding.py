@@ -1,6 +1,5 @@
 """Decoding of many files to arrays, each once, in worker processes and with a cache on disk."""
 
-import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -11,6 +10,7 @@ from typing import TypeVar
 
 from regard.core.errors import DataError
 from regard.core.logging import logger
+from regard.core.threads import num_cores
 from regard.data.cache import ArrayCache, Decoded
 from regard.data.datasets.download import cache_folder
 from regard.data.example import Example
@@ -125,7 +125,7 @@ def read_files(references: Iterable[str], read: Callable[[str], Array]) -> list[
 
 def count_workers(num: int, num_per_worker: int) -> int:
     """Return the number of worker processes for `num` items."""
-    return min(MAX_WORKERS, _num_cores(), num // num_per_worker)
+    return min(MAX_WORKERS, num_cores(), num // num_per_worker)
 
 
 def map_chunks(
@@ -164,7 +164,3 @@ def map_chunks(
         yield from map(work, chunks[num_done:])
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _num_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import matplotlib
-from matplotlib import font_manager
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from regard.core.files import check_suffix, replacing, write_text
 from regard.plots.html import page
 from regard.plots.inputs import Markup
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLORS = ("#2f7ed8", "#e0762f", "#259d6f", "#a95fc0", "#b8921f", "#76838f")
 """Colours of lines and bars: distinct on light and dark pages and for colour-blind readers."""
@@ -39,6 +38,9 @@ def style() -> Iterator[None]:
 
     Characters that no installed font has are shown as boxes, without a warning.
     """
+    import matplotlib
+    from matplotlib import font_manager
+
     installed = set(font_manager.get_font_names())
     fonts = [font for font in _FONTS if font in installed]
     with matplotlib.rc_context({**_settings(), "font.family": fonts}), warnings.catch_warnings():
@@ -48,11 +50,13 @@ def style() -> Iterator[None]:
 
 @cache
 def _settings() -> Mapping[Any, Any]:
+    import matplotlib
+
     path = Path(__file__).with_name("regard.mplstyle")
     return matplotlib.rc_params_from_file(path, use_default_template=False)
 
 
-def to_svg(figure: Figure) -> Markup:
+def to_svg(figure: "Figure") -> Markup:
     """Render a figure as SVG that follows the light or dark colour scheme of the page."""
     buffer = io.StringIO()
     with style():
@@ -66,7 +70,7 @@ def to_svg(figure: Figure) -> Markup:
         return Markup(svg.replace(">", f">\n<style>{_STYLE}</style>", 1))
 
 
-def save(path: Path, figure: Figure, *, title: str = "") -> None:
+def save(path: Path, figure: "Figure", *, title: str = "") -> None:
     """Save a figure in the format given by the suffix, one of `SUFFIXES`.
 
     Args:
@@ -96,6 +100,8 @@ def check_path(path: Path, name: str = "path") -> None:
 
 
 if __name__ == "__main__":
+    from matplotlib.figure import Figure
+
     with style():
         demo = Figure(figsize=(3, 2))
         demo.add_subplot().plot([0, 1, 4, 9], color=COLORS[0])

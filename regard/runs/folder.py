@@ -166,7 +166,7 @@ def load_untrained(
 
 
 def describe_provenance(device: torch.device) -> dict[str, Any]:
-    """Return the provenance of a result: command, versions, commit and hardware."""
+    """Return the provenance of a result: command, versions, commit, hardware and threads."""
     script, *arguments = sys.argv
     is_script = script.endswith(".py") and Path(script).name != "__main__.py"
     return {
@@ -176,6 +176,7 @@ def describe_provenance(device: torch.device) -> dict[str, Any]:
         "torch": torch.__version__,
         "commit": _commit(),
         "hardware": describe_hardware(device),
+        "threads": torch.get_num_threads(),
     }
 
 

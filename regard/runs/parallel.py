@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 
-import torch
-
-from regard.core.device import find_device, num_cores
+from regard.core.device import find_device, set_threads
 from regard.core.errors import RegardError
 from regard.core.logging import log_to, logger
+from regard.core.threads import num_cores
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
@@ -31,7 +30,7 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
     GPU or a single core, they run one after the other.
     """
     num_threads = num_cores() // max(1, len(requests))
-    if any(find_device(request.device).type == "cuda" for request in requests) or not num_threads:
+    if any(find_device(request.device).type != "cpu" for request in requests) or not num_threads:
         return all(train_and_report(request) for request in requests)
     context = multiprocessing.get_context("spawn")
     processes = [
@@ -74,7 +73,7 @@ def _train_in_process(request: Request, num_threads: int) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(processName)s: %(message)s"))
     log_to(handler)
-    torch.set_num_threads(num_threads)
+    set_threads(num_threads)
     try:
         is_finished = train_and_report(request, display=LineDisplay())
     except RegardError as error:

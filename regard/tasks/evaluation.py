@@ -76,7 +76,7 @@ def evaluate_tokens(
     for sums, texts in batches:
         parts.append(sums)
         samples += texts
-    all_sums = torch.cat(parts).double()
+    all_sums = torch.cat(parts).cpu().double()
     sources, outputs, references = map(list, zip(*samples, strict=True))
     return Evaluation(
         results=measure(all_sums),

@@ -180,7 +180,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         tokens = self._stream(examples)
         started = time.perf_counter()
         with torch.inference_mode():
-            nll = -float(self._log_probs(tokens, is_quick=False).double().sum())
+            nll = -float(self._log_probs(tokens, is_quick=False).cpu().double().sum())
         seconds = time.perf_counter() - started
         num_unknown = int((tokens == self.text.tokenizer.unk).sum())
         size = TextSize.of(lines, num_tokens=len(tokens) - 1, num_unknown=num_unknown)

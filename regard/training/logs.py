@@ -12,6 +12,7 @@ import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from regard.core.device import sum_dtype
 from regard.core.files import append_json_line, read_json_lines, write_text
 from regard.core.logging import is_first_process, logger
 
@@ -29,7 +30,7 @@ class Meter:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self._sums = torch.zeros(4, dtype=torch.float64, device=device)
+        self._sums = torch.zeros(4, dtype=sum_dtype(device), device=device)
         self.reset()
 
     def reset(self) -> None:
@@ -93,7 +94,7 @@ class Meter:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a state returned by `state`."""
-        self._sums.copy_(torch.tensor(state["sums"], dtype=torch.float64))
+        self._sums.copy_(torch.tensor(state["sums"], dtype=self._sums.dtype))
         self.num_steps = state["num_steps"]
         self._num_tokens = state["num_tokens"]
         self._waited = state.get("waited", 0.0)  # missing in states of older versions

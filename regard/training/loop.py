@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import torch
 from torch import Tensor, nn
 
+from regard.core.device import sum_dtype
 from regard.core.errors import DataError, RegardError
 from regard.training import checkpoint
 from regard.training.logs import Display, Meter, TrainingLog, choose_display
@@ -209,11 +210,12 @@ class Trainer:
     def _backward(self, group: list[Any]) -> Tensor:
         set_training(self._model)
         self._optimizer.zero_grad()
-        sums = torch.zeros(3, dtype=torch.float64, device=self._device)
+        dtype = sum_dtype(self._device)
+        sums = torch.zeros(3, dtype=dtype, device=self._device)
         for batch in group:
             loss = self._loss(batch)
             loss.total.backward()  # type: ignore[no-untyped-call]
-            sums += torch.stack([loss.total.detach().double(), loss.nll.double(), loss.count])
+            sums += torch.stack([loss.total.detach().to(dtype), loss.nll.to(dtype), loss.count])
         return sums
 
     def _set_learning_rate(self) -> None:

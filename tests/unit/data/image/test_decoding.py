@@ -187,7 +187,7 @@ class TestWorkers:
     def many(self, tmp_path, monkeypatch):
         monkeypatch.setattr(decoding, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(decoding, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
         with zipfile.ZipFile(tmp_path / "images.zip", "w") as archive:
             for number in range(7):
                 path = tmp_path / f"{number}.png"
@@ -208,7 +208,7 @@ class TestWorkers:
     def test_workers_render_the_same_images(self, monkeypatch):
         monkeypatch.setattr(rendering, "NUM_PER_WORKER", 3)
         monkeypatch.setattr(rendering, "CHUNK", 2)
-        monkeypatch.setattr(decoding, "_num_cores", lambda: 2)
+        monkeypatch.setattr(decoding, "num_cores", lambda: 2)
         names = [f"scenes/4/{number}" for number in range(7)]
         expected = [alone(name, FRAME) for name in names]
         # The main process cannot render images from here on.
