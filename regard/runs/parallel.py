@@ -17,7 +17,7 @@ from regard.core.logging import log_to, logger
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.training.logs import Display, LineDisplay
+from regard.training.display import Display, LineDisplay
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130
