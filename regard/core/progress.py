@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from multiprocessing import parent_process
 from typing import Any, Protocol, TextIO, TypeVar
 
 from regard.core.logging import is_first_process, logger
@@ -128,8 +129,6 @@ def find_screen() -> Screen | None:
     Other processes than the first, worker processes and a logger that is set to warnings show
     nothing.
     """
-    from multiprocessing import parent_process
-
     if logger.level > logging.INFO or not is_first_process() or parent_process() is not None:
         return None
     if _is_notebook():
