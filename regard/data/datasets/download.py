@@ -73,7 +73,7 @@ def _read_blocks(url: str) -> Iterator[bytes]:
         with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
             if length := response.headers.get("Content-Length"):
                 expected = int(length)
-            with counting(f"Bytes of {_last_part(url)}", expected) as advance:
+            with counting(f"Downloading {_last_part(url)}", expected) as advance:
                 while block := response.read(BLOCK_BYTES):
                     received += len(block)
                     advance(len(block))
