@@ -62,11 +62,11 @@ class Plan:
     """Event of the best validation so far, of a resumed run."""
 
     def epoch(self, step: int) -> str:
-        """Return the epoch of a step, counted from 1, with the number of epochs if limited."""
+        """Return the epoch of a step, counted from 1, with their number if they are the limit."""
         number = max(step - 1, 0) // self.steps_per_epoch + 1
-        return (
-            f"{min(number, self.max_epochs)}/{self.max_epochs}" if self.max_epochs else f"{number}"
-        )
+        if not self.max_epochs or self.max_epochs * self.steps_per_epoch > self.total_steps:
+            return f"{number}"
+        return f"{min(number, self.max_epochs)}/{self.max_epochs}"
 
     def steps(self, step: int) -> str:
         """Return a step, with the number of steps if limited."""

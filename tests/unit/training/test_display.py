@@ -1,6 +1,7 @@
 import io
 import logging
 import time
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -155,6 +156,11 @@ def test_training_by_patience_alone_shows_the_elapsed_time(clock):
 def test_remaining_time_is_a_limit_with_patience(clock):
     line = running_bar(clock, 79, Plan(total_steps=2500, patience=5)).lines[-1]
     assert line.endswith("≤0:02:06")
+
+
+def test_number_of_epochs_is_shown_if_it_is_the_limit(clock):
+    assert PLAN.epoch(251) == "2/10"
+    assert replace(PLAN, total_steps=2000).epoch(251) == "2"
 
 
 def test_unit_of_throughput_is_shown(clock):
