@@ -25,8 +25,11 @@ from regard.training.signals import Interrupts
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
 
-NUM_RISES = 5
-"""Successive rises of the validation loss that are reported as over-fitting."""
+NUM_HIGHER = 5
+"""Validations with a higher loss than the lowest after which over-fitting is reported."""
+
+MIN_RISE = 0.05
+"""Relative rise of the validation loss that is reported; smaller ones may be noise."""
 
 
 class Batches(Protocol):
@@ -74,8 +77,10 @@ class Progress:
     """Step of the best validation."""
     bad_validations: int = 0
     """Validations since the best one."""
-    rising_losses: list[float] = field(default_factory=list)
-    """Validation losses of the last validations, each above the one before."""
+    lowest_loss: float | None = None
+    """Lowest validation loss so far."""
+    higher_losses: int = 0
+    """Validations with a higher loss since the lowest one or the last report of over-fitting."""
     is_overfitting_reported: bool = False
     """Whether over-fitting has been reported since the best validation."""
 
@@ -305,23 +310,26 @@ class Trainer:
         self._write(kind, {"value": result.value, **result.metrics, "is_best": is_best})
 
     def _report_overfitting(self, loss: float) -> None:
-        """Log once after each best validation that the validation loss keeps rising."""
+        """Log once after each best validation that the validation loss has risen."""
         progress, patience = self.progress, self._config.patience
-        if progress.rising_losses and not loss > progress.rising_losses[-1]:
-            progress.rising_losses = []
-        if math.isfinite(loss):
-            progress.rising_losses = [*progress.rising_losses, loss]
-        if len(progress.rising_losses) <= NUM_RISES:
+        lowest = progress.lowest_loss
+        if not math.isfinite(loss):
             return
-        first, progress.rising_losses = progress.rising_losses[0], [loss]
-        is_stopping = 0 < patience <= progress.bad_validations
-        if not progress.is_overfitting_reported and not is_stopping:
-            progress.is_overfitting_reported = True
-            advice = "" if patience else f"stop earlier with train.patience={NUM_RISES}, or "
-            logger.warning(
-                f"validation loss has risen for {NUM_RISES} validations ({first:.3g} → "
-                f"{loss:.3g}); the model over-fits: {advice}use more data or dropout"
-            )
+        if lowest is None or loss <= lowest:
+            progress.lowest_loss, progress.higher_losses = loss, 0
+            return
+        progress.higher_losses += 1
+        has_risen = loss - lowest > MIN_RISE * abs(lowest)
+        if progress.higher_losses < NUM_HIGHER or not has_risen or progress.is_overfitting_reported:
+            return
+        if 0 < patience <= progress.bad_validations:
+            return  # training stops for this reason
+        progress.higher_losses, progress.is_overfitting_reported = 0, True
+        advice = "" if patience else f"stop earlier with train.patience={NUM_HIGHER}, or "
+        logger.warning(
+            f"validation loss has risen for {NUM_HIGHER} validations ({lowest:.3g} → {loss:.3g}); "
+            f"the model over-fits: {advice}use more data or dropout"
+        )
 
     def _try_average(self) -> None:
         paths = self._averages.paths()

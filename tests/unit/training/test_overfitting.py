@@ -26,18 +26,24 @@ def train(run, losses, *, values=None, **settings):
     return bench
 
 
-def test_five_rises_of_the_loss_are_reported_once(tmp_path, reports):
+def test_risen_loss_is_reported_once(tmp_path, reports):
     train(tmp_path, RISING)
     (report,) = reports()
     assert "5 validations (0.9 → 1.2)" in report and "train.patience=5" in report
 
 
 @pytest.mark.parametrize(
-    "losses", [RISING[:6], [1.0, 1.1, 1.2, 1.3, 1.4, 1.3, 1.4, 1.5], [1.0] * 10, [float("nan")] * 9]
+    "losses",
+    [RISING[:6], [1.0, 1.01, 1.03, 1.02, 1.04, 1.02, 1.03, 1.01], [1.0] * 10, [float("nan")] * 9],
 )
-def test_fewer_rises_are_not_reported(tmp_path, reports, losses):
+def test_short_or_small_rises_are_not_reported(tmp_path, reports, losses):
     train(tmp_path, losses)
     assert not reports()
+
+
+def test_noise_does_not_hide_a_rise(tmp_path, reports):
+    train(tmp_path, [1.0, 1.2, 1.1, 1.3, 1.2, 1.25])
+    assert "(1 → 1.25)" in reports()[0]
 
 
 def test_new_best_validation_allows_another_report(tmp_path, reports):
@@ -73,9 +79,9 @@ def test_training_state_without_these_counters_is_resumed(tmp_path):
     train(tmp_path, RISING[:3])
     path = tmp_path / "resume" / "training.json"
     saved = read_json(path)
-    for name in ("rising_losses", "is_overfitting_reported"):
+    for name in ("lowest_loss", "higher_losses", "is_overfitting_reported"):
         del saved["state"]["progress"][name]
     write_json(path, saved)
     bench = Bench(tmp_path, CONFIG)
     bench.trainer.resume()
-    assert bench.trainer.progress.step == 3 and bench.trainer.progress.rising_losses == []
+    assert bench.trainer.progress.step == 3 and bench.trainer.progress.lowest_loss is None
