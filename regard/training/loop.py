@@ -12,24 +12,18 @@ import torch
 from torch import Tensor, nn
 
 from regard.core.errors import DataError, RegardError
-from regard.core.logging import logger
 from regard.training import checkpoint
 from regard.training.display import Display, Plan, choose_display
 from regard.training.logs import Meter, TrainingLog
 from regard.training.losses import Loss
 from regard.training.optimizers import build_optimizer, freeze, set_training
+from regard.training.overfitting import report_overfitting
 from regard.training.prefetch import prefetch
 from regard.training.schedules import build_schedule, is_better
 from regard.training.settings import TrainConfig
 from regard.training.signals import Interrupts
 
 Reason = Literal["steps", "epochs", "minutes", "patience", "interrupted"]
-
-NUM_HIGHER = 5
-"""Validations with a higher loss than the lowest after which over-fitting is reported."""
-
-MIN_RISE = 0.05
-"""Relative rise of the validation loss that is reported; smaller ones may be noise."""
 
 
 class Batches(Protocol):
@@ -285,7 +279,8 @@ class Trainer:
             self.progress.bad_validations += 1
             self.progress.validated_step = self.progress.step
             self._record("valid", result)
-            self._report_overfitting(result.metrics.get("loss", math.nan))
+            loss = result.metrics.get("loss", math.nan)
+            report_overfitting(self.progress, loss, patience=self._config.patience)
             self._averages.keep(self._model, self.progress.step)
             self._save()
 
@@ -308,28 +303,6 @@ class Trainer:
             self.progress.bad_validations = 0
             self.progress.is_overfitting_reported = False
         self._write(kind, {"value": result.value, **result.metrics, "is_best": is_best})
-
-    def _report_overfitting(self, loss: float) -> None:
-        """Log once after each best validation that the validation loss has risen."""
-        progress, patience = self.progress, self._config.patience
-        lowest = progress.lowest_loss
-        if not math.isfinite(loss):
-            return
-        if lowest is None or loss <= lowest:
-            progress.lowest_loss, progress.higher_losses = loss, 0
-            return
-        progress.higher_losses += 1
-        has_risen = loss - lowest > MIN_RISE * abs(lowest)
-        if progress.higher_losses < NUM_HIGHER or not has_risen or progress.is_overfitting_reported:
-            return
-        if 0 < patience <= progress.bad_validations:
-            return  # training stops for this reason
-        progress.higher_losses, progress.is_overfitting_reported = 0, True
-        advice = "" if patience else f"stop earlier with train.patience={NUM_HIGHER}, or "
-        logger.warning(
-            f"validation loss has risen for {NUM_HIGHER} validations ({lowest:.3g} → {loss:.3g}); "
-            f"the model over-fits: {advice}use more data or dropout"
-        )
 
     def _try_average(self) -> None:
         paths = self._averages.paths()
