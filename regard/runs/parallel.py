@@ -16,7 +16,7 @@ from regard.core.threads import num_cores
 from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
-from regard.training.logs import Display, LineDisplay
+from regard.training.display import Display, LineDisplay
 from regard.training.signals import Interrupts
 
 INTERRUPTED = 130

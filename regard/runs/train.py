@@ -27,7 +27,7 @@ from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class
-from regard.training.logs import Display
+from regard.training.display import Display
 from regard.training.loop import Summary, Trainer
 
 
@@ -50,7 +50,8 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
 
     Args:
         request: Data, recipe and run folder.
-        display: Display of the progress; a progress bar or plain lines if not given.
+        display: Progress display; if not given, a progress bar on a terminal or in a notebook, and
+            log lines elsewhere.
     """
     request.check_folder()
     recipe, splits = request.resolve()
@@ -65,6 +66,7 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         loss=task.training_loss(splits.train),
         validate=task.validation(splits.valid),
         display=display,
+        unit=task.throughput_unit,
     )
     if request.is_resumed:
         trainer.resume()
@@ -74,7 +76,6 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         seed_everything(recipe.seed)
     summary = trainer.run()
     task.model.eval()
-    logger.info("Trained for %.0f s (stop reason: %s).", summary.progress.seconds, summary.stopped)
     if summary.stopped == "interrupted":
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)

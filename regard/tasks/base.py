@@ -64,6 +64,8 @@ class Task(ABC, Generic[AnyRecipe]):
     run_description: ClassVar[str] = ""
     """Description of runs of this task in messages, such as `of a language model`; set if
     `init_from` must be such a run."""
+    throughput_unit: ClassVar[str] = "tok"
+    """Unit of the throughput in the progress of training: tokens, or `examples`."""
 
     def __init__(
         self, recipe: AnyRecipe, model: nn.Module, fields: Fields, *, device: torch.device

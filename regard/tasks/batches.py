@@ -3,22 +3,38 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from regard.core.progress import track
 from regard.tasks.prediction import Prediction
 
 Result = TypeVar("Result")
 
 
-def map_batches(compute: Callable[[Any], Iterable[Result]], batches: Iterable[Any]) -> list[Result]:
+def map_batches(
+    compute: Callable[[Any], Iterable[Result]],
+    batches: Iterable[Any],
+    *,
+    description: str = "Predicting",
+    total: int | None = None,
+) -> list[Result]:
     """Compute results batch by batch and return them in the order of the examples.
 
     Args:
         compute: Returns one result per example of a batch.
         batches: Batches that together hold each example once; `rows` are the example indices.
+        description: The operation, in the progress display.
+        total: Number of examples, if `batches` are not a sequence.
     """
     results: dict[int, Result] = {}
-    for batch in batches:
+    if isinstance(batches, Sequence):
+        total = sum(map(count_rows, batches))
+    for batch in track(batches, description, total=total, size=count_rows):
         results.update(zip(batch.rows, compute(batch), strict=True))
     return [results[row] for row in sorted(results)]
+
+
+def count_rows(batch: Any) -> int:
+    """Return the number of examples of a batch."""
+    return len(batch.rows)
 
 
 def predict_nonempty(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.core.errors import DataError
+from regard.core.progress import track
 from regard.data.example import Example
 from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
@@ -73,7 +74,7 @@ def evaluate_tokens(
     started = time.perf_counter()
     parts: list[Tensor] = []
     samples: list[tuple[str, str, str]] = []
-    for sums, texts in batches:
+    for sums, texts in track(batches, "Predicting", size=lambda batch: len(batch[0])):
         parts.append(sums)
         samples += texts
     all_sums = torch.cat(parts).cpu().double()

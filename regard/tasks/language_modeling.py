@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.attention.recording import record
 from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
+from regard.core.progress import track
 from regard.data.example import Example
 from regard.data.text.field import TextField, tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
@@ -214,7 +215,8 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         config = search or self.search
         prompts = self.text.read_all([source + prefix for source in sources])
         predictions: dict[int, list[Prediction]] = {}
-        for rows in group_by_length(prompts, self._max_tokens):
+        groups = group_by_length(prompts, self._max_tokens)
+        for rows in track(groups, "Predicting", total=len(prompts), size=len):
             numbers = [crc32(sources[row].encode()) for row in rows]
             chunk = [prompts[row] for row in rows]
             best = self._continue(chunk, config, num_best=num_best, numbers=numbers)
@@ -225,7 +227,8 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         """Return the log-probability of each line, after a line end."""
         texts = self.text.read_all([example.source for example in examples])
         log_probs: dict[int, list[float]] = {}
-        for rows in group_by_length(texts, self._max_tokens):
+        groups = group_by_length(texts, self._max_tokens)
+        for rows in track(groups, "Scoring", total=len(texts), size=len):
             tokens = self.text.stack([texts[row] for row in rows]).to(self.device)
             # The log-probability of a text without tokens is 0.
             if tokens.shape[1] > 1:

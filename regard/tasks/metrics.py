@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from regard.core.config import within
+from regard.core.progress import track
 from regard.core.tables import pick
 from regard.metrics.result import Result
 from regard.metrics.table import ERROR_RATES, METRICS
@@ -55,7 +56,7 @@ def measure(
     """
     best = [texts[0] for texts in candidates]
     results = {}
-    for name in names:
+    for name in track(names, "Computing metrics", total=len(names)):
         if num_best := _parse_num_best(name):
             n_best = [texts[:num_best] for texts in candidates]
             results[name] = nbest_accuracy(n_best, references, num_bootstrap=num_bootstrap)

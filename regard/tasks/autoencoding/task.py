@@ -196,7 +196,8 @@ class AutoencodingTask(Predictor):
         def encode(batch: Batch) -> Tensor:
             return self.encode_batch(batch).summary.float().cpu()
 
-        return torch.stack(map_batches(encode, self.batches([Example(one) for one in sources])))
+        batches = self.batches([Example(one) for one in sources])
+        return torch.stack(map_batches(encode, batches, description="Encoding"))
 
     def decode(self, latents: Tensor, *, search: SearchConfig | None = None) -> list[str]:
         """Return texts from latents (B, D).

@@ -50,7 +50,7 @@ def attend(task: "Predictor", examples: Sequence[Example]) -> list[AttentionMap]
         ]
 
     parsed = [replace(example, source=task.parse_source(example.source)) for example in examples]
-    return map_batches(attend_batch, task.batches(parsed))
+    return map_batches(attend_batch, task.batches(parsed), description="Computing attention")
 
 
 @dataclass(frozen=True)

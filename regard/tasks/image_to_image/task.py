@@ -57,6 +57,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     model: ImageToImage
     source: Source
+    throughput_unit = "examples"
     read = staticmethod(read_images)
     read_split = staticmethod(read_image_split)
 
@@ -232,7 +233,9 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             inputs = self.standardise(self.pixels(batch, examples))
             return self.model.encoder(inputs, batch.source_mask).states.flatten(1).float().cpu()
 
-        return torch.stack(map_batches(encode, self.batches(examples)))
+        return torch.stack(
+            map_batches(encode, self.batches(examples), description="Encoding", total=len(examples))
+        )
 
     def decode(self, latents: Tensor) -> Tensor:
         """Return the 8-bit images (B, C, Y, X) of latents (B, D)."""
@@ -296,7 +299,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
             )
             return zip(*(getattr(images, one.name).cpu() for one in fields(images)), strict=True)
 
-        rows = map_batches(generate, self.batches(examples))
+        rows = map_batches(generate, self.batches(examples), total=len(examples))
         return GeneratedImages(*map(torch.stack, zip(*rows, strict=True)))
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.attention.recording import record
 from regard.core.config import at_least
+from regard.core.progress import track
 from regard.data.example import Example
 from regard.data.text.field import TextField
 from regard.data.text.masked_batches import MaskedBatch, MaskedBatches
@@ -245,7 +246,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
         Args:
             queries: Texts and positions; consumed lazily.
         """
-        for chunk in _batch_queries(queries, self.recipe.data.batch.max_tokens):
+        chunks = _batch_queries(queries, self.recipe.data.batch.max_tokens)
+        for chunk in track(chunks, "Predicting", size=len):
             values, mask = self.text.stack([ids for ids, _ in chunk])
             width = values.shape[1]
             flat = [
