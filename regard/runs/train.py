@@ -11,6 +11,7 @@ from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import logger
 from regard.data.splits import Splits
+from regard.data.text.dialogue import has_turns
 from regard.data.text.readers import write_examples
 from regard.runs.folder import (
     METRICS,
@@ -170,6 +171,7 @@ def _initialize_folder(request: Request, task: Task[Any], splits: Splits) -> Non
         "test": list(request.test),
         "data_note": splits.note,
         "data_fingerprint": _fingerprint(splits),
+        "has_turns": has_turns(example.source for example in splits.train),
     }
     initialize_folder(request.out, task, about)
     write_examples(request.out / TEST, splits.test)
