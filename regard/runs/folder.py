@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -13,8 +13,8 @@ import regard
 from regard.core.config import to_dict
 from regard.core.device import describe_hardware, find_device
 from regard.core.errors import CheckpointError, ConfigError
-from regard.core.files import read_json, write_json
-from regard.data.text.readers import read_examples
+from regard.core.files import read_json, read_json_lines, write_json
+from regard.data.example import Example
 from regard.runs.ensemble import build_ensemble, split_folders
 from regard.tasks.base import Task
 from regard.tasks.recipe import BaseRecipe
@@ -108,15 +108,38 @@ def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> An
     return task
 
 
-def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
-    """Load a run folder and return the best prediction for each source."""
+@overload
+def predict(folder: str | Path, sources: str, device: str = "auto") -> str: ...
+
+
+@overload
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> list[str]: ...
+
+
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> str | list[str]:
+    """Load a run folder and return the best prediction for each source, or for a single string."""
     return load(folder, device).translate(sources)
 
 
-def read_test_sources(folder: str | Path, task: Task[Any]) -> list[Any]:
-    """Return the sources of the test set stored in a run folder."""
-    columns = getattr(task.recipe.data, "columns", ())
-    return [example.source for example in read_examples(Path(folder) / TEST, columns=columns)]
+def read_test_examples(folder: str | Path) -> list[Example]:
+    """Return the test set stored in a run folder, with sources and targets as in training."""
+    path = Path(folder) / TEST
+    if not path.exists():
+        raise CheckpointError(f"{folder} has no test set: {TEST} is missing. Name the data.")
+    return [_restore_example(row) for row in read_json_lines(path)]
+
+
+def _restore_example(row: dict[str, Any]) -> Example:
+    """Return an example as `write_examples` wrote it."""
+    source, target, alignment = row["source"], row["target"], row.get("alignment")
+    target, *references = target if isinstance(target, list) else [target]
+    return Example(
+        tuple(source) if isinstance(source, list) else source,
+        target,
+        references=tuple(references),
+        alignment=None if alignment is None else tuple((one, two) for one, two in alignment),
+        tags=tuple(row.get("tags", ())),
+    )
 
 
 def load_untrained(

@@ -1,6 +1,7 @@
 """Training of a run: from a data set or a file of pairs to a run folder."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from regard.core.device import find_device, seed_everything
 from regard.core.errors import CheckpointError, ConfigError
 from regard.core.files import write_json
 from regard.core.logging import logger
+from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.data.text.dialogue import has_turns
 from regard.data.text.readers import write_examples
@@ -23,6 +25,7 @@ from regard.runs.folder import (
     load_untrained,
     read_config,
 )
+from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
@@ -44,6 +47,8 @@ class TrainingResult:
     """Summary of the training loop."""
     evaluation: Evaluation | None
     """Evaluation on the test set; None if training was interrupted."""
+    report: Path | None = None
+    """The HTML report; None if training was interrupted or the report could not be written."""
 
 
 def train(request: Request, *, display: Display | None = None) -> TrainingResult:
@@ -80,7 +85,24 @@ def train(request: Request, *, display: Display | None = None) -> TrainingResult
         return TrainingResult(request.out, task, summary, None)
     evaluation = task.evaluate(splits.test, num_bootstrap=200)
     save_metrics(request.out, task, evaluation, summary=summary)
-    return TrainingResult(request.out, task, summary, evaluation)
+    report = _try_report(request.out, task, evaluation, examples=splits.test)
+    return TrainingResult(request.out, task, summary, evaluation, report)
+
+
+def _try_report(
+    folder: Path, task: Task[Any], evaluation: Evaluation, *, examples: Sequence[Example]
+) -> Path | None:
+    """Write the report of a trained run; an error is logged, as the run itself is complete."""
+    try:
+        return write_report(folder, task, evaluation, examples=examples)
+    except Exception as error:
+        logger.warning(
+            "The report could not be written (%s: %s). `regard report %s` writes it again.",
+            type(error).__name__,
+            error,
+            folder,
+        )
+        return None
 
 
 def save_metrics(

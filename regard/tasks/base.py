@@ -6,7 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import (
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+    overload,
+    runtime_checkable,
+)
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +24,13 @@ from torch import Tensor, nn
 from regard.core.device import find_dtype, seed_everything
 from regard.core.errors import ConfigError
 from regard.core.logging import logger
-from regard.data.batch import Values
 from regard.data.example import Example
 from regard.data.splits import Splits
 from regard.models.bottlenecks import restart_annealing
 from regard.models.interfaces import Encoder
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks import reading
+from regard.tasks.batches import EncoderBatch
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap, CaptionedImage, Prediction
 from regard.tasks.recipe import BaseRecipe
@@ -189,7 +199,19 @@ class Task(ABC, Generic[AnyRecipe]):
             num_best: Number of predictions per source.
         """
 
-    def translate(self, sources: Sequence[Any]) -> list[str]:
+    @overload
+    def translate(self, sources: str) -> str: ...
+
+    @overload
+    def translate(self, sources: Sequence[Any]) -> list[str]: ...
+
+    def translate(self, sources: Sequence[Any]) -> str | list[str]:
+        """Return the text of the best prediction of each source; one text for a single string."""
+        if isinstance(sources, str):
+            return self.best_texts([sources])[0]
+        return self.best_texts(sources)
+
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Return the text of the best prediction of each source."""
         return [best[0].text for best in self.predict(sources)]
 
@@ -264,7 +286,25 @@ class Generates(Task[AnyRecipe]):
             prefix: Text that every target begins with.
         """
 
-    def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
+    @overload
+    def translate(self, sources: str, *, search: SearchConfig | None = None) -> str: ...
+
+    @overload
+    def translate(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> list[str]: ...
+
+    def translate(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> str | list[str]:
+        """Return the text of the best prediction of each source; one text for a single string."""
+        if isinstance(sources, str):
+            return self.best_texts([sources], search=search)[0]
+        return self.best_texts(sources, search=search)
+
+    def best_texts(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> list[str]:
         """Return the text of the best prediction of each source."""
         return [best[0].text for best in self.predict(sources, search=search)]
 
@@ -299,18 +339,6 @@ class Attends(Protocol):
             source: The raw source.
             target: The target to show; the prediction if not given.
         """
-
-
-@dataclass(frozen=True)
-class EncoderBatch:
-    """Sources as tensors that an encoder takes."""
-
-    values: Values
-    """Inputs of the encoder, on the model's device."""
-    mask: Tensor
-    """(B, S), True = not padding; on the host."""
-    rows: tuple[int, ...]
-    """Indices of the sources."""
 
 
 @runtime_checkable

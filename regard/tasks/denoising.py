@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.core.errors import ConfigError, DataError
 from regard.data.batch import Batch
 from regard.data.batching import BatchConfig, Batches, Sequences
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.corruption import Change, Corruption, CorruptionConfig
 from regard.data.text.field import Text, as_text, tokenizer_file
 from regard.data.text.packing import cut_windows
@@ -195,6 +195,7 @@ class DenoisingTask(Predictor):
             search: The search settings; those of the recipe if not given.
             prefix: Beginning of the generated target, such as `<x0> the`.
         """
+        require_list(sources, "sources")
         lines = [as_text(source) for source in sources]
         check_masks(lines)
         predictions = super().predict(lines, search=search, num_best=num_best, prefix=prefix)
@@ -203,7 +204,9 @@ class DenoisingTask(Predictor):
             for line, best in zip(lines, predictions, strict=True)
         ]
 
-    def translate(self, sources: Sequence[Any], *, search: SearchConfig | None = None) -> list[str]:
+    def best_texts(
+        self, sources: Sequence[Any], *, search: SearchConfig | None = None
+    ) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
         return fill_all_masks(sources, partial(self.predict, search=search))
 
@@ -218,6 +221,7 @@ class DenoisingTask(Predictor):
         In a line without masks, spans are masked, always the same ones. For a line with masks, the
         target has the spans after their sentinels: `<x0> cat <x1> away`.
         """
+        require_examples(examples)
         for number, example in enumerate(examples, start=1):
             if has_mask(example.source) and not example.target:
                 raise DataError(
@@ -228,6 +232,7 @@ class DenoisingTask(Predictor):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the attention weights of the generated spans of each line."""
+        require_examples(examples)
         maps = []
         for example in examples:
             line = example.source

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.attention.recording import record
 from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField, tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
@@ -176,6 +176,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         A recurrent model reads the text in one pass and keeps its hidden state; other models read
         it in windows that overlap by half.
         """
+        require_examples(examples)
         lines = [example.source for example in examples]
         tokens = self._stream(examples)
         started = time.perf_counter()
@@ -211,6 +212,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             prefix: Text that every continuation begins with.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         config = search or self.search
         prompts = self.text.read_all([source + prefix for source in sources])
         predictions: dict[int, list[Prediction]] = {}
@@ -223,6 +225,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, after a line end."""
+        require_examples(examples)
         texts = self.text.read_all([example.source for example in examples])
         log_probs: dict[int, list[float]] = {}
         for rows in group_by_length(texts, self._max_tokens):
@@ -241,6 +244,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line; no layers if the model has none."""
+        require_examples(examples)
         maps = []
         for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:

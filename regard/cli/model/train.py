@@ -65,6 +65,8 @@ def train(
         stop(f"Resume with: {_resume_command(request)}")
     print_results(result.evaluation.results.values())
     print(f"Run folder: {request.out}")
+    if result.report is not None:
+        print(f"Report: {result.report}")
 
 
 def _resume_command(request: "Request") -> str:

@@ -12,7 +12,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from regard.attention.recording import record
 from regard.core.config import at_least
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField
 from regard.data.text.masked_batches import MaskedBatch, MaskedBatches
 from regard.data.text.masking import MASKINGS
@@ -196,6 +196,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
             num_best: Number of predictions per line.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         check_masks(sources)
         lines = [self._encode_masked(line) for line in sources]
         log_probs = self.log_probs(
@@ -211,7 +212,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
     def _encode_masked(self, line: str) -> MaskedText:
         return encode_masked(line, self.tokenizer, itertools.repeat(self.tokenizer.mask))
 
-    def translate(self, sources: Sequence[Any]) -> list[str]:
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
         return fill_all_masks(sources, self.predict)
 
@@ -226,6 +227,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
         Salazar et al. 2020, eq. 1.
         """
+        require_examples(examples)
         rows = [self.text.read(example.source) for example in examples]
         log_probs = self.log_probs(
             ([*ids[:position], self.tokenizer.mask, *ids[position + 1 :]], [position])
@@ -261,6 +263,7 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line, layer by layer."""
+        require_examples(examples)
         maps = []
         for example in examples:
             ids = self._encode_masked(example.source).values

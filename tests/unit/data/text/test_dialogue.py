@@ -1,7 +1,7 @@
 import pytest
 
 from regard.core.errors import ConfigError
-from regard.data.text.dialogue import clean_turn, has_turns, write_context
+from regard.data.text.dialogue import TURNS, clean_turn, has_turns, write_context
 
 
 def test_turns_have_the_speaker_as_prefix():
