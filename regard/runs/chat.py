@@ -9,7 +9,7 @@ from regard.core.errors import DataError
 from regard.data.text.dialogue import SPEAKERS, TURNS, has_turns, write_context
 from regard.models.encoders import max_tokens
 from regard.runs.ensemble import split_folders
-from regard.runs.folder import TEST, read_config, read_test_examples
+from regard.runs.folder import TEST, read_config, read_test_set
 from regard.runs.reranking import PredictFunction, check_text_generator, predict_function
 from regard.search.settings import SearchConfig, override_search
 from regard.tasks.base import Task
@@ -142,7 +142,7 @@ def trained_on_turns(run: str | Path) -> bool:
         return bool(about["has_turns"])
     if not (folder / TEST).exists():
         return False
-    return has_turns(example.source for example in read_test_examples(folder))
+    return has_turns(example.source for example in read_test_set(folder))
 
 
 def reply_search(

@@ -121,23 +121,45 @@ def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") ->
     return load(folder, device).translate(sources)
 
 
-def read_test_examples(folder: str | Path) -> list[Example]:
-    """Return the test set stored in a run folder, with sources and targets as in training."""
-    path = Path(folder) / TEST
-    if not path.exists():
-        raise CheckpointError(f"{folder} has no test set: {TEST} is missing. Name the data.")
-    return [_restore_example(row) for row in read_json_lines(path)]
+def read_test_set(folder: str | Path) -> list[Example]:
+    """Return the test set that training stored in a run folder.
+
+    Raise `CheckpointError` if there is none.
+
+    Args:
+        folder: A run folder, or several joined by commas, which must have the same test set.
+    """
+    first, *others = split_folders(folder)
+    rows = _read_test_rows(first)
+    for other in others:
+        if _read_test_rows(other) != rows:
+            raise CheckpointError(
+                f"{first} and {other} have different test sets. Name a data set or a file of pairs "
+                "after the run."
+            )
+    return [_to_example(row) for row in rows]
 
 
-def _restore_example(row: dict[str, Any]) -> Example:
-    """Return an example as `write_examples` wrote it."""
-    source, target, alignment = row["source"], row["target"], row.get("alignment")
-    target, *references = target if isinstance(target, list) else [target]
+def _read_test_rows(folder: Path) -> list[dict[str, Any]]:
+    read_config(folder)
+    rows: list[dict[str, Any]] = read_json_lines(folder / TEST)
+    if not rows:
+        raise CheckpointError(
+            f"{folder} holds no test set: {TEST} is missing or empty. Name a data set or a file of "
+            "pairs after the run."
+        )
+    return rows
+
+
+def _to_example(row: dict[str, Any]) -> Example:
+    """Return the example of a row of `TEST`, exactly as it was written."""
+    target, *references = row["target"] if isinstance(row["target"], list) else [row["target"]]
+    source, alignment = row["source"], row.get("alignment")
     return Example(
-        tuple(source) if isinstance(source, list) else source,
-        target,
+        source=tuple(source) if isinstance(source, list) else source,
+        target=target,
         references=tuple(references),
-        alignment=None if alignment is None else tuple((one, two) for one, two in alignment),
+        alignment=None if alignment is None else tuple((i, j) for i, j in alignment),
         tags=tuple(row.get("tags", ())),
     )
 

@@ -10,7 +10,6 @@ from regard.core.files import read_json, read_json_lines, write_text
 from regard.data.example import Example
 from regard.data.text.field import as_text
 from regard.interpret.probe_report import representation_sections
-from regard.interpret.visualize import attention_svg
 from regard.metrics.result import Group
 from regard.plots import curves
 from regard.plots.figure import to_svg
@@ -23,7 +22,7 @@ from regard.runs.folder import (
     REPORT,
     TRAINING_LOG,
     read_config,
-    read_test_examples,
+    read_test_set,
 )
 from regard.runs.report_samples import (
     AttendedExamples,
@@ -31,6 +30,7 @@ from regard.runs.report_samples import (
     sample_sections,
     shorten,
 )
+from regard.tasks.attention_plots import attention_svg
 from regard.tasks.base import Generates, Task
 from regard.tasks.evaluation import Evaluation
 from regard.tasks.prediction import AttentionMap
@@ -118,7 +118,7 @@ def read_evaluation(folder: Path, task: Task[Any]) -> tuple[Evaluation, list[Exa
             f"{folder} has no {METRICS}: it was not trained to the end here. Resume training "
             "(`regard train … --resume`)."
         )
-    examples = read_test_examples(folder)
+    examples = read_test_set(folder)
     outputs: list[str] = read_json(folder / PREDICTIONS)
     sources = [as_text(example.source) for example in examples]
     references = [example.target for example in examples]

@@ -155,12 +155,11 @@ def _boxes(images: Sequence[tuple[Example, Pixels]]) -> tuple[list[Tile], int]:
 
 def _masks(images: Sequence[tuple[Example, Pixels]]) -> tuple[list[Tile], int]:
     """Return images with their predicted and true labels, one colour per label."""
+    names = sorted({letter for one, _ in images for letter in one.target + one.references[0]})
     tiles = []
     for example, image in images:
         cells = [parse_cells(text) for text in (example.target, example.references[0])]
-        names = np.unique(np.concatenate([one.ravel() for one in cells]))
-        predicted, true = (np.searchsorted(names, one) for one in cells)
-        tiles += segmentation(image, predicted, true)
+        tiles += segmentation(image, *(np.searchsorted(names, one) for one in cells))
     return tiles, 3
 
 

@@ -29,6 +29,7 @@ from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.tasks.base import Task
 from regard.tasks.evaluation import Evaluation
+from regard.tasks.notebook import facts_html
 from regard.tasks.recipe import BaseRecipe
 from regard.tasks.table import task_class
 from regard.training.logs import Display
@@ -49,6 +50,26 @@ class TrainingResult:
     """Evaluation on the test set; None if training was interrupted."""
     report: Path | None = None
     """The HTML report; None if training was interrupted or the report could not be written."""
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {value}" for name, value in self._facts.items())
+        return f"TrainingResult({facts})\n{self.evaluation or ''}".rstrip()
+
+    def _repr_html_(self) -> str:
+        results = "" if self.evaluation is None else self.evaluation._repr_html_()
+        return f"{facts_html('Training', self._facts)}\n{results}"
+
+    @property
+    def _facts(self) -> dict[str, str]:
+        progress = self.summary.progress
+        facts = {
+            "folder": str(self.folder),
+            "steps": f"{progress.step:,}",
+            "best step": f"{progress.best_step:,}",
+            "seconds": f"{progress.seconds:,.0f}",
+            "stopped": self.summary.stopped,
+        }
+        return facts if self.report is None else {**facts, "report": str(self.report)}
 
 
 def train(request: Request, *, display: Display | None = None) -> TrainingResult:

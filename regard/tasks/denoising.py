@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,6 +35,7 @@ from regard.tasks.masked_lm.masked_text import (
     has_mask,
     shorten,
 )
+from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.training.loop import Validation
 
@@ -133,7 +133,8 @@ class DenoisingTask(Predictor):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the loss of the masked spans, always the same ones."""
-        return self.loss_validation(self._fixed_batches(self._windows(examples)))
+        batches = self._fixed_batches(self._windows(examples))
+        return nll_validation(lambda: self.mean_nll(batches))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Mask spans of a test text, always the same ones, and measure their prediction.
@@ -204,11 +205,9 @@ class DenoisingTask(Predictor):
             for line, best in zip(lines, predictions, strict=True)
         ]
 
-    def best_texts(
-        self, sources: Sequence[Any], *, search: SearchConfig | None = None
-    ) -> list[str]:
+    def best_texts(self, sources: Sequence[Any]) -> list[str]:
         """Fill the masks of each line; a line without masks is returned unchanged."""
-        return fill_all_masks(sources, partial(self.predict, search=search))
+        return fill_all_masks(sources, self.predict)
 
     def example_to_show(self, source: Any, target: str | None = None) -> tuple[Example, str]:
         """Return the line that `regard show` plots, and the line with its masks filled."""

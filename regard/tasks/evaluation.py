@@ -12,6 +12,7 @@ from regard.core.errors import DataError
 from regard.data.example import Example, require_examples
 from regard.metrics.result import Group, Result
 from regard.metrics.text.error_rates import Edit
+from regard.tasks.notebook import count, results_html
 
 MAX_EDITS = 50
 """Maximum number of edits in `to_dict`."""
@@ -43,6 +44,17 @@ class Evaluation:
     """Number of predicted tokens."""
     seconds: float = 0.0
     """Duration of the prediction."""
+
+    @property
+    def _title(self) -> str:
+        examples = f" of {count(len(self.outputs), 'example')}" if self.outputs else ""
+        return f"Evaluation{examples}"
+
+    def __repr__(self) -> str:
+        return "\n  ".join([self._title, *map(str, self.results.values())])
+
+    def _repr_html_(self) -> str:
+        return results_html(self._title, list(self.results.values()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, without the texts."""

@@ -16,7 +16,7 @@ SMALL_TRANSFORMER = (
 
 
 @pytest.fixture
-def small_demo(monkeypatch, tiny_settings):
+def small_demo(monkeypatch, tiny_settings, with_reports):
     """The demo with tiny models, two steps of training and a small test set."""
     few_steps = ("train.max_steps=2", "train.validate_every=1")
     settings = {"bahdanau2015": tiny_settings, "vaswani2017": SMALL_TRANSFORMER}

@@ -26,14 +26,14 @@ def probe(
     from regard.core.files import check_suffix
     from regard.interpret import probes
     from regard.interpret.probe_report import table_rows, write_page
-    from regard.runs.folder import describe_provenance, load_one, read_test_examples
+    from regard.runs.folder import describe_provenance, load_one, read_test_set
     from regard.tasks.reading import read_inputs_or_test_split
 
     if out is not None:
         check_suffix(out, "--out", ".html")
     task = load_one(run, device)
     if data is None:
-        texts = [example.source for example in read_test_examples(run)]
+        texts = [example.source for example in read_test_set(run)]
     else:
         texts = read_inputs_or_test_split(
             data, task.recipe, read_split=task.read_split, labels=task.label_names

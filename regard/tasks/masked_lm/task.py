@@ -35,6 +35,7 @@ from regard.tasks.masked_lm.masked_text import (
     rank_fillings,
 )
 from regard.tasks.masked_lm.recipe import MaskedRecipe
+from regard.tasks.metrics import nll_validation
 from regard.tasks.prediction import AttentionMap, Prediction
 from regard.tasks.source_task import EncoderTask
 from regard.training.loop import Validation
@@ -173,7 +174,8 @@ class MaskedLmTask(EncoderTask[MaskedRecipe]):
 
     def validation(self, examples: Sequence[Example]) -> Callable[[], Validation]:
         """Return a function that measures the loss, always with the same masked tokens."""
-        return self.loss_validation(self.held_out_batches(examples))
+        batches = self.held_out_batches(examples)
+        return nll_validation(lambda: self.mean_nll(batches))
 
     def evaluate(self, examples: Sequence[Example], *, num_bootstrap: int = 0) -> Evaluation:
         """Mask tokens of a test set, always the same ones, and measure the predictions."""

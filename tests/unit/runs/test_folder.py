@@ -7,6 +7,7 @@ import torch
 import regard
 from regard.core.errors import CheckpointError, ConfigError
 from regard.data.text.field import TOKENIZER
+from regard.data.text.readers import read_examples
 from regard.runs.folder import (
     CONFIG,
     METRICS,
@@ -18,7 +19,7 @@ from regard.runs.folder import (
     load_as,
     predict,
     read_config,
-    read_test_sources,
+    read_test_set,
 )
 from regard.runs.train import train
 from regard.tasks.classification.task import ClassificationTask
@@ -134,6 +135,5 @@ def test_run_of_another_class_is_refused(tiny_run):
         load_as(ClassificationTask, tiny_run.folder)
 
 
-def test_test_sources_are_read_from_the_folder(tiny_run):
-    sources = read_test_sources(tiny_run.folder, tiny_run.predictor)
-    assert sources == tiny_run.evaluation.sources
+def test_test_set_is_restored_as_it_was_written(tiny_run, reverse_files):
+    assert read_test_set(tiny_run.folder) == read_examples(reverse_files.test)
