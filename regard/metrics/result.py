@@ -39,7 +39,7 @@ class Result:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Result":
         """Return what `to_dict` returned as a result."""
-        interval = values["interval"]
+        interval = values.get("interval")
         return cls(
             values["name"],
             values["value"],

@@ -8,6 +8,7 @@ from typing import Any
 from regard.core.config import override, read_toml
 from regard.core.errors import ConfigError
 from regard.core.tables import did_you_mean
+from regard.data.example import require_list
 from regard.tasks.table import to_recipe
 
 
@@ -45,6 +46,7 @@ def load_recipe(
         overrides: Overrides by the user, applied last.
         defaults: Settings chosen from the data, as dotted keys and values, applied first.
     """
+    require_list(overrides, "overrides")
     values = read_toml(recipe_path(name))
     chosen = [f"{key}={_literal(value)}" for key, value in (defaults or {}).items()]
     return to_recipe(override(override(values, chosen), overrides))

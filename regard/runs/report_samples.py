@@ -70,12 +70,10 @@ def sample_sections(
     few = predicted[: num // 3]
     if isinstance(task, GeneratesImages):
         return [Section("Samples", _generated_images(task, few))] if few else []
-    if isinstance(task, Attends) and not getattr(task, "reads_text", False):
-        is_segmentation = task.recipe.task == "segmentation"
-        attended = attend_short(task, few if is_segmentation else predicted, num)
+    if any(attention.still is not None for _, attention in attend_short(task, few, 1)):
+        attended = attend_short(task, few if task.recipe.task == "segmentation" else predicted, num)
         images = [(example, one.still) for example, one in attended if one.still is not None]
-        if images:
-            return [Section("Samples", _image_samples(task, images))]
+        return [Section("Samples", _image_samples(task, images))]
     if evaluation.outputs:
         return [Section("Samples", _text_samples(evaluation, num))]
     return [Section("Samples", _continuations(task, few))] if isinstance(task, Generates) else []

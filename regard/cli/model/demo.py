@@ -49,10 +49,10 @@ def demo(out: RunFolders = Path("runs/demo"), device: Device = "auto") -> None:
     page = out / "comparison.html"
     write_text(page, comparison_page(comparison))
     print(f"Comparison: {page.resolve()}")
-    print(f'Try: {_command()} show {out / next(iter(MODELS))} "{SENTENCES[0]}"')
+    print(f'Try: {command_name()} show {out / next(iter(MODELS))} "{SENTENCES[0]}"')
 
 
-def _command() -> str:
+def command_name() -> str:
     """Return the command as it can be typed here: `regard`, or its path if that is not found."""
     script = Path(sys.argv[0])
     is_found = script.name != "regard" or shutil.which("regard") is not None

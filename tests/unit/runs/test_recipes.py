@@ -42,3 +42,8 @@ def test_error_for_an_unknown_setting_suggests_a_name():
         ConfigError, match=r"`train\.max_stpes` is not a setting\. Did you mean 'max_steps'\?"
     ):
         load_recipe("cho2014", ["train.max_stpes=3"])
+
+
+def test_single_string_of_overrides_is_refused():
+    with pytest.raises(TypeError, match="`overrides` must be a list.*train"):
+        load_recipe("bahdanau2015-laptop", "train.max_epochs=1")
