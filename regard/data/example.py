@@ -40,7 +40,7 @@ def require_list(values: object, name: str) -> None:
     if isinstance(values, str | bytes | PathLike | Example):
         raise TypeError(
             f"`{name}` must be a list, but is a single {type(values).__name__}. "
-            f"Put it into a list: [{values!r:.60}]."
+            f"Put it into a list: [{repr(values)[:60] if isinstance(values, str) else '…'}]."
         )
 
 
