@@ -2,9 +2,9 @@
 
 import regard
 
-trained = regard.train(regard.Request(data=("pairs.tsv",), out=Path("runs/mine")))
+trained = regard.train(regard.Request(data="pairs.tsv", out="runs/mine"))
 translator = regard.load("runs/mine")
-translator.translate(["I would like to learn German."])
+translator.translate("I would like to learn German.")
 """
 
 from importlib import import_module

@@ -25,6 +25,7 @@ PANELS: dict[str, dict[str, str]] = {
         "evaluate": "regard.cli.model.evaluate:evaluate",
         "score": "regard.cli.model.evaluate:score",
         "show": "regard.cli.model.show:show",
+        "report": "regard.cli.model.report:report",
         "sample": "regard.cli.model.latents:sample",
         "interpolate": "regard.cli.model.latents:interpolate",
         "recipes": "regard.cli.model.recipes:recipes",

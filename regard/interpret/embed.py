@@ -15,15 +15,15 @@ from regard.core.files import check_suffix, replacing
 from regard.core.logging import logger
 from regard.core.progress import track
 from regard.core.tables import pick
-from regard.data.example import Example
+from regard.data.example import Example, require_list
 from regard.data.text.field import as_text
 from regard.models.ensemble import EnsembleEncoder
 from regard.models.heads.pooling import FirstPooling, MeanPooling, Pooling, SummaryPooling
 from regard.models.interfaces import Encoder, Memory
 from regard.models.layer_states import layer_states
 from regard.models.pca import Pca
-from regard.tasks.base import Embeds, EncoderBatch, Task
-from regard.tasks.batches import count_rows
+from regard.tasks.base import Embeds, Task
+from regard.tasks.batches import EncoderBatch, count_rows
 from regard.tasks.reading import drop_unreadable
 
 POOLINGS: dict[str, type[Pooling]] = {
@@ -63,6 +63,7 @@ def embed(
         pooling: Pooling of the states: 'summary' of the encoder, 'mean' or 'first'. If not given,
             'summary', or 'mean' with a `layer`, which has no summary.
     """
+    require_list(sources, "sources")
     embedder = require_embedder(task)
     pool = _find_pooling(task, layer, pooling)
     rows = [row for row, source in enumerate(sources) if as_text(source).strip()]

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -108,8 +108,16 @@ def load_as(kind: type[AnyTask], folder: str | Path, device: str = "auto") -> An
     return task
 
 
-def predict(folder: str | Path, sources: Sequence[str], device: str = "auto") -> list[str]:
-    """Load a run folder and return the best prediction for each source."""
+@overload
+def predict(folder: str | Path, sources: str, device: str = "auto") -> str: ...
+
+
+@overload
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> list[str]: ...
+
+
+def predict(folder: str | Path, sources: Sequence[Any], device: str = "auto") -> str | list[str]:
+    """Load a run folder and return the best prediction for each source, or for a single string."""
     return load(folder, device).translate(sources)
 
 

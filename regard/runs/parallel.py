@@ -13,7 +13,6 @@ from regard.core.device import find_device, set_threads
 from regard.core.errors import RegardError
 from regard.core.logging import log_to, logger
 from regard.core.threads import num_cores
-from regard.runs.report import write_report
 from regard.runs.request import Request
 from regard.runs.train import train
 from regard.training.display import Display, LineDisplay
@@ -59,13 +58,8 @@ def train_in_parallel(requests: Sequence[Request]) -> bool:
 
 
 def train_and_report(request: Request, *, display: Display | None = None) -> bool:
-    """Train one request and write its report; return whether training finished."""
-    trained = train(request, display=display)
-    if trained.evaluation is None:
-        return False
-    title = f"{request.out.name}: {' '.join(request.data)}"
-    write_report(trained.folder, trained.predictor, trained.evaluation, title=title)
-    return True
+    """Train one request, which writes its report; return whether training finished."""
+    return train(request, display=display).evaluation is not None
 
 
 def _train_in_process(request: Request, num_threads: int) -> None:

@@ -1,12 +1,29 @@
-"""Computation over batches, with results in the order of the examples."""
+"""Batches of encoder inputs, and computation over batches with results in the order of examples."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from torch import Tensor
+
 from regard.core.progress import track
+from regard.data.batch import Values
+from regard.data.example import require_list
 from regard.tasks.prediction import Prediction
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class EncoderBatch:
+    """Sources as tensors that an encoder takes."""
+
+    values: Values
+    """Inputs of the encoder, on the model's device."""
+    mask: Tensor
+    """(B, S), True = not padding; on the host."""
+    rows: tuple[int, ...]
+    """Indices of the sources."""
 
 
 def map_batches(
@@ -50,6 +67,7 @@ def predict_nonempty(
         sources: The raw sources.
         is_nonempty: Whether a source is not empty.
     """
+    require_list(sources, "sources")
     has_content = [bool(is_nonempty(source)) for source in sources]
     nonempty = [source for source, is_kept in zip(sources, has_content, strict=True) if is_kept]
     predictions = iter(predict(nonempty) if nonempty else ())

@@ -14,7 +14,7 @@ from regard.attention.recording import record
 from regard.core.config import Positive, at_least
 from regard.core.errors import ConfigError, DataError
 from regard.core.progress import track
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.text.field import TextField, tokenizer_file
 from regard.data.text.tokenizers import Tokenizer, TokenizerConfig
 from regard.data.text.vocabulary import train_tokenizer
@@ -177,6 +177,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
         A recurrent model reads the text in one pass and keeps its hidden state; other models read
         it in windows that overlap by half.
         """
+        require_examples(examples)
         lines = [example.source for example in examples]
         tokens = self._stream(examples)
         started = time.perf_counter()
@@ -212,6 +213,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
             prefix: Text that every continuation begins with.
         """
         at_least("nbest", num_best, 1)
+        require_list(sources, "sources")
         config = search or self.search
         prompts = self.text.read_all([source + prefix for source in sources])
         predictions: dict[int, list[Prediction]] = {}
@@ -225,6 +227,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def score(self, examples: Sequence[Example]) -> list[Prediction]:
         """Return the log-probability of each line, after a line end."""
+        require_examples(examples)
         texts = self.text.read_all([example.source for example in examples])
         log_probs: dict[int, list[float]] = {}
         groups = group_by_length(texts, self._max_tokens)
@@ -244,6 +247,7 @@ class LanguageModelingTask(Generates[LanguageRecipe], EncoderTask[LanguageRecipe
 
     def attend(self, examples: Sequence[Example]) -> list[AttentionMap]:
         """Return the self-attention weights of each line; no layers if the model has none."""
+        require_examples(examples)
         maps = []
         for tokens in self.read_sources([example.source for example in examples]):
             with torch.inference_mode(), record(self.model, is_self=True) as recorded:

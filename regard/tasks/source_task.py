@@ -9,7 +9,8 @@ from regard.data.labels import LabelledBatches
 from regard.data.modality import SourceField
 from regard.models.encoders import max_tokens
 from regard.models.interfaces import Encoder
-from regard.tasks.base import AnyRecipe, EncoderBatch, Task
+from regard.tasks.base import AnyRecipe, Task
+from regard.tasks.batches import EncoderBatch
 
 
 def warn_if_long(items: Sequence[Sized], max_length: int, message: str) -> bool:

@@ -68,6 +68,8 @@ def train(
         return
     print_results(result.evaluation.results.values())
     print(f"Run folder: {request.out}")
+    if result.report is not None:
+        print(f"Report: {result.report}")
 
 
 def _resume_command(request: "Request") -> str:

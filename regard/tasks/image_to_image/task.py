@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.core.config import at_least
 from regard.core.errors import ConfigError
-from regard.data.example import Example
+from regard.data.example import Example, require_examples, require_list
 from regard.data.image.augment import augment_pairs
 from regard.data.image.field import ImageField
 from regard.data.image.noise import add_fixed_noise, add_noise
@@ -209,6 +209,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
         Its mean is the generated image, its std is `model.deviation`. Noise is as in `evaluate`.
         """
+        require_examples(examples)
         if not examples:
             return []
         images = self.generate(examples, has_noise=True)
@@ -224,6 +225,7 @@ class ImageToImageTask(EncoderTask[ImageToImageRecipe]):
 
     def encode(self, sources: Sequence[str]) -> Tensor:
         """Return the latents of sources, (B, D), float32, on the host: all states flattened."""
+        require_list(sources, "sources")
         if not sources:
             return torch.zeros(0, self.latent_dim)
         examples = [Example(source, source) for source in sources]
