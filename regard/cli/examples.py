@@ -7,6 +7,7 @@ EXAMPLES = {
     "evaluate": "regard evaluate runs/mine test.tsv search.beams=1",
     "score": "regard score runs/mine pairs.tsv",
     "show": 'regard show runs/mine "A little dog runs." --out map.pdf',
+    "report": "regard report runs/mine --out report.html",
     "sample": "regard sample runs/mine --num 5",
     "interpolate": 'regard interpolate runs/mine "a red circle" "a blue square"',
     "recipes": "regard recipes --task generation",

@@ -5,13 +5,13 @@ from typing import Annotated
 
 from typer import Option
 
-from regard.cli.options import Device, OneRun
+from regard.cli.options import OUT, Device, OneRun
 
 
 def report(
     run: OneRun,
     out: Annotated[
-        Path | None, Option(help="The page; report.html in the run folder if not given.")
+        Path | None, Option(*OUT, help="The page; report.html in the run folder if not given.")
     ] = None,
     device: Device = "auto",
 ) -> None:
